@@ -9,7 +9,7 @@
 
 #include "channel_record.h"
 #include "../target.h"
-#include "collect/process/dump_queue.h"
+#include "collect/process/thread_stream.h"
 #include "collect/process/user_events.h"
 #include "lone_process.h"
 

@@ -7,7 +7,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "collect/process/namespace.h"
+#include "collect/process/origin.h"
 
 /* Much longer than a process waits. */
 #define LOAN_NS UINT64_C(60000000000)

@@ -2,10 +2,184 @@
 #include "collect/upkeep.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "collect/process/user_events.h"
-#include "collect/requests.h"
+#include "collect/snapshots.h"
 #include "messages.h"
+
+static void answer_status(const struct process *process, struct control_answer *answer)
+{
+    const struct trace *trace = process->trace;
+    answer->result = CONTROL_DONE;
+    snprintf(answer->text, sizeof answer->text,
+             "'%s': %" PRIu64 " events (%" PRIu64 " allocations, %" PRIu64 " frees), %" PRIu64
+             " lost, %zu thread%s%s",
+             trace->path, trace->events, trace->acquisitions, trace->releases, trace->lost,
+             process->thread_count, process->thread_count == 1 ? "" : "s",
+             trace_is_stopped(trace) ? ", full"
+             : process->is_paused    ? ", paused"
+                                     : "");
+}
+
+/* Refuses what a process cannot do whose trace is complete. */
+static bool requests_refuse_stopped(const struct process *process, struct control_answer *answer)
+{
+    if (trace_is_stopped(process->trace))
+        snprintf(answer->text, sizeof answer->text,
+                 "its recording is over: its trace has the size that was asked for");
+    return trace_is_stopped(process->trace);
+}
+
+static void answer_snapshot(struct collector *collector, struct process *process,
+                            struct control_answer *answer)
+{
+    struct ttd_snapshot snapshot = {.reason = TTD_SNAPSHOT_REQUESTED,
+                                    .contents = collector->snapshots.contents};
+    if (requests_refuse_stopped(process, answer))
+        return;
+    enum take_result result = snapshots_take(collector, process, &snapshot);
+    if (result != TAKE_DONE) {
+        snprintf(answer->text, sizeof answer->text, "a snapshot could not be taken%s",
+                 result == TAKE_DENIED ? ": the system does not permit it" : "");
+        return;
+    }
+    trace_flush(process->trace); /* it may be read at once */
+    answer->result = CONTROL_DONE;
+    snprintf(answer->text, sizeof answer->text, "'%s': snapshot %" PRIu32, process->trace->path,
+             process->trace->snapshots);
+}
+
+static void answer_snapshots(struct process *process, const struct control_request *request,
+                             struct control_answer *answer)
+{
+    uint64_t every;
+    if (requests_refuse_stopped(process, answer))
+        return;
+    if (request->size != sizeof every) {
+        snprintf(answer->text, sizeof answer->text, "no interval was given");
+        return;
+    }
+    memcpy(&every, request->text, sizeof every);
+    process->every = every;
+    process->next_snapshot = 0;
+    trace_flush(process->trace); /* those that were taken may be read at once */
+    answer->result = CONTROL_DONE;
+    if (every == 0)
+        snprintf(answer->text, sizeof answer->text, "'%s': no more snapshots at intervals",
+                 process->trace->path);
+    else
+        snprintf(answer->text, sizeof answer->text, "'%s': a snapshot every %g s",
+                 process->trace->path, (double)every / 1e9);
+}
+
+static void answer_mark(struct collector *collector, struct process *process,
+                        const struct control_request *request, struct control_answer *answer)
+{
+    if (requests_refuse_stopped(process, answer))
+        return;
+    if (request->size > sizeof request->text ||
+        !user_events_mark(process, &collector->host, request->text, request->size)) {
+        snprintf(answer->text, sizeof answer->text, "the mark could not be written");
+        return;
+    }
+    answer->result = CONTROL_DONE;
+    snprintf(answer->text, sizeof answer->text, "'%s': marked", process->trace->path);
+}
+
+static void answer_pause(struct collector *collector, struct process *process, bool is_paused,
+                         struct control_answer *answer)
+{
+    const char *state = is_paused ? "paused" : "resumed";
+    if (requests_refuse_stopped(process, answer))
+        return;
+    if (process->is_paused == is_paused) {
+        snprintf(answer->text, sizeof answer->text, "its recording is %s",
+                 is_paused ? "paused already" : "not paused");
+        return;
+    }
+    if (!user_events_pause(process, &collector->host, is_paused)) {
+        snprintf(answer->text, sizeof answer->text, "its recording could not be %s", state);
+        return;
+    }
+    answer->result = CONTROL_DONE;
+    snprintf(answer->text, sizeof answer->text, "'%s': %s", process->trace->path, state);
+}
+
+static void answer_detach(struct collector *collector, const struct process *process,
+                          struct control_answer *answer)
+{
+    if (!collector->is_attached || process->pid != (uint32_t)collector->launched) {
+        snprintf(answer->text, sizeof answer->text,
+                 "it was started with the recorder, and cannot be without it");
+        return;
+    }
+    collector->is_to_detach = true;
+    answer->result = CONTROL_DONE;
+    snprintf(answer->text, sizeof answer->text, "'%s': detached", process->trace->path);
+}
+
+/* Process id, events, acquisitions, releases, live blocks, lost calls, age in nanoseconds, whether
+ * it is paused, and the path of the trace. */
+static void answer_counts(const struct collector *collector, uint32_t index,
+                          struct control_answer *answer)
+{
+    if (index >= collector->processes.count) {
+        answer->result = CONTROL_UNKNOWN;
+        return;
+    }
+    const struct process *process = collector->processes.items[index];
+    const struct trace *trace = process->trace;
+    uint64_t ended = trace->releases + trace->superseded;
+    uint64_t now = host_now(&collector->host);
+    answer->result = CONTROL_DONE;
+    snprintf(answer->text, sizeof answer->text,
+             "%" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+             " %d %s",
+             process->pid, trace->events, trace->acquisitions, trace->releases,
+             trace->acquisitions > ended ? trace->acquisitions - ended : 0, trace->lost,
+             now > process->start ? now - process->start : 0, process->is_paused, trace->path);
+}
+
+void requests_answer(void *context, const struct control_request *request,
+                     struct control_answer *answer)
+{
+    struct collector *collector = context;
+    if (request->command == CONTROL_COUNTS) {
+        answer_counts(collector, request->pid, answer);
+        return;
+    }
+    struct process *process = processes_by_pid(&collector->processes, request->pid);
+    if (process == NULL) {
+        answer->result = CONTROL_UNKNOWN;
+        return;
+    }
+    switch ((enum control_command)request->command) {
+    case CONTROL_STATUS:
+        answer_status(process, answer);
+        break;
+    case CONTROL_SNAPSHOT:
+        answer_snapshot(collector, process, answer);
+        break;
+    case CONTROL_SNAPSHOTS:
+        answer_snapshots(process, request, answer);
+        break;
+    case CONTROL_MARK:
+        answer_mark(collector, process, request, answer);
+        break;
+    case CONTROL_PAUSE:
+    case CONTROL_RESUME:
+        answer_pause(collector, process, request->command == CONTROL_PAUSE, answer);
+        break;
+    case CONTROL_DETACH:
+        answer_detach(collector, process, answer);
+        break;
+    default:
+        snprintf(answer->text, sizeof answer->text, "the recorder does not know this command");
+        break;
+    }
+}
 
 #define FLUSH_NS         UINT64_C(1000000000)
 #define REAP_NS          UINT64_C(500000000)

@@ -18,4 +18,10 @@ void upkeep_at_end(struct collector *collector, struct process *process);
 /* Likewise for the variables that the snapshot has found, while the process ends. */
 void upkeep_after_snapshot(struct collector *collector, struct process *process);
 
+/* Requests from outside: ttdrecord status PID, ttdrecord snapshot PID. */
+
+/* Answers a request: a control_function, whose context is the collector. */
+void requests_answer(void *context, const struct control_request *request,
+                     struct control_answer *answer);
+
 #endif

@@ -3,7 +3,7 @@
 #ifndef RECORDER_COLLECT_PROCESS_HEAPS_H
 #define RECORDER_COLLECT_PROCESS_HEAPS_H
 
-#include "collect/process/process.h"
+#include "collect/process/processes.h"
 
 struct heap_definition {
     uint64_t handle;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/process/losses.h"
+#include "collect/process/processes.h"
 
 void losses_of_thread(struct process *process, struct thread_stream *thread,
                       const struct host *host)

@@ -1,9 +1,280 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/process/processes.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
+#include "channel_pool.h"
+#include "collect/process/heaps.h"
 #include "collect/process/origin.h"
+#include "collect/trace/module_files.h"
+
+/* Returns -1 if there is no such process, or if descriptors are scarce. */
+static int open_pidfd(uint32_t pid)
+{
+    int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (pidfd < 0 || descriptor_may_stay(pidfd, DESCRIPTORS_OF_PROCESSES))
+        return pidfd;
+    close(pidfd);
+    return -1;
+}
+
+static void set_slot(struct process *process, uint32_t slot, const struct process_slot *claim)
+{
+    process->slot = slot;
+    process->mark = claim->mark;
+    process->requests = 0;
+    process->sequence = claim->sequence;
+}
+
+bool process_has_image(const struct process *process)
+{
+    uint64_t word;
+    struct iovec local = {&word, sizeof word};
+    struct iovec remote = {(void *)(uintptr_t)process->mark, sizeof word};
+    return process_vm_readv((pid_t)process->pid, &local, 1, &remote, 1, 0) == sizeof word &&
+           word == process->sequence;
+}
+
+struct process *process_new(uint32_t slot, const struct process_slot *claim, struct trace *trace)
+{
+    struct process *process = calloc(1, sizeof *process);
+    if (process == NULL)
+        return NULL;
+    set_slot(process, slot, claim);
+    process->pid = claim->pid;
+    process->pidfd = open_pidfd(claim->pid);
+    process->start_time = process->pidfd < 0 ? origin_start_time(claim->pid) : 0;
+    process->trace = trace;
+    process->heaps.key = trace->stacks.key;
+    trace_new_heap(trace, (struct ttd_position){claim->sequence, 0}, TTD_NONE);
+    process->calls_before = trace->events + trace->lost;
+    return process;
+}
+
+bool process_is_empty(const struct process *process)
+{
+    return process->trace->events + process->trace->lost == process->calls_before;
+}
+
+void process_free(struct process *process)
+{
+    if (process->pidfd >= 0)
+        close(process->pidfd);
+    heap_table_free(&process->heaps);
+    dump_queue_free(&process->dumps);
+    free(process->outside);
+    free(process->threads);
+    free(process->queue);
+    free(process->silent);
+    interrupted_calls_free(&process->interrupted);
+    free(process);
+}
+
+/* Returns the stream of a slot if it is one of the process's, else NULL. */
+static struct thread_stream *process_find_thread(const struct process *process,
+                                                 const struct host *host, uint32_t slot)
+{
+    struct thread_stream *thread = host->threads[slot];
+    return thread != NULL && thread->process == process->slot ? thread : NULL;
+}
+
+/* Links an inner level to its thread, which began earlier and is added if it is not yet. */
+static void join_thread(struct process *process, struct host *host, struct thread_stream *thread,
+                        uint32_t slot)
+{
+    if (slot == CHANNEL_NONE || slot > CHANNEL_THREADS || slot == thread->slot)
+        return;
+    const struct thread_slot *shared = channel_thread(&host->view, slot);
+    if (shared == NULL)
+        return;
+    uint32_t state = atomic_load(&shared->state);
+    if (state == (SLOT_READY | process->slot << SLOT_PROCESS))
+        process_add_thread(process, host, slot);
+    struct thread_stream *outer = process_find_thread(process, host, slot);
+    if (outer == NULL || outer->outer != NULL || outer->shared->tid != thread->shared->tid)
+        return;
+    thread->outer = outer;
+    outer->inner++;
+}
+
+uint32_t process_seen_tid(const struct process *process, uint32_t tid)
+{
+    if (process->inner_pid == 0)
+        return tid;
+    return tid == process->inner_pid ? process->pid : namespace_thread(process->pid, tid);
+}
+
+bool process_add_thread(struct process *process, struct host *host, uint32_t slot)
+{
+    if (host->threads[slot] != NULL)
+        return true; /* a program has overwritten the state */
+    struct thread_stream *thread = calloc(1, sizeof *thread);
+    if (thread == NULL)
+        return false;
+    if (process->thread_count == process->thread_capacity) {
+        size_t capacity = process->thread_capacity * 2 + 8;
+        void *threads = reallocarray(process->threads, capacity, sizeof *process->threads);
+        if (threads != NULL)
+            process->threads = threads;
+        void *queue = reallocarray(process->queue, capacity, sizeof *process->queue);
+        if (queue != NULL)
+            process->queue = queue;
+        if (threads == NULL || queue == NULL) {
+            free(thread);
+            return false;
+        }
+        process->thread_capacity = capacity;
+    }
+    struct thread_slot *shared = channel_thread(&host->view, slot);
+    thread->slot = slot;
+    thread->shared = shared;
+    thread->process = process->slot;
+    thread->tid = process_seen_tid(process, shared->tid);
+    thread->checked = process->trace->last;
+    thread->sequence = shared->sequence;
+    thread->operands[OPERAND_ONE] = 1;
+    process->threads[process->thread_count++] = host->threads[slot] = thread;
+    atomic_store(&shared->paused, process->is_paused);
+    atomic_fetch_xor(&shared->state, SLOT_READY ^ SLOT_KNOWN);
+    join_thread(process, host, thread, shared->within);
+    return true;
+}
+
+static struct ttd_position thread_position(const struct thread_stream *thread)
+{
+    return (struct ttd_position){thread->sequence, thread->steps};
+}
+
+ttd_id process_thread_id(struct process *process, struct ttd_position position, uint32_t tid)
+{
+    for (size_t i = 0; i < process->thread_count; i++) {
+        struct thread_stream *thread = process->threads[i];
+        if (thread->tid != tid)
+            continue;
+        if (!thread->is_defined)
+            thread_stream_define(thread, process->trace, process->pid);
+        return thread->id;
+    }
+    for (size_t i = 0; i < process->silent_count; i++)
+        if (process->silent[i].tid == tid)
+            return process->silent[i].id;
+    struct silent_thread *silent =
+        reallocarray(process->silent, process->silent_count + 1, sizeof *silent);
+    if (silent == NULL)
+        return TTD_NONE;
+    process->silent = silent;
+    silent[process->silent_count] = (struct silent_thread){
+        tid, thread_stream_begin(process->trace, position, process->pid, tid)};
+    return silent[process->silent_count++].id;
+}
+
+/* Removes a thread that has ended and whose records are all read. */
+static void remove_thread(struct process *process, struct host *host, size_t index)
+{
+    struct thread_stream *thread = process->threads[index];
+    losses_of_last_gap(process, thread, host);
+    if (thread->outer != NULL)
+        thread->outer->inner--;
+    else if (thread->id != TTD_NONE)
+        trace_thread_end(process->trace, thread_position(thread), thread->id,
+                         thread_stream_renamed(thread) ? thread->name : NULL);
+    stream_close(&thread->stream, host, &thread->shared->first);
+    host_free_thread(host, thread->slot);
+    free(thread);
+    process->threads[index] = process->threads[--process->thread_count];
+}
+
+static bool thread_exists(const struct process *process, const struct thread_stream *thread)
+{
+    return thread->tid != 0 &&
+           (syscall(SYS_tgkill, process->pid, thread->tid, 0) == 0 || errno != ESRCH);
+}
+
+void process_reap_threads(struct process *process, struct host *host)
+{
+    for (size_t i = process->thread_count; i-- > 0;) {
+        struct thread_stream *thread = process->threads[i];
+        if (thread->has_held || thread->has_next || thread->inner != 0 ||
+            thread_exists(process, thread))
+            continue;
+        /* The thread has ended, so it publishes nothing after this look. */
+        thread->has_next =
+            stream_peek(&thread->stream, host, &thread->shared->first, &thread->next);
+        if (!thread->has_next)
+            remove_thread(process, host, i);
+    }
+}
+
+uint64_t process_pending(const struct process *process)
+{
+    uint64_t least = UINT64_MAX;
+    for (size_t i = 0; i < process->thread_count && !process->is_dead; i++) {
+        uint64_t pending =
+            atomic_load_explicit(&process->threads[i]->shared->pending, memory_order_acquire);
+        if (pending != 0 && pending - 1 < least)
+            least = pending - 1;
+    }
+    return least;
+}
+
+/* Frees the slots of threads that ended before they were added. */
+static void sweep_slots(const struct process *process, struct host *host)
+{
+    uint32_t slot_count = channel_used(&host->channel->free_threads, CHANNEL_THREADS);
+    for (uint32_t index = 1; index <= slot_count; index++) {
+        const struct thread_slot *slot = channel_thread(&host->view, index);
+        uint32_t state =
+            slot != NULL ? atomic_load_explicit(&slot->state, memory_order_acquire) : SLOT_FREE;
+        if ((state & SLOT_STATE) != SLOT_FREE && state >> SLOT_PROCESS == process->slot)
+            host_free_thread(host, index);
+    }
+}
+
+void process_drain(struct process *process, struct host *host)
+{
+    process->is_dead = true;
+    /* What it has not confirmed until its end is doubtful. */
+    _Atomic uint32_t *notes = &channel_process(&host->view, process->slot)->notes;
+    if ((atomic_load(notes) & NOTE_FORWARDS) != 0)
+        atomic_fetch_or(notes, NOTE_FOREIGN_MALLOC);
+    while (process_merge(process, host, UINT64_MAX - 1) != 0)
+        host_tick(host);
+    losses_of_process(process, host); /* by modules that came last */
+    for (size_t i = process->thread_count; i-- > 0;)
+        if (process->threads[i]->outer != NULL)
+            remove_thread(process, host, i);
+    while (process->thread_count > 0)
+        remove_thread(process, host, process->thread_count - 1);
+    sweep_slots(process, host);
+    struct process_slot *slot = channel_process(&host->view, process->slot);
+    uint64_t lost = atomic_load(&slot->lost);
+    if (lost != 0)
+        trace_loss(process->trace, TTD_LOSS_OVERFLOW, TTD_NONE, lost, (struct ttd_position){0, 0},
+                   ttd_position_max());
+    stream_close(&process->log, host, &slot->log);
+    host_free_process(host, process->slot);
+}
+
+void process_exec(struct process *process, struct host *host, uint32_t slot)
+{
+    process_drain(process, host);
+    const struct process_slot *claim = channel_process(&host->view, slot);
+    struct ttd_position position = {claim->sequence, 0};
+    trace_unload_all(process->trace, position);
+    heaps_end(process, position);
+    dump_queue_refuse(&process->dumps);
+    process->is_dead = false;
+    process->notes = 0;
+    set_slot(process, slot, claim);
+    process->log = (struct stream){0};
+    process->has_log_next = false;
+    trace_new_heap(process->trace, position, TTD_NONE);
+    process->calls_before = process->trace->events + process->trace->lost;
+}
 
 /* Processes without a pidfd that are looked at each time. It takes some microseconds for each. */
 enum { LOOKS = 32 };

@@ -4,8 +4,161 @@
 #define RECORDER_COLLECT_PROCESS_PROCESSES_H
 
 #include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
 
-#include "collect/process/process.h"
+#include "collect/channel/host.h"
+#include "collect/process/heap_table.h"
+#include "collect/process/thread_stream.h"
+#include "collect/trace/trace.h"
+#include "control.h"
+#include "snapshot/take.h"
+
+/* A recorded process: merges the streams of its threads into its trace. */
+
+/* An entry of the queue of a merge: a thread and the sequence of its next record. */
+struct merge_entry {
+    uint64_t sequence;
+    struct thread_stream *thread;
+};
+
+/* An event from outside of the program: see user_events.h. Threads may yet publish records that
+ * come before it. */
+struct outside_event {
+    uint64_t sequence;
+    uint64_t wall_time;
+    const char *client; /* static, of 16 bytes */
+    size_t size;
+    uint8_t data[CONTROL_TEXT_MAX];
+};
+
+enum { OUTSIDE_MAX = 256 };
+
+struct process {
+    uint32_t slot;
+    uint64_t mark, sequence; /* of the slot: see process_has_image() */
+    uint64_t calls_before;   /* number of calls, recorded or lost, of earlier images in the trace */
+    uint64_t start;          /* the clock at its begin, from which its wall times count */
+    uint32_t pid;
+    uint32_t inner_pid; /* in its own namespace, if that is another one; else 0 */
+    int pidfd;
+    uint64_t start_time; /* if there is no pidfd: see origin_is_over() */
+    uint64_t next_prepare,
+        next_names; /* times of the next lookup of its names, and of writing them */
+    struct interrupted_calls interrupted; /* by snapshots */
+    struct copy_history copies;           /* for snapshots */
+    struct take_stalls stalls;            /* likewise */
+    unsigned requests;      /* for snapshots that this image has made: see snapshots_answer() */
+    uint64_t every;         /* interval of its snapshots, in nanoseconds; 0 for none */
+    uint64_t next_snapshot; /* time of the next one at intervals; 0 before the first look */
+    uint64_t reached;       /* sequence up to which all records are merged */
+    bool is_launched;       /* it is the launched program */
+    bool is_gone;           /* it has ended: set by processes_poll() */
+    bool has_exited;        /* `end` is set */
+    bool is_dead;           /* it will publish nothing more */
+    bool is_paused;         /* its threads are not to record: see user_events_pause() */
+    bool has_modules;       /* one was logged */
+    uint32_t notes;         /* enum process_notes of its slot that the trace states */
+    struct ttd_position checked; /* the trace's last position when `notes` was read */
+    struct ttd_end end;
+    struct trace *trace;
+    struct stream log;
+    struct record log_next; /* valid while `has_log_next` */
+    bool has_log_next;
+    uint64_t log_looks; /* host.look_count when the log was last found empty */
+    struct silent_thread {
+        uint32_t tid;
+        ttd_id id;
+    } * silent; /* threads that are defined in the trace but have made no call */
+    size_t silent_count;
+    struct thread_stream **threads;
+    size_t thread_count, thread_capacity;
+    struct custom_heaps heaps; /* of the program's own: see heaps.h */
+    struct dump_queue dumps;
+    struct outside_event *outside; /* by sequence */
+    size_t outside_count, outside_capacity;
+    uint64_t gaps;             /* gaps of recording of its threads in which calls are missing */
+    struct merge_entry *queue; /* scratch space of the merge, one entry for each thread */
+};
+
+/* Makes a process of a claimed slot. `claim` is a private copy of the slot. Takes over `trace`.
+ * Returns NULL if memory ran out. */
+struct process *process_new(uint32_t slot, const struct process_slot *claim, struct trace *trace);
+void process_free(struct process *process);
+
+/* Whether the present image has made no calls, recorded or lost. */
+bool process_is_empty(const struct process *process);
+
+/* Converts a time of the clock to a wall time of the process's trace. The program may have
+ * overwritten both of its operands with anything, so the result is limited to what can be written.
+ */
+static inline uint64_t process_time(const struct process *process, uint64_t clock)
+{
+    uint64_t time = clock > process->start ? clock - process->start : 0;
+    time = time < INT64_MAX ? time : INT64_MAX;
+    return time - time % CLOCK_UNIT_NS;
+}
+
+/*
+ * Whether the program image that claimed the slot still runs: the process has neither ended nor
+ * executed another program. An emulator runs a second image beside its own, which attaches as a
+ * PROCESS_GUEST. Returns false also if the process's memory cannot be read.
+ */
+bool process_has_image(const struct process *process);
+
+/*
+ * Moves the process to a new image, in another slot: ends the heap, modules and threads of the old
+ * one.
+ */
+void process_exec(struct process *process, struct host *host, uint32_t slot);
+
+/* Writes everything that a dead process has published, and frees its slots. */
+void process_drain(struct process *process, struct host *host);
+
+/* Returns the id here of a thread that the process states; 0 if it has ended. */
+uint32_t process_seen_tid(const struct process *process, uint32_t tid);
+
+/* Adds the thread of a slot. Returns false if memory ran out. */
+bool process_add_thread(struct process *process, struct host *host, uint32_t slot);
+
+/*
+ * Writes the published records of sequences up to `bound`, whose order is known. Returns how many.
+ */
+size_t process_merge(struct process *process, struct host *host, uint64_t bound);
+
+/* Returns the trace's id of a thread, which need not have made a call. */
+ttd_id process_thread_id(struct process *process, struct ttd_position position, uint32_t tid);
+
+/* Removes threads that have ended, and frees their slots. */
+void process_reap_threads(struct process *process, struct host *host);
+
+/* Returns the least sequence that the process may still publish, or UINT64_MAX. */
+uint64_t process_pending(const struct process *process);
+
+/* Writes losses: calls that are missing in a trace. */
+
+/*
+ * Reports calls that a thread has lost since its counters were last read. The loss ends with the
+ * newest fragment: any later stamp begins a fragment, or continues the newest.
+ */
+void losses_of_thread(struct process *process, struct thread_stream *thread,
+                      const struct host *host);
+
+/*
+ * Notes, at an event that begins or ends an island of the thread, whether the thread is suspended
+ * from there on. If it was suspended before, reports the calls that it did not record. `skipped` is
+ * an upper bound of their number, because it includes calls within calls.
+ */
+void losses_of_gap(struct process *process, struct thread_stream *thread, bool is_off,
+                   struct ttd_position position, uint64_t skipped);
+
+/* Reports the calls that a thread did not record between its last suspension and its end. */
+void losses_of_last_gap(struct process *process, struct thread_stream *thread,
+                        const struct host *host);
+
+/* Reports that the process makes calls which bypass the recorder, since some time after the last
+ * look. */
+void losses_of_process(struct process *process, struct host *host);
 
 /* All zero when empty. */
 struct processes {

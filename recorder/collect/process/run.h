@@ -7,7 +7,7 @@
 #ifndef RECORDER_COLLECT_PROCESS_RUN_H
 #define RECORDER_COLLECT_PROCESS_RUN_H
 
-#include "collect/process/process.h"
+#include "collect/process/processes.h"
 
 /*
  * Writes the usual calls that come next in a thread, all of one sequence and all known to be

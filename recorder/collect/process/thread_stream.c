@@ -2,7 +2,11 @@
 #include "collect/process/thread_stream.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "arrays.h"
+#include "collect/channel/host.h"
 
 ttd_id thread_stream_begin(struct trace *trace, struct ttd_position position, uint32_t pid,
                            uint32_t tid)
@@ -48,4 +52,64 @@ void thread_stream_define(struct thread_stream *thread, struct trace *trace, uin
         define_outermost(outer, trace, pid);
     thread->id = outer->id;
     thread->is_defined = true;
+}
+
+static void dump_queue_refuse_one(struct dump_queue *queue, const struct dump *dump)
+{
+    queue->refused += dump->kind != DUMP_NAME;
+    dump_answer(dump, false);
+}
+
+bool dump_queue_add(struct dump_queue *queue, struct thread_stream *thread,
+                    const uint64_t client[2], const uint64_t *fields, size_t size)
+{
+    if (size != DUMP_FIELDS * sizeof *fields || fields[DUMP_KIND] > DUMP_NAME)
+        return false;
+    struct dump dump = {.kind = (uint32_t)fields[DUMP_KIND],
+                        .serial = (uint32_t)fields[DUMP_SERIAL],
+                        .begin = client[0],
+                        .end = client[1],
+                        .tid = thread->tid,
+                        .thread = thread->id,
+                        .waiter = fields[DUMP_SERIAL] != 0 ? thread->shared : NULL};
+    void *items = queue->count < DUMPS_MAX ? array_grow(queue->items, queue->count,
+                                                        &queue->capacity, sizeof *queue->items)
+                                           : NULL;
+    if (items == NULL) {
+        dump_queue_refuse_one(queue, &dump);
+        return true;
+    }
+    queue->items = items;
+    queue->items[queue->count++] = dump;
+    return true;
+}
+
+void dump_answer(const struct dump *dump, bool is_taken)
+{
+    if (dump->waiter == NULL)
+        return;
+    atomic_store_explicit(&dump->waiter->answered, dump->serial << 1 | is_taken,
+                          memory_order_release);
+    host_wake(&dump->waiter->answered);
+}
+
+bool dump_queue_take(struct dump_queue *queue, struct dump *dump)
+{
+    if (queue->count == 0)
+        return false;
+    *dump = queue->items[0];
+    memmove(queue->items, queue->items + 1, --queue->count * sizeof *queue->items);
+    return true;
+}
+
+void dump_queue_refuse(struct dump_queue *queue)
+{
+    struct dump dump;
+    while (dump_queue_take(queue, &dump))
+        dump_queue_refuse_one(queue, &dump);
+}
+
+void dump_queue_free(struct dump_queue *queue)
+{
+    free(queue->items);
 }

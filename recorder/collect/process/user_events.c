@@ -7,7 +7,7 @@
 
 #include "arrays.h"
 #include "collect/process/heaps.h"
-#include "collect/process/losses.h"
+#include "collect/process/processes.h"
 
 /* Fields of an event of TTD_CLIENT_THREADS, by their words. */
 enum { CLIENT_SIZE = 16, ISLAND_STATE = 5, ISLAND_SKIPPED = 6 };

@@ -3,7 +3,7 @@
 #ifndef RECORDER_COLLECT_PROCESS_USER_EVENTS_H
 #define RECORDER_COLLECT_PROCESS_USER_EVENTS_H
 
-#include "collect/process/process.h"
+#include "collect/process/processes.h"
 
 /* Writes the event of an OP_EVENT record: its operands, then `words` words of data. False if it is
  * invalid: the program has overwritten it. */

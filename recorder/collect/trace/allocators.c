@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/trace/allocators.h"
+#include "collect/trace/trace_modules.h"
 
 #include <elf.h>
 #include <stdlib.h>

@@ -9,8 +9,25 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
 
-#include "collect/trace/modules.h"
+#include "collect/trace/trace_modules.h"
+
+/*
+ * Descriptors that the collector keeps open for long. Their number may be limited to fewer than
+ * there are recorded processes, and other work needs some for a moment. The system gives out the
+ * lowest free number, so a number tells how many are in use.
+ */
+
+/* Quarters of the limit below which a descriptor may stay open. */
+enum { DESCRIPTORS_OF_FILES = 2, DESCRIPTORS_OF_PROCESSES = 3, DESCRIPTORS_ALL = 4 };
+
+static inline bool descriptor_may_stay(int descriptor, unsigned quarters)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+           (rlim_t)descriptor < limit.rlim_cur / DESCRIPTORS_ALL * quarters;
+}
 
 enum { MODULE_FILES_MAX = 128 };
 

@@ -7,6 +7,56 @@
 
 #include "collect/trace/module_files.h"
 
+enum { SIZE = 16 * 1024 };
+
+struct gathered {
+    struct ttd_output output;
+    size_t used;
+    char bytes[SIZE];
+};
+
+int gathered_flush(struct gathered *gathered)
+{
+    size_t size = gathered->used;
+    gathered->used = 0;
+    return size != 0 ? gathered->output.write(gathered->output.context, gathered->bytes, size) : 0;
+}
+
+static int write_gathered(void *context, const void *data, size_t size)
+{
+    struct gathered *gathered = context;
+    if (size > SIZE - gathered->used) {
+        int reason = gathered_flush(gathered);
+        if (reason != 0)
+            return reason;
+    }
+    if (size > SIZE)
+        return gathered->output.write(gathered->output.context, data, size);
+    memcpy(gathered->bytes + gathered->used, data, size);
+    gathered->used += size;
+    return 0;
+}
+
+static int close_gathered(void *context)
+{
+    struct gathered *gathered = context;
+    int reason = gathered_flush(gathered);
+    int closing = gathered->output.close(gathered->output.context);
+    free(gathered);
+    return reason != 0 ? reason : closing;
+}
+
+struct gathered *gathered_put_before(struct ttd_output *output)
+{
+    struct gathered *gathered = malloc(sizeof *gathered);
+    if (gathered == NULL)
+        return NULL;
+    gathered->output = *output;
+    gathered->used = 0;
+    *output = (struct ttd_output){gathered, write_gathered, close_gathered};
+    return gathered;
+}
+
 /* Reports, once, invalid records: the program has overwritten them, and calls may be missing. */
 static void report_damage(struct trace *trace)
 {
@@ -348,4 +398,65 @@ void trace_flush(struct trace *trace)
     if (reason != 0)
         end_file(trace,
                  &(struct ttd_error){TTD_ERROR_IO, reason, TTD_NOWHERE, TTD_NOWHERE, "write"});
+}
+
+/* The records of snapshots in a trace. */
+
+bool trace_regions(struct trace *trace, const struct ttd_regions *regions)
+{
+    return trace->writer != NULL && trace_check(trace, ttd_writer_regions(trace->writer, regions));
+}
+
+bool trace_references(struct trace *trace, struct ttd_reference_pack *pack)
+{
+    return trace->writer != NULL &&
+           trace_check(trace, ttd_writer_reference_pack(trace->writer, pack));
+}
+
+bool trace_classes(struct trace *trace, const struct ttd_classes *classes)
+{
+    return trace->writer != NULL && trace_check(trace, ttd_writer_classes(trace->writer, classes));
+}
+
+bool trace_block_headers(struct trace *trace, const struct ttd_block_headers *headers)
+{
+    return trace->writer != NULL &&
+           trace_check(trace, ttd_writer_block_headers(trace->writer, headers));
+}
+
+ttd_id trace_whole_stack(struct trace *trace, const uint64_t *pcs, size_t count)
+{
+    ttd_id stack = TTD_NONE;
+    uint32_t hash = 0;
+    for (size_t i = count; i-- > 0;) {
+        uint64_t pc = pcs[i]; /* the program may change it meanwhile */
+        hash = stacks_hash(&trace->stacks, hash, pc);
+        stack = trace_stack(trace, hash, stack, pc);
+    }
+    return stack;
+}
+
+bool trace_frames(struct trace *trace, uint32_t snapshot, ttd_id thread,
+                  const struct stack_frames *found)
+{
+    struct ttd_frames frames = {.snapshot = snapshot,
+                                .thread = thread,
+                                .stack = trace_whole_stack(trace, found->pcs, found->count),
+                                .addresses = found->cfas};
+    while (frames.count < found->count && found->cfas[frames.count] != 0)
+        frames.count++;
+    return frames.stack == TTD_NONE ||
+           (trace->writer != NULL && trace_check(trace, ttd_writer_frames(trace->writer, &frames)));
+}
+
+bool trace_snapshot(struct trace *trace, const struct ttd_snapshot *snapshot)
+{
+    return trace->writer != NULL &&
+           trace_check(trace, ttd_writer_snapshot(trace->writer, snapshot));
+}
+
+bool trace_fatal_signal(struct trace *trace, const struct ttd_fatal_signal *fatal)
+{
+    return trace->writer != NULL &&
+           trace_check(trace, ttd_writer_fatal_signal(trace->writer, fatal));
 }

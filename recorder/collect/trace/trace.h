@@ -5,17 +5,30 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-
 #include <ttdtrace/advanced.h>
+#include <ttdtrace/io.h>
 #include <ttdtrace/ttdtrace.h>
 
+#include "collect/trace/trace_modules.h"
+#include "collect/trace/stacks.h"
+#include "collect/trace/variables.h"
 #include "snapshot/heap_pages.h"
 #include "snapshot/pages/page_store.h"
 #include "snapshot/stacks/frames.h"
-#include "collect/trace/gathered.h"
-#include "collect/trace/modules.h"
-#include "collect/trace/stacks.h"
-#include "collect/trace/variables.h"
+
+/*
+ * An output before that of a file: it gathers the chunks of a trace, most of which are small, so
+ * that a flush is one call of the system.
+ */
+
+struct gathered;
+
+/* Puts the new output in the place of `output`, which it takes over: it closes it when it is closed
+ * itself, and is freed then. Returns NULL, with `output` as it was, if memory ran out. */
+struct gathered *gathered_put_before(struct ttd_output *output);
+
+/* Writes what was gathered. Returns 0 or an errno value. */
+int gathered_flush(struct gathered *gathered);
 
 struct symbolize_cache;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The modules of a process, and the frames of its stacks as modules and offsets. */
-#ifndef RECORDER_COLLECT_TRACE_MODULES_H
-#define RECORDER_COLLECT_TRACE_MODULES_H
+#ifndef RECORDER_COLLECT_TRACE_TRACE_MODULES_H
+#define RECORDER_COLLECT_TRACE_TRACE_MODULES_H
 
-#include "symbolize/symbolize.h"
 #include "collect/trace/stacks.h"
+#include "symbolize/symbolize.h"
 
 struct module {
     char *path;
@@ -52,5 +52,14 @@ void modules_forget(struct modules *modules);
 
 /* Returns the frame of an address, valid until the next call; NULL if memory ran out. */
 const struct frame *modules_frame(struct modules *modules, uint64_t pc);
+
+/*
+ * Allocators that are linked into a module under names of their own, such as the jemalloc of Rust
+ * programs. Their calls never reach the C library.
+ */
+
+/* Returns the name of the function by which the module's file has such an allocator; NULL if its
+ * symbol tables have none, or cannot be read. Remembers the answers for files. */
+const char *allocators_find(const struct module *module);
 
 #endif

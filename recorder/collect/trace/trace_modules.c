@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/trace/modules.h"
+#include "collect/trace/trace_modules.h"
 
 #include <stdlib.h>
 #include <string.h>
