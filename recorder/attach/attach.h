@@ -8,7 +8,6 @@
 #define RECORDER_ATTACH_ATTACH_H
 
 #include "patch/patch.h"
-#include "snapshot/stop/interrupted.h"
 #include "snapshot/stop/threads.h"
 #include "snapshot/stop/copy.h"
 #include "attach/image.h"

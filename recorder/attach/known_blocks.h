@@ -8,7 +8,7 @@
 #define RECORDER_ATTACH_KNOWN_BLOCKS_H
 
 #include "snapshot/layout/maps.h"
-#include "snapshot/memory.h"
+#include "snapshot/process_memory.h"
 
 /* Versions 2.x of the library whose structures are known. */
 enum { KNOWN_BLOCKS_OLDEST = 31, KNOWN_BLOCKS_NEWEST = 40 };

@@ -260,7 +260,7 @@ static bool restore_signal(struct attachment *attachment, struct threads *thread
 }
 
 /* Restores the actions of all signals. Returns false if no thread can make the calls for it now. */
-static bool restore_signals(struct attachment *attachment, struct threads *threads)
+static bool remove_restore_signals(struct attachment *attachment, struct threads *threads)
 {
     static const uint64_t nothing;
     uint64_t address = attach_own_address(attachment) + offsetof(struct attached, signals);
@@ -284,7 +284,7 @@ static bool take_away(struct attachment *attachment, struct threads *threads)
     if (attach_is_gone(attachment))
         return true;
     unhook(attachment, threads); /* threads may not have stopped for it before */
-    bool are_restored = restore_signals(attachment, threads);
+    bool are_restored = remove_restore_signals(attachment, threads);
     if (!are_restored || attachment->is_left || is_any_inside(attachment, threads))
         return false;
     restore_entries(attachment, true);

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "snapshot/pages/contents.h"
+#include "snapshot/pages/page_contents.h"
 #include "snapshot/layout/maps.h"
-#include "snapshot/reader.h"
+#include "snapshot/process_reader.h"
 #include "snapshot/stop/threads.h"
 #include "collect/snapshots.h"
 

@@ -3,8 +3,19 @@
 #ifndef RECORDER_SNAPSHOT_CALLS_H
 #define RECORDER_SNAPSHOT_CALLS_H
 
-#include "snapshot/layout/layout.h"
-#include "snapshot/stacks/frames.h"
+#include "channel.h"
+#include "snapshot/layout/process_layout.h"
+
+/* The frames of a stack. */
+
+enum { STACK_FRAMES = SNAPSHOT_FRAMES /* as many as of a thread that waits */ };
+
+/* Innermost first: where each goes on, as in stacks of calls. */
+struct stack_frames {
+    size_t count;
+    uint64_t pcs[STACK_FRAMES];
+    uint64_t cfas[STACK_FRAMES]; /* canonical frame addresses; 0 where it is not known */
+};
 
 /* Those that return a bool return false to give up. */
 struct snapshot_calls {

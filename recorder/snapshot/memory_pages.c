@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The part of reading a process's memory that tells which of its pages are there. */
-#include "snapshot/memory.h"
+#include "snapshot/process_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "snapshot/image.h"
-#include "snapshot/reader.h"
+#include "snapshot/process_image.h"
+#include "snapshot/process_reader.h"
 #include "arrays.h"
 
 /* Linux 6.7; headers may be older. */

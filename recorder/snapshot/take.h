@@ -9,7 +9,7 @@
 #include "channel.h"
 #include "snapshot/calls.h"
 #include "snapshot/stop/copy.h"
-#include "snapshot/stop/interrupted.h"
+#include "snapshot/stop/threads.h"
 #include "snapshot/pages/page_store.h"
 
 /* Reads of a process's memory that did not end in time, kept from one snapshot to the next. Zeroed

@@ -2,7 +2,7 @@
 /* The part of taking a snapshot that numbers the regions, searches them and copies their pages. */
 #include <stdlib.h>
 
-#include "snapshot/pages/contents.h"
+#include "snapshot/pages/page_contents.h"
 #include "snapshot/taking.h"
 
 enum { REFERENCES_MAX = 100000000 };

@@ -14,7 +14,7 @@
 #include "collect/trace/variables.h"
 #include "snapshot/heap_pages.h"
 #include "snapshot/pages/page_store.h"
-#include "snapshot/stacks/frames.h"
+#include "snapshot/calls.h"
 
 /*
  * An output before that of a file: it gathers the chunks of a trace, most of which are small, so

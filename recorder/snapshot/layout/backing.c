@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "snapshot/reader.h"
+#include "snapshot/process_reader.h"
 
 static bool name_begins(const char *name, const char *begin)
 {

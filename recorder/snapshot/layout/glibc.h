@@ -8,7 +8,7 @@
 #ifndef RECORDER_SNAPSHOT_LAYOUT_GLIBC_H
 #define RECORDER_SNAPSHOT_LAYOUT_GLIBC_H
 
-#include "snapshot/memory.h"
+#include "snapshot/process_memory.h"
 
 struct glibc_thread {
     uint64_t pointer; /* of the thread; its own structure begins here */

@@ -5,7 +5,7 @@
 
 #include "snapshot/layout/backing.h"
 #include "snapshot/layout/glibc.h"
-#include "snapshot/layout/layout.h"
+#include "snapshot/layout/process_layout.h"
 #include "snapshot/layout/tls.h"
 
 /* A search for regions. Each part of it collects regions in `refined`, then cuts `regions` by

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "arrays.h"
-#include "snapshot/reader.h"
+#include "snapshot/process_reader.h"
 
 /* A million mappings or so; the rest is left out. */
 enum { TEXT_FIRST = 64 * 1024, TEXT_MAX = 128 << 20 };

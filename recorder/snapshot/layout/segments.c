@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "snapshot/layout/segments.h"
+#include "snapshot/layout/process_layout.h"
 
 #include <string.h>
 

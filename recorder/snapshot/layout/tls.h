@@ -10,7 +10,7 @@
 
 #include <elf.h>
 
-#include "snapshot/memory.h"
+#include "snapshot/process_memory.h"
 #include "snapshot/layout/regions.h"
 
 enum { TLS_BLOCKS_MAX = 256 };

@@ -3,11 +3,28 @@
 #ifndef RECORDER_SNAPSHOT_SEARCH_SCAN_H
 #define RECORDER_SNAPSHOT_SEARCH_SCAN_H
 
-#include "snapshot/heap_pages.h"
-#include "snapshot/memory.h"
-#include "snapshot/layout/regions.h"
 #include "snapshot/calls.h"
-#include "snapshot/search/tables.h"
+#include "snapshot/heap_pages.h"
+#include "snapshot/layout/process_layout.h"
+#include "snapshot/layout/regions.h"
+#include "snapshot/process_memory.h"
+#include "snapshot/search/classes.h"
+
+/* The ranges where tables of virtual functions may be: the modules of a process in its memory. */
+
+struct tables {
+    struct classes classes;
+    struct class_range *ranges;
+    size_t range_count;
+    /* Heap pages that have constant data of modules, or data that was copied from there: what lies
+       in no such page is no table. */
+    struct heap_pages pages;
+};
+
+/* Begins to tell tables. The memory must stay open. Without memory none is told. */
+void tables_open(struct tables *tables, const struct layout *layout,
+                 const struct snapshot_subject *subject, struct memory *memory);
+void tables_close(struct tables *tables);
 
 /* The words that are searched for, until the deadline of the memory, and the trace that they go to.
  */

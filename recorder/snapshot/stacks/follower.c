@@ -6,7 +6,7 @@
 
 #include "dwarf/cfi.h"
 #include "dwarf/expr.h"
-#include "snapshot/layout/segments.h"
+#include "snapshot/layout/process_layout.h"
 
 enum {
     PAGES = 256,       /* that are kept, each in the place that its address gives */
@@ -192,7 +192,7 @@ static void walk_begin(struct follower_walk *walk, struct follower *follower,
 }
 
 /* Goes on to the next frame. */
-static enum step_result walk_step(struct follower_walk *walk, struct follower *follower)
+static enum step_result follower_walk_step(struct follower_walk *walk, struct follower *follower)
 {
     uintptr_t sp = walk->regs.reg[CFI_RSP];
     if (memory_is_late(follower->memory))
@@ -211,7 +211,7 @@ void follower_list(struct follower *follower, const uint64_t registers[FOLLOWER_
     walk_begin(&walk, follower, registers, stack);
     for (frames->count = 0; goes_on && frames->count < STACK_FRAMES; frames->count++) {
         frames->pcs[frames->count] = walk.regs.reg[CFI_RA];
-        goes_on = walk_step(&walk, follower) == STEP_DONE;
+        goes_on = follower_walk_step(&walk, follower) == STEP_DONE;
         frames->cfas[frames->count] = goes_on ? walk.regs.reg[CFI_RSP] : 0;
     }
 }
@@ -229,7 +229,7 @@ bool follower_visit(struct follower *follower, const uint64_t registers[FOLLOWER
         bool is_interrupted = i == 0 || follower->scratch.log.is_signal_frame;
         if (!visit(context, walk.regs.reg[CFI_RA] - is_interrupted))
             return false;
-        result = walk_step(&walk, follower);
+        result = follower_walk_step(&walk, follower);
     }
     return result == STEP_END;
 }

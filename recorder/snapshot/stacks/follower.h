@@ -7,8 +7,8 @@
 #ifndef RECORDER_SNAPSHOT_STACKS_FOLLOWER_H
 #define RECORDER_SNAPSHOT_STACKS_FOLLOWER_H
 
-#include "snapshot/layout/layout.h"
-#include "snapshot/stacks/frames.h"
+#include "snapshot/layout/process_layout.h"
+#include "snapshot/calls.h"
 
 enum { FOLLOWER_REGISTERS = 17 /* DWARF numbers 0 to 16 of x86-64 */ };
 

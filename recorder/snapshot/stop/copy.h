@@ -12,7 +12,7 @@
 #define RECORDER_SNAPSHOT_STOP_COPY_H
 
 #include "snapshot/stop/borrow.h"
-#include "snapshot/memory.h"
+#include "snapshot/process_memory.h"
 
 /* State of a process that lasts from one snapshot to the next. Zeroed at first. */
 struct copy_history {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "snapshot/reader.h"
+#include "snapshot/process_reader.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -8,8 +8,8 @@
 #include <sys/uio.h>
 
 #include "child.h"
-#include "snapshot/image.h"
-#include "snapshot/memory.h"
+#include "snapshot/process_image.h"
+#include "snapshot/process_memory.h"
 
 #ifdef __has_feature
 #define IS_SANITIZED __has_feature(address_sanitizer)

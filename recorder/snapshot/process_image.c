@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "snapshot/image.h"
+#include "snapshot/process_image.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "snapshot/memory.h"
+#include "snapshot/process_memory.h"
 #include "arrays.h"
 
 const struct image_span *image_span_from(const struct memory_image *image, uint64_t address)

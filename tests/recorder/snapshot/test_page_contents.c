@@ -2,7 +2,7 @@
 /* Contents of a live child: each page is stored as it is, or as absent; none is made up. */
 #include "api/fixture.h"
 #include "child.h"
-#include "snapshot/pages/contents.h"
+#include "snapshot/pages/page_contents.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,8 +5,8 @@
  * answer, and the list of mappings may be locked. So another thread waits for the reader, can let
  * the process go on meanwhile, and leaves the reader behind in the end.
  */
-#ifndef RECORDER_SNAPSHOT_READER_H
-#define RECORDER_SNAPSHOT_READER_H
+#ifndef RECORDER_SNAPSHOT_PROCESS_READER_H
+#define RECORDER_SNAPSHOT_PROCESS_READER_H
 
 #include <stdbool.h>
 #include <stdint.h>

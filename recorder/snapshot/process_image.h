@@ -4,8 +4,8 @@
  * written to them, as far as that is little. It is taken by two or three system calls, and answers
  * what would take one for each mapping and each structure of the C library otherwise.
  */
-#ifndef RECORDER_SNAPSHOT_IMAGE_H
-#define RECORDER_SNAPSHOT_IMAGE_H
+#ifndef RECORDER_SNAPSHOT_PROCESS_IMAGE_H
+#define RECORDER_SNAPSHOT_PROCESS_IMAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "snapshot/search/tables.h"
+#include "snapshot/search/scan.h"
 
 #include <stdlib.h>
 
-#include "snapshot/image.h"
+#include "snapshot/process_image.h"
 
 static bool read_page(void *context, uint64_t address, void *page)
 {

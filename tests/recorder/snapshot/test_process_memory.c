@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 
 #include "child.h"
-#include "snapshot/memory.h"
+#include "snapshot/process_memory.h"
 
 #define RESERVATION (UINT64_C(1) << 40)
 #define FAR         (UINT64_C(1) << 39)

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "snapshot/reader.h"
+#include "snapshot/process_reader.h"
 
 /* A read that ends when something is written; and what was seen. */
 struct reading {

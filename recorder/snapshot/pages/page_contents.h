@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Copies what the heaps of a process contain, page by page. */
-#ifndef RECORDER_SNAPSHOT_PAGES_CONTENTS_H
-#define RECORDER_SNAPSHOT_PAGES_CONTENTS_H
+#ifndef RECORDER_SNAPSHOT_PAGES_PAGE_CONTENTS_H
+#define RECORDER_SNAPSHOT_PAGES_PAGE_CONTENTS_H
 
 #include "snapshot/heap_pages.h"
-#include "snapshot/memory.h"
+#include "snapshot/process_memory.h"
 #include "snapshot/pages/page_store.h"
 #include "snapshot/layout/regions.h"
 

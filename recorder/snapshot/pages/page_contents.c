@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "snapshot/pages/contents.h"
+#include "snapshot/pages/page_contents.h"
 
 #include <stdlib.h>
 

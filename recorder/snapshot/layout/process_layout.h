@@ -3,14 +3,16 @@
  * The layout of a process's memory: the regions that are searched for references. The
  * mappings are cut, in turn, by what modules, the recorder, threads and allocators have in them.
  */
-#ifndef RECORDER_SNAPSHOT_LAYOUT_LAYOUT_H
-#define RECORDER_SNAPSHOT_LAYOUT_LAYOUT_H
+#ifndef RECORDER_SNAPSHOT_LAYOUT_PROCESS_LAYOUT_H
+#define RECORDER_SNAPSHOT_LAYOUT_PROCESS_LAYOUT_H
+
+#include <elf.h>
 
 #include "snapshot/heap_pages.h"
 #include "snapshot/layout/glibc.h"
 #include "snapshot/layout/maps.h"
-#include "snapshot/memory.h"
 #include "snapshot/layout/regions.h"
+#include "snapshot/process_memory.h"
 
 struct snapshot_module {
     ttd_id id; /* in the trace */
@@ -65,5 +67,13 @@ bool layout_find(struct layout *layout, uint32_t pid, const struct memory *memor
                  const struct snapshot_subject *subject, const struct layout_thread *threads,
                  size_t thread_count);
 void layout_free(struct layout *layout);
+
+/* The segments of a module, as its program headers in the memory of a process tell. */
+
+enum { MODULE_SEGMENTS = 64 };
+
+/* Reads the segments of a module where it is loaded. Returns how many there are. */
+size_t module_segments(const struct memory *memory, const struct snapshot_module *module,
+                       Elf64_Phdr segments[MODULE_SEGMENTS]);
 
 #endif

@@ -3,8 +3,8 @@
  * Reads the memory of another process, as far as it is there: pages that were never touched, or are
  * not mapped any more, are neither read nor made.
  */
-#ifndef RECORDER_SNAPSHOT_MEMORY_H
-#define RECORDER_SNAPSHOT_MEMORY_H
+#ifndef RECORDER_SNAPSHOT_PROCESS_MEMORY_H
+#define RECORDER_SNAPSHOT_PROCESS_MEMORY_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "snapshot/memory.h"
+#include "snapshot/process_memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "snapshot/image.h"
-#include "snapshot/reader.h"
+#include "snapshot/process_image.h"
+#include "snapshot/process_reader.h"
 
 enum { NOT_OPENED = -1, CANNOT_BE_OPENED = -2 };
 

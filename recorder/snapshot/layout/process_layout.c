@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT */
+#include "snapshot/layout/process_layout.h"
+
+#include <string.h>
+
+#include "channel.h"
+#include "snapshot/layout/glibc.h"
+#include "snapshot/layout/layout_parts.h"
+
+static bool layout_begins_with(const char *text, const char *begin)
+{
+    return strncmp(text, begin, strlen(begin)) == 0;
+}
+
+const struct layout_thread *layout_thread_find(const struct layout_search *search, uint32_t tid)
+{
+    size_t low = 0, high = search->thread_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (search->threads[middle].tid < tid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool is_found = low < search->thread_count && search->threads[low].tid == tid;
+    return is_found ? &search->threads[low] : NULL;
+}
+
+void layout_skip(struct layout_search *search, uint64_t begin, uint64_t end)
+{
+    struct region region = {.begin = begin, .end = end, .kind = REGION_SKIPPED};
+    regions_add(&search->refined, &region);
+}
+
+static bool is_channel(const struct layout_search *search, const struct mapping *mapping)
+{
+    return mapping->inode == search->subject->channel_inode &&
+           layout_begins_with(mapping->name, CHANNEL_NAME);
+}
+
+static struct region layout_region(const struct layout_search *search,
+                                   const struct mapping *mapping)
+{
+    const char *name = mapping->name;
+    struct region region = {
+        .begin = mapping->begin,
+        .end = mapping->end,
+        .kind = mapping->is_file || mapping->is_shared ? TTD_REGION_FILE : TTD_REGION_ANONYMOUS,
+        .name = *name != '\0' ? name : NULL,
+    };
+    if (mapping->is_file) {
+        if (is_channel(search, mapping))
+            region.kind = REGION_SKIPPED;
+    } else if (strcmp(name, "[stack]") == 0) {
+        /* The stack of a main thread that has ended is no root. */
+        region.kind =
+            layout_thread_find(search, search->pid) != NULL ? TTD_REGION_STACK : REGION_SKIPPED;
+        region.tid = search->pid;
+        region.name = NULL;
+    }
+    return region;
+}
+
+/* Adds the pages of a mapping that were written before it was protected. */
+static void add_written(struct layout_search *search, const struct mapping *mapping)
+{
+    struct memory_span spans[MEMORY_SPANS];
+    for (uint64_t address = mapping->begin;
+         address < mapping->end && !memory_is_late(search->memory);) {
+        size_t count = memory_written(search->memory, &address, mapping->end, spans);
+        for (size_t i = 0; i < count; i++) {
+            struct region region = layout_region(search, mapping);
+            region.begin = spans[i].begin;
+            region.end = spans[i].end;
+            regions_add(search->regions, &region);
+        }
+    }
+}
+
+/* Whether a mapping is of a loaded module: what the program has not written there is the file's. */
+static bool is_of_module(const struct layout_search *search, const struct mapping *mapping)
+{
+    for (size_t i = 0; i < search->subject->module_count; i++)
+        if (mapping->begin >= search->subject->modules[i].begin &&
+            mapping->begin < search->subject->modules[i].end)
+            return true;
+    return false;
+}
+
+/* Whether a mapping is of a queue of the kernel's: io_uring or AIO. What the program has submitted
+ * there is the kernel's until it is done. */
+static bool is_kernel_queue(const struct mapping *mapping)
+{
+    return layout_begins_with(mapping->name, "anon_inode:[io_uring]") ||
+           layout_begins_with(mapping->name, "/[aio]");
+}
+
+/* Adds what the program may have pointers in: where it can write, or could before it protected what
+ * it wrote, or before another mapping of the same memory was gone. */
+static void add_mapping(struct layout_search *search, const struct mapping *mapping)
+{
+    struct region region = layout_region(search, mapping);
+    bool is_private_module =
+        mapping->is_file && !mapping->is_shared && is_of_module(search, mapping);
+    enum backing_kind kind =
+        is_private_module ? BACKING_OLD : backing_of(&search->backing, mapping);
+    bool is_own = kind == BACKING_ANONYMOUS || kind == BACKING_OLD;
+    if (!mapping->is_file && layout_begins_with(mapping->name, "[v")) /* [vvar], [vdso] */
+        return;
+    region.untouched = (unsigned char)backing_untouched(kind);
+    region.is_device = kind == BACKING_DEVICE;
+    uint64_t fault_address = search->subject->fault_address;
+    bool is_named = fault_address >= mapping->begin && fault_address < mapping->end &&
+                    !is_of_module(search, mapping);
+    if (mapping->is_writable || !is_own || is_named)
+        regions_add(search->regions, &region);
+    else if (!mapping->is_shared)
+        add_written(search, mapping);
+}
+
+/* Cuts out the memory that the recorder has mapped for itself. */
+static void add_own(struct layout_search *search)
+{
+    enum { PARTS_MAX = 4096 };
+    struct own_memory part;
+    uint64_t address = search->subject->own_memory;
+    for (int i = 0; i < PARTS_MAX && address != 0; i++, address = part.next) {
+        if (!memory_read(search->memory, address, &part, sizeof part))
+            break;
+        layout_skip(search, address, address + sizeof part);
+        for (size_t j = 0; j < OWN_RANGES; j++)
+            layout_skip(search, part.ranges[j].begin, part.ranges[j].begin + part.ranges[j].size);
+    }
+    regions_refine(search->regions, &search->refined);
+}
+
+/* Removes what is skipped, and words that do not begin where words do. */
+static void remove_skipped(struct regions *regions)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < regions->count; i++) {
+        struct region region = regions->items[i];
+        region.begin = (region.begin + 7) / 8 * 8;
+        region.end = region.end / 8 * 8;
+        if (region.kind != REGION_SKIPPED && region.begin < region.end)
+            regions->items[count++] = region;
+    }
+    regions->count = count;
+}
+
+bool layout_find(struct layout *layout, uint32_t pid, const struct memory *memory,
+                 const struct snapshot_subject *subject, const struct layout_thread *threads,
+                 size_t thread_count)
+{
+    *layout = (struct layout){0};
+    struct layout_search search = {.memory = memory,
+                                   .subject = subject,
+                                   .threads = threads,
+                                   .thread_count = thread_count,
+                                   .pid = pid,
+                                   .backing = {.pid = pid, .tid = memory->tid},
+                                   .regions = &layout->regions};
+    if (!maps_read(&layout->maps, pid, memory->tid))
+        return false;
+    for (size_t i = 0; i < layout->maps.count; i++) {
+        add_mapping(&search, &layout->maps.items[i]);
+        layout->has_kernel_queue |= is_kernel_queue(&layout->maps.items[i]);
+    }
+    layout_add_modules(&search);
+    add_own(&search);
+    layout_add_threads(&search);
+    tls_blocks_cut(&search.blocks, &layout->regions);
+    layout_add_heaps(&search);
+    layout->arena = search.arena;
+    layout->arena_module = search.has_arena ? search.arena_module : TTD_NONE;
+    backing_free(&search.backing);
+    remove_skipped(&layout->regions);
+    layout->is_whole =
+        layout->maps.is_whole && !layout->regions.is_short && !memory_is_late(memory);
+    return true;
+}
+
+void layout_free(struct layout *layout)
+{
+    regions_free(&layout->regions);
+    maps_free(&layout->maps);
+}
+
+/* The data of modules, as their program headers in memory tell. */
+
+const char layout_data_name[] = ".data", layout_bss_name[] = ".bss";
+
+static bool module_path_begins(const char *text, const char *begin)
+{
+    return strncmp(text, begin, strlen(begin)) == 0;
+}
+
+static bool module_path_ends(const char *text, const char *end)
+{
+    size_t size = strlen(text), end_size = strlen(end);
+    return size >= end_size && strcmp(text + size - end_size, end) == 0;
+}
+
+/* The file's name, without its directory. */
+static const char *module_base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+bool layout_is_library(const char *path)
+{
+    const char *name = module_base_name(path);
+    return module_path_begins(name, "libc.so") || module_path_begins(name, "libc-") ||
+           module_path_begins(name, "libpthread") || module_path_begins(name, "ld-linux") ||
+           module_path_begins(name, "ld-2") || module_path_begins(name, "ld.so");
+}
+
+static uint64_t page_down(uint64_t address)
+{
+    return address / MEMORY_PAGE * MEMORY_PAGE;
+}
+
+static uint64_t page_up(uint64_t address)
+{
+    return page_down(address + MEMORY_PAGE - 1);
+}
+
+/* Adds the parts of a writable segment: from the file, and behind these. */
+static void layout_add_segment(struct layout_search *search, const struct snapshot_module *module,
+                               const Elf64_Phdr *segment)
+{
+    uint64_t begin = module->bias + segment->p_vaddr;
+    uint64_t file_end = (begin + segment->p_filesz + 7) / 8 * 8;
+    struct region region = {
+        .begin = page_down(begin),
+        .end = file_end,
+        .kind = module_path_ends(module_base_name(module->path), OWN_LIBRARY) ? REGION_SKIPPED
+                                                                              : TTD_REGION_MODULE,
+        .module = module->id,
+        .name = layout_data_name,
+    };
+    regions_add(&search->refined, &region);
+    region.begin = file_end;
+    region.end = page_up(begin + segment->p_memsz);
+    region.name = layout_bss_name;
+    regions_add(&search->refined, &region);
+}
+
+/* Finds where threads have the variables of a module. */
+static void layout_find_tls_block(struct layout_search *search,
+                                  const struct snapshot_module *module, const Elf64_Phdr *segments,
+                                  size_t count)
+{
+    struct tls_module asked = {.id = module->id,
+                               .bias = module->bias,
+                               .begin = module->begin,
+                               .segments = segments,
+                               .segment_count = count,
+                               .is_library = layout_is_library(module->path)};
+    for (size_t i = 0; i < search->thread_count; i++) {
+        if (!search->threads[i].is_known)
+            continue;
+        tls_blocks_add(&search->blocks, search->memory, &asked, search->threads[i].thread_pointer);
+        return;
+    }
+}
+
+void layout_add_modules(struct layout_search *search)
+{
+    Elf64_Phdr segments[MODULE_SEGMENTS];
+    for (size_t i = 0; i < search->subject->module_count; i++) {
+        const struct snapshot_module *module = &search->subject->modules[i];
+        size_t count = module_segments(search->memory, module, segments);
+        layout_find_tls_block(search, module, segments, count);
+        for (size_t j = 0; j < count; j++)
+            if (segments[j].p_type == PT_LOAD && (segments[j].p_flags & PF_W))
+                layout_add_segment(search, module, &segments[j]);
+    }
+    regions_refine(search->regions, &search->refined);
+}
+
+/* Stacks and thread-local storage of threads, and what the C library keeps of threads that ended.
+ */
+
+/* Adds a thread's regions. Nothing of its stack before `begin` is in use. */
+static void add_thread(struct layout_search *search, const struct glibc_thread *thread,
+                       uint32_t tid, uint64_t begin)
+{
+    const struct region *around = regions_at(search->regions, thread->pointer);
+    uint64_t vector = thread->pointer + 8;
+    struct region stack = {
+        .begin = begin, .end = thread->tls_begin, .kind = TTD_REGION_STACK, .tid = tid};
+    struct region tls = {.begin = thread->tls_begin,
+                         .end = thread->tls_end,
+                         .kind = TTD_REGION_TLS,
+                         .tid = tid,
+                         .vector = vector};
+    if (around == NULL)
+        return;
+    if (thread->block_begin == 0) {
+        tls.begin = tls.begin > around->begin ? tls.begin : around->begin;
+    } else {
+        layout_skip(search, thread->block_begin, begin);
+        regions_add(&search->refined, &stack);
+    }
+    regions_add(&search->refined, &tls);
+}
+
+/* Adds a living thread that the library knows. */
+static void add_living(struct layout_search *search, const struct layout_thread *thread)
+{
+    struct glibc_thread glibc_thread;
+    if (!thread->is_known)
+        return;
+    const struct region *stack = regions_at(search->regions, thread->stack_begin);
+    if (stack != NULL && stack->kind == TTD_REGION_STACK && thread->tid == search->pid &&
+        !thread->is_within_frame)
+        layout_skip(search, stack->begin, thread->stack_begin);
+    if (!glibc_thread_read(search->memory, thread->thread_pointer, &glibc_thread))
+        return;
+    /* Its stack may be another one for the moment, such as one for signals. */
+    bool is_within = !thread->is_within_frame && thread->stack_begin >= glibc_thread.block_begin &&
+                     thread->stack_begin < glibc_thread.tls_begin;
+    add_thread(search, &glibc_thread, thread->tid,
+               is_within ? thread->stack_begin : glibc_thread.block_begin);
+}
+
+/* Adds a thread that the library has in a list: one that has ended, or whose registers are not
+ * known. A thread that has ended still uses its vector of thread-local storage, and, until it is
+ * joined, the value that it returned. */
+static void add_listed(void *context, const struct glibc_thread *thread)
+{
+    struct layout_search *search = context;
+    const struct layout_thread *living =
+        thread->tid != 0 ? layout_thread_find(search, thread->tid) : NULL;
+    if (thread->block_begin == 0 || (living != NULL && living->is_known))
+        return;
+    if (living != NULL) {
+        add_thread(search, thread, thread->tid, thread->block_begin);
+        return;
+    }
+    struct region used_region = {.begin = thread->pointer + 8,
+                                 .end =
+                                     thread->is_joinable ? thread->block_end : thread->pointer + 16,
+                                 .kind = TTD_REGION_TLS,
+                                 .vector = thread->pointer + 8};
+    layout_skip(search, thread->block_begin, used_region.begin);
+    regions_add(&search->refined, &used_region);
+    layout_skip(search, used_region.end, thread->block_end);
+}
+
+/* Threads are in mappings of the library's own, or in memory of the program. */
+static bool may_be_thread(void *context, uint64_t address)
+{
+    const struct layout_search *search = context;
+    const struct region *region = regions_at(search->regions, address);
+    return region != NULL && region->kind != REGION_SKIPPED && region->kind != TTD_REGION_MODULE;
+}
+
+static bool is_data_of_library(const struct layout_search *search, const struct region *region)
+{
+    for (size_t i = 0; i < search->subject->module_count; i++)
+        if (search->subject->modules[i].id == region->module)
+            return region->kind == TTD_REGION_MODULE && region->name == layout_data_name &&
+                   layout_is_library(search->subject->modules[i].path);
+    return false;
+}
+
+/* Cuts out threads, and what the allocator keeps in the library's data. */
+void layout_add_threads(struct layout_search *search)
+{
+    const struct glibc_calls calls = {may_be_thread, add_listed, search};
+    for (size_t i = 0; i < search->thread_count; i++)
+        add_living(search, &search->threads[i]);
+    for (size_t i = 0; i < search->regions->count; i++) {
+        const struct region *region = &search->regions->items[i];
+        struct memory_span data = {region->begin, region->end};
+        if (!is_data_of_library(search, region))
+            continue;
+        glibc_threads_find(search->memory, data, &calls);
+        if (!search->has_arena && glibc_arena_find(search->memory, data, &search->arena)) {
+            layout_skip(search, search->arena.lists.begin, search->arena.lists.end);
+            search->has_arena = true;
+            search->arena_module = region->module;
+        }
+    }
+    regions_refine(search->regions, &search->refined);
+}
