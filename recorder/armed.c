@@ -10,12 +10,11 @@
 #include <unistd.h>
 
 #include "arm/arm.h"
-#include "collect/snapshots.h"
+#include "collect/collect_snapshots.h"
 #include "launch.h"
 #include "messages.h"
-#include "own_limits.h"
 #include "signals.h"
-#include "summary.h"
+#include "recording_summary.h"
 
 enum { COMMAND_MAX = 1024 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "attach_command.h"
+#include "subcommands.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -16,13 +16,12 @@
 #include "attach/attach.h"
 #include "collect/collector.h"
 #include "collect/process/origin.h"
-#include "collect/snapshots.h"
+#include "collect/collect_snapshots.h"
 #include "launch.h"
-#include "own_limits.h"
 #include "messages.h"
 #include "options.h"
 #include "signals.h"
-#include "summary.h"
+#include "recording_summary.h"
 
 /* How long threads are waited for that are in the hooks, and how often that is looked at. */
 #define LEAVE_NS UINT64_C(5000000000)

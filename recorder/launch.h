@@ -69,4 +69,16 @@ bool launch_go(struct launch *launch);
 /* Ends the process without executing the program. */
 void launch_cancel(struct launch *launch);
 
+/* Limits of the recorder's own process. */
+
+/* Keeps freed memory for the next trace. */
+void limits_keep_memory(void);
+
+/* Raises a limit as far as the system permits. */
+void limits_raise(int resource);
+
+/* Opens the channel in the memory file `memfd`, or in a new one if that is -1. Returns 0 or an
+ * errno value. */
+int limits_open_channel(struct host *host, int memfd, uint32_t flags);
+
 #endif

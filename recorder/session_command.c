@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "session_command.h"
+#include "subcommands.h"
 
 #include <errno.h>
 #include <signal.h>

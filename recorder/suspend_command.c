@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "suspend_command.h"
+#include "subcommands.h"
 
 #include <ctype.h>
 #include <errno.h>

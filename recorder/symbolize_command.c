@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "symbolize_command.h"
+#include "subcommands.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdrecord: records the heap events of a program. */
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <malloc.h>
 #include <signal.h>
@@ -12,20 +14,59 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "attach_command.h"
+#include "arrays.h"
+#include "subcommands.h"
 #include "collect/collector.h"
-#include "messages.h"
 #include "common/output_path.h"
 #include "control_client.h"
-#include "inherited.h"
 #include "launch.h"
-#include "own_limits.h"
+#include "messages.h"
 #include "options.h"
-#include "session_command.h"
 #include "signals.h"
-#include "summary.h"
-#include "suspend_command.h"
-#include "symbolize_command.h"
+#include "recording_summary.h"
+
+/* The descriptors that ttdrecord was started with. They are the program's: as long as ttdrecord
+ * kept them open as well, nobody would see the end of a pipe that the program closes. */
+
+static int *descriptors;
+static size_t count, capacity;
+
+static void inherited_add(int descriptor)
+{
+    void *grown = array_grow(descriptors, count, &capacity, sizeof *descriptors);
+    if (grown == NULL)
+        return;
+    descriptors = grown;
+    descriptors[count++] = descriptor;
+}
+
+/* Notes which descriptors are open. Called before any other is opened. */
+static void inherited_note(void)
+{
+    DIR *files = opendir("/proc/self/fd");
+    const struct dirent *entry;
+    while (files != NULL && (entry = readdir(files)) != NULL) {
+        int descriptor = atoi(entry->d_name);
+        if (descriptor > STDERR_FILENO && descriptor != dirfd(files))
+            inherited_add(descriptor);
+    }
+    if (files != NULL)
+        closedir(files);
+}
+
+/* Closes them, and replaces standard input and output by nothing; standard error stays, for
+ * messages. Called once the program has its own. */
+static void inherited_close(void)
+{
+    while (count > 0)
+        close(descriptors[--count]);
+    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (nothing < 0)
+        return;
+    dup2(nothing, STDIN_FILENO);
+    dup2(nothing, STDOUT_FILENO);
+    close(nothing);
+}
 
 /* Joins the command line, for the trace's metadata. */
 static char *record_join_arguments(char *const *arguments)

@@ -12,9 +12,9 @@
 #include <sys/mman.h>
 
 #include "../target.h"
-#include "preload/unwind/compile.h"
+#include "preload/unwind/rules.h"
 #include "dwarf/expr.h"
-#include "preload/system/memory.h"
+#include "preload/system/own_memory.h"
 
 enum { PAGE = 4096, IMAGE_PAGES = 5, STACK_SIZE = 256, INFO_MAX = (IMAGE_PAGES - 1) * PAGE };
 

@@ -183,7 +183,7 @@ static bool map_areas(struct attachment *attachment, struct threads *threads)
 
 /* Takes a descriptor of the channel's file, or opens that anew: the list of descriptors of a first
  * thread that has ended is empty. Returns -1 with errno if neither is possible. */
-static int take_channel(const struct attachment *attachment, uint32_t tid)
+static int begin_take_channel(const struct attachment *attachment, uint32_t tid)
 {
     char path[64];
     int process = (int)syscall(SYS_pidfd_open, (pid_t)attachment->pid, 0);
@@ -215,7 +215,7 @@ static bool make_channel(struct attachment *attachment, struct threads *threads)
         return false;
     attachment->file = (int)file;
     attach_write(attachment, note, &attachment->file, sizeof attachment->file);
-    attachment->channel = take_channel(attachment, attach_living(threads));
+    attachment->channel = begin_take_channel(attachment, attach_living(threads));
     return attachment->channel >= 0 ||
            attach_refuse(attachment, "its descriptors cannot be taken over: %s", strerror(errno));
 }

@@ -12,7 +12,7 @@
 #include "collect/process/heaps.h"
 #include "collect/process/origin.h"
 #include "collect/process_end.h"
-#include "collect/snapshots.h"
+#include "collect/collect_snapshots.h"
 #include "collect/upkeep.h"
 #include "messages.h"
 

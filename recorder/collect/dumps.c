@@ -11,7 +11,7 @@
 #include "snapshot/layout/maps.h"
 #include "snapshot/process_reader.h"
 #include "snapshot/stop/threads.h"
-#include "collect/snapshots.h"
+#include "collect/collect_snapshots.h"
 
 enum { PAGE = 4096 };
 

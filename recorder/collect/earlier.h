@@ -4,7 +4,7 @@
 #define RECORDER_COLLECT_EARLIER_H
 
 #include "attach/known_blocks.h"
-#include "collect/trace/trace.h"
+#include "collect/trace/process_trace.h"
 
 /*
  * Writes the blocks into the trace, which has no events yet: as allocations without a function, a

@@ -18,7 +18,7 @@
 #include "collect/launched.h"
 #include "collect/process/heaps.h"
 #include "collect/process/origin.h"
-#include "collect/trace/trace.h"
+#include "collect/trace/process_trace.h"
 
 /* What a trace whose file could not be written to its end has in it. */
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "collect/process/user_events.h"
-#include "collect/snapshots.h"
+#include "collect/collect_snapshots.h"
 #include "messages.h"
 
 static void answer_status(const struct process *process, struct control_answer *answer)

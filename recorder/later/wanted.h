@@ -9,7 +9,7 @@
 
 #include <ttdtrace/ttdtrace.h>
 
-#include "collect/trace/stacks.h"
+#include "collect/trace/trace_stacks.h"
 #include "collect/trace/variables.h"
 
 /* Limits, which only a crafted trace exceeds. What is beyond them gets no names. */

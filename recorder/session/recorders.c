@@ -16,7 +16,7 @@
 
 #include "arm/arm.h"
 #include "armed.h"
-#include "attach_command.h"
+#include "subcommands.h"
 #include "launch.h"
 #include "../messages.h"
 #include "signals.h"

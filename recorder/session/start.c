@@ -14,7 +14,6 @@
 
 #include "launch.h"
 #include "../messages.h"
-#include "own_limits.h"
 #include "session/daemon.h"
 #include "session/place.h"
 

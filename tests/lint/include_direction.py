@@ -97,12 +97,12 @@ ALLOWED = {
     'recorder/preload/process': [
         *('recorder/preload/' + part
           for part in ('process', 'end', 'threads', 'channel', 'unwind', 'system')),
-        'recorder/dwarf', *CHANNEL, 'recorder/loader.h', 'recorder/sanitizer.h'],
+        'recorder/dwarf', *CHANNEL, 'recorder/loader.h'],
     'recorder/arm': ['recorder/arm', *CHANNEL],
     'recorder/session': ['recorder/session', 'recorder/arm', 'recorder/armed.h',
-                         'recorder/arrays.h', 'recorder/attach_command.h', 'recorder/control.h',
+                         'recorder/arrays.h', 'recorder/subcommands.h', 'recorder/control.h',
                          'recorder/control_client.h', 'recorder/launch.h', 'recorder/messages.h',
-                         'recorder/options.h', 'recorder/own_limits.h', 'recorder/signals.h',
+                         'recorder/options.h', 'recorder/signals.h',
                          'common'],
     'recorder/dwarf': ['recorder/dwarf'],
     'recorder/patch': ['recorder/patch'],

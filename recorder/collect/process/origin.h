@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "channel.h"
-#include "collect/trace/trace.h"
+#include "collect/trace/process_trace.h"
 
 /* Writes the metadata that all traces of a recording share; the flags are enum channel_flags. */
 void origin_describe(struct trace *trace, uint32_t channel_flags);

@@ -10,7 +10,7 @@
 #include "collect/channel/host.h"
 #include "collect/process/heap_table.h"
 #include "collect/process/thread_stream.h"
-#include "collect/trace/trace.h"
+#include "collect/trace/process_trace.h"
 #include "control.h"
 #include "snapshot/take.h"
 

@@ -8,7 +8,7 @@
 
 #include "collect/channel/stream.h"
 #include "collect/channel/translate.h"
-#include "collect/trace/trace.h"
+#include "collect/trace/process_trace.h"
 
 enum { STACK_DEPTH_MAX = 4096 };
 

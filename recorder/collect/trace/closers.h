@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "collect/trace/trace.h"
+#include "collect/trace/process_trace.h"
 
 /* Waiting traces keep their files open, so their number is limited; the program waits instead. */
 enum { TRACE_CLOSERS_MAX = 16, TRACE_CLOSERS_WAITING = 256 };

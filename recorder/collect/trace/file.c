@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The file of a trace: opens, renames, removes and releases it. */
-#include "collect/trace/trace.h"
+#include "collect/trace/process_trace.h"
 
 #include <errno.h>
 #include <fcntl.h>

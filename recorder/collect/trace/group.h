@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 #include "collect/channel/host.h"
-#include "collect/trace/trace.h"
+#include "collect/trace/process_trace.h"
 
 struct group {
     const char *output; /* the launched program's file */

@@ -13,7 +13,7 @@
 
 #include "collect/trace/frame_names.h"
 #include "collect/trace/module_files.h"
-#include "collect/trace/trace.h"
+#include "collect/trace/process_trace.h"
 #include "messages.h"
 #include "symbolize/cache/cache.h"
 #include "symbolize/image/image_file.h"

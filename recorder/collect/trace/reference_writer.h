@@ -11,7 +11,7 @@
 #include <pthread.h>
 
 #include "collect/channel/host.h"
-#include "collect/trace/trace.h"
+#include "collect/trace/process_trace.h"
 
 /* One pack is filled, while the others wait to be written: the search is so far ahead at most. Each
  * takes memory that is new, so they are few. */

@@ -3,7 +3,7 @@
 #ifndef RECORDER_COLLECT_TRACE_TRACE_MODULES_H
 #define RECORDER_COLLECT_TRACE_TRACE_MODULES_H
 
-#include "collect/trace/stacks.h"
+#include "collect/trace/trace_stacks.h"
 #include "symbolize/symbolize.h"
 
 struct module {

@@ -4,7 +4,7 @@
 #include <sys/syscall.h>
 
 #include "preload/channel/target.h"
-#include "preload/threads/thread.h"
+#include "preload/threads/recorded_thread.h"
 #include "preload/attached/attached.h"
 
 PATCHED_IN(ATTACHED_IN_LIBC, int, prctl, 5,

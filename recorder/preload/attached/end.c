@@ -2,7 +2,7 @@
 /* Asks for a snapshot at the end of the process, in _exit(), which exit() calls last. */
 #include <signal.h>
 
-#include "preload/end/end.h"
+#include "preload/end/exit_end.h"
 #include "preload/system/sys.h"
 #include "preload/threads/island.h"
 #include "preload/threads/levels.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "preload/channel/target.h"
-#include "preload/end/fatal.h"
+#include "preload/end/fatal_signal.h"
 #include "preload/system/sys.h"
 #include "preload/attached/attached.h"
 

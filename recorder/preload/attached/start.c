@@ -8,12 +8,12 @@
 #include <string.h>
 
 #include "preload/channel/target.h"
-#include "preload/end/fatal.h"
-#include "preload/process/attach.h"
+#include "preload/end/fatal_signal.h"
+#include "preload/process/process_begin.h"
 #include "preload/system/borrowed.h"
 #include "preload/system/own_memory.h"
 #include "preload/system/sys.h"
-#include "preload/threads/stale.h"
+#include "preload/threads/stale_stack.h"
 
 extern const unsigned char attached_run[];
 extern const struct attached_hook first_hook __asm__("__start_patched_hooks")

@@ -11,11 +11,11 @@
 #include <ttdtrace/definitions.h>
 #include <ttdtrace/snapshot.h>
 
-#include "preload/end/end.h"
-#include "preload/end/fatal.h"
+#include "preload/end/exit_end.h"
+#include "preload/end/fatal_signal.h"
 #include "preload/system/sys.h"
 #include "preload/unwind/list.h"
-#include "preload/system/memory.h"
+#include "preload/system/own_memory.h"
 
 /* A thread looks around so often at first, and less often later: thousands may wait at once, and
  * take the processors from the collector otherwise. */

@@ -8,7 +8,7 @@
 
 #include "preload/channel/target.h"
 #include "preload/system/sys.h"
-#include "preload/threads/thread.h"
+#include "preload/threads/recorded_thread.h"
 
 EXPORT int prctl(int option, ...)
 {

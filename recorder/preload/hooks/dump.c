@@ -9,7 +9,7 @@
 
 #include <ttdtrace/live.h>
 
-#include "preload/end/end.h"
+#include "preload/end/exit_end.h"
 #include "preload/system/sys.h"
 #include "preload/hooks/live.h"
 

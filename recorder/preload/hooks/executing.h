@@ -8,7 +8,6 @@
 
 #include <alloca.h>
 
-#include "preload/process/environment.h"
 #include "preload/process/program.h"
 #include "preload/system/sys.h"
 #include "preload/hooks/hooks.h"

@@ -6,7 +6,7 @@
 #include <ttdtrace/live.h>
 
 #include "preload/threads/island.h"
-#include "preload/threads/levels_parts.h"
+#include "preload/threads/levels.h"
 
 /* Whether the client was not closed. */
 bool live_client_is_open(const struct ttd_live *live);

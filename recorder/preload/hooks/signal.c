@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "preload/end/fatal.h"
+#include "preload/end/fatal_signal.h"
 #include "preload/system/sys.h"
 #include "preload/threads/signal_stack.h"
 #include "preload/hooks/hooks.h"

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "preload/end/end.h"
-#include "preload/end/fatal.h"
+#include "preload/end/exit_end.h"
+#include "preload/end/fatal_signal.h"
 #include "preload/system/real.h"
 #include "preload/system/replaced.h"
 #include "preload/system/sys.h"
 #include "preload/threads/levels.h"
-#include "preload/process/attach.h"
+#include "preload/process/process_begin.h"
 
 /* NAME=VALUE, for the processes that this one starts. */
 static char preload_variable[4200];

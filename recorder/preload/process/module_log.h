@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "channel_record.h"
+
 struct module {
     uintptr_t begin;
     uintptr_t end;
@@ -35,5 +37,24 @@ void module_log_unload(uintptr_t begin);
 
 /* Begins a log anew: the child of a fork has one of its own. */
 void module_log_forget(void);
+
+/*
+ * The file of a loaded module: its path, and what tells it from other files at that path. The
+ * memory map decides, since the loader's name may be relative, a symbolic link, or that of a file
+ * that was replaced. Its callers hold the lock of modules.c.
+ */
+
+struct module_file {
+    char path[MODULE_PATH_MAX];
+    size_t path_size;
+    uint64_t facts[MODULE_FILE_FACTS]; /* by enum module_file_fact */
+};
+
+/* Reads the memory map once, for all modules up to module_files_end(). */
+void module_files_begin(void);
+void module_files_end(void);
+
+/* Returns the file of a module, valid until the next call. */
+const struct module_file *module_file_of(const struct module *module);
 
 #endif

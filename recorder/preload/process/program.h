@@ -3,6 +3,43 @@
 #ifndef RECORDER_PRELOAD_PROCESS_PROGRAM_H
 #define RECORDER_PRELOAD_PROCESS_PROGRAM_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * The environment of a new process image: extended so that the image is recorded, or stripped of
+ * this library.
+ *
+ * The child of a vfork may run this, in its parent's memory: all new data is on the caller's stack.
+ */
+
+/* Returns the number of variables; 0 for NULL. */
+size_t environment_count(char *const *environment);
+
+/* Whether an image with this environment loads this library; also true if nothing is recorded. */
+bool environment_is_ours(char *const *environment);
+
+/* Whether it is that of a program which runs another one in valgrind. That one is not to load this
+ * library: valgrind would report what it does, and suppressions would not match its frames. */
+bool environment_is_of_valgrind(char *const *environment);
+
+/* Returns the bytes that environment_extend() and environment_strip() need for `joined`. */
+size_t environment_joined_size(char *const *environment);
+
+/*
+ * Copies the environment and adds the recorder's variables, of which `channel` names the channel.
+ * `copy` has room for two more and the NULL; `joined` takes the new LD_PRELOAD.
+ */
+void environment_extend(char *const *environment, char **copy, char *joined, char *channel);
+
+enum { ENVIRONMENT_CHANNEL_MAX = 128 };
+
+/* Writes the variable that names the channel: by a descriptor as well, unless that is negative. */
+void environment_name_channel(char channel[ENVIRONMENT_CHANNEL_MAX], int descriptor);
+
+/* Copies the environment without this library in LD_PRELOAD. `copy` and `joined` as above. */
+void environment_strip(char *const *environment, char **copy, char *joined);
+
 enum program_kind {
     PROGRAM_RECORDED,
     /* It does not look at LD_PRELOAD, such as one that is statically linked, or setuid. */

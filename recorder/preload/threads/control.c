@@ -14,7 +14,7 @@
 
 #include "preload/system/sys.h"
 #include "preload/channel/target.h"
-#include "preload/system/memory.h"
+#include "preload/system/own_memory.h"
 
 /* A line of maps, parsed as it streams by. */
 struct line {

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "preload/threads/thread.h"
+#include "preload/threads/recorded_thread.h"
 
 #ifdef TTD_ATTACHED
 

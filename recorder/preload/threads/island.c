@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "preload/threads/levels_parts.h"
+#include "preload/threads/levels.h"
 
 enum ttd_island_state island_state(const struct thread *thread)
 {

@@ -11,7 +11,7 @@
 
 #include <ttdtrace/trace.h>
 
-#include "preload/threads/thread.h"
+#include "preload/threads/recorded_thread.h"
 
 /* Returns level 0 of the thread. */
 static inline struct thread *island_thread(struct thread *level)

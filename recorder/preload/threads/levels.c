@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds out which hooks of a thread still run, and frees the levels of those left by a jump. */
-#include <dlfcn.h>
-
 #include "preload/threads/levels.h"
-#include "preload/threads/levels_parts.h"
+
+#include <dlfcn.h>
 
 static struct unwind_regs caller_of(uintptr_t frame)
 {

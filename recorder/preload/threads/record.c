@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Appends a thread's records to its chunks. */
-#include "preload/threads/thread.h"
+#include "preload/threads/recorded_thread.h"
 
 #include <string.h>
 

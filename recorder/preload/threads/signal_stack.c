@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 
-#include "preload/system/memory.h"
+#include "preload/system/own_memory.h"
 #include "preload/system/sys.h"
 
 /* A guard takes two of the mappings of which the system allows 65530; threads need some. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "preload/unwind/list.h"
 
-#include "preload/unwind/state.h"
+#include "preload/unwind/unwind_state.h"
 
 /* Frames of this library, of the C library and of handlers within it, at most. */
 enum { SKIPPED_MAX = 64 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Turns the frames of a walk into those of the last capture, with the words that they rest on. */
-#include "preload/unwind/state.h"
+#include "preload/unwind/unwind_state.h"
 
 /* The rule of a frame if the step from it depends on nothing but the state; else RULE_NONE. */
 static unwind_rule plain_rule(const struct new_frame *frame)

@@ -5,9 +5,7 @@
 #include <link.h>
 
 #include "dwarf/cfi.h"
-#include "preload/unwind/compile.h"
-#include "preload/unwind/own_modules.h"
-#include "preload/system/memory.h"
+#include "preload/system/own_memory.h"
 
 /* Sizes of the table: powers of two. */
 #define FIRST_BITS 10

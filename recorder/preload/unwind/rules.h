@@ -134,4 +134,29 @@ static inline unwind_rule rules_find(uintptr_t pc, struct cfi_lookup *lookup)
 
 #pragma GCC visibility pop
 
+/* Makes the rule of one word for an address from its row of call frame information. */
+
+#include "dwarf/cfi.h"
+#include "preload/unwind/rules.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Returns the rule for the instruction at `address`, which is inside lookup->object. RULE_NO_CFI if
+   there is no valid information for it. */
+unwind_rule rule_compile(struct cfi_lookup *lookup, uintptr_t address);
+
+#pragma GCC visibility pop
+
+/* The modules of this process, in which the unwinder runs: see dwarf/cfi.h. */
+
+#include "preload/unwind/unwind.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Finds the program headers of the program. To be called once, before frames are followed. The
+   finder is as in unwind_setup(). */
+void own_modules_setup(unwind_frame_finder *frame_finder);
+
+#pragma GCC visibility pop
+
 #endif

@@ -2,6 +2,8 @@
 /* Walks a stack from the innermost frame until a frame of the last capture is met. */
 #include "preload/unwind/walk_fast.h"
 
+#include "preload/unwind/unwind_state.h"
+
 /* Frames of this library between walk_registers() and the hook's caller, at most. */
 #define OWN_FRAMES 8
 
@@ -58,4 +60,189 @@ __attribute__((noinline)) void walk_registers(const struct unwind_regs *start,
             return;
     if (regs->reg[CFI_RSP] == start->sp && regs->reg[CFI_RA] == start->pc)
         scratch->others = *regs;
+}
+
+/* One step of a walk, by the kind of the frame's rule. walk.c takes the common ones itself.
+ */
+
+/* Frame pointers that are followed through unknown code, at most. */
+#define LINKS_MAX 128u
+
+/* Reads the other registers of the caller from where the rule says that they were saved. */
+static bool read_others(struct walk *walk, unwind_rule rule, uintptr_t cfa)
+{
+    struct step_regs *regs = walk->others;
+    regs->known &= STEP_CALLEE_SAVED;
+    for (unsigned i = 0; i < RULE_OTHER_COUNT; i++) {
+        unsigned words = rule_other(rule, i);
+        if (words != 0) {
+            regs->known |= 1u << rule_other_regs[i];
+            if (!unwind_read(&walk->mem, cfa - 8 * words, &regs->reg[rule_other_regs[i]]))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Whether the rule says of each other register where it is. */
+static bool rule_says_others(unwind_rule rule)
+{
+    for (unsigned i = 0; i < RULE_OTHER_COUNT; i++)
+        if (rule_other(rule, i) == RULE_OTHER_UNSAID)
+            return false;
+    return true;
+}
+
+/* Keeps the words that a general step has read. Without room for them no frame can be met again. */
+static void note_reads(struct unwinder *unwinder, struct walk *walk, struct new_frame *frame,
+                       const struct step_log *log)
+{
+    frame->kind |= NEW_FRAME_GENERAL;
+    frame->first_read = unwinder->read_count;
+    if (log->count > UNWIND_STEP_READS || log->count > UNWIND_MAX_READS - unwinder->read_count) {
+        walk->mem.is_foreign = true;
+        return;
+    }
+    frame->read_count = (uint16_t)log->count;
+    for (uint32_t i = 0; i < log->count; i++)
+        unwinder->reads[unwinder->read_count++] = log->reads[i];
+}
+
+_Atomic uintptr_t walk_signal_returns[WALK_SIGNAL_RETURNS];
+
+/* Notes an address to which a signal handler returns. */
+static void note_signal_return(uintptr_t pc)
+{
+    for (int i = 0; i < WALK_SIGNAL_RETURNS; i++) {
+        uintptr_t known = 0;
+        if (atomic_compare_exchange_strong(&walk_signal_returns[i], &known, pc) || known == pc)
+            return;
+    }
+}
+
+/* Steps by the full rules: the frame's do not fit into a word, or other registers are followed. */
+static enum walk_end step_general(struct unwinder *unwinder, struct walk *walk,
+                                  struct new_frame *frame)
+{
+    struct step_regs *regs = walk->others != NULL ? walk->others : &unwinder->scratch.state;
+    const struct step_log *log = &unwinder->scratch.log;
+    unwinder->scratch.state.known = STEP_STATE_REGS;
+    regs->reg[CFI_RSP] = walk->place.state.sp;
+    regs->reg[CFI_RBP] = walk->place.state.bp;
+    regs->reg[CFI_RA] = walk->place.state.pc;
+    enum step_result result = unwind_step(regs, &walk->mem, &unwinder->scratch);
+    if (result == STEP_UNKNOWN && walk->others == NULL)
+        return WALK_NEEDS_REGS;
+    if (result == STEP_UNKNOWN || (log->used & ~STEP_STATE_REGS) != 0)
+        frame->kind |= NEW_FRAME_ODD;
+    if (result != STEP_DONE)
+        return WALK_ENDED;
+    note_reads(unwinder, walk, frame, log);
+    if (log->is_signal_frame)
+        note_signal_return(walk->place.state.pc);
+    if (regs->reg[CFI_RSP] <= walk->place.state.sp) {
+        if (!log->is_signal_frame)
+            return WALK_ENDED;
+        walk->mem.is_foreign = true; /* from a signal stack: frames are not in the order of rsp */
+    }
+    step_settle_state(regs);
+    walk->place.state.pc = regs->reg[CFI_RA];
+    walk->place.state.sp = regs->reg[CFI_RSP];
+    walk->place.state.bp = regs->reg[CFI_RBP];
+    return WALK_GOES_ON;
+}
+
+/* Whether the chain of frame pointers leads to known code; sets chain_links to the links up to it.
+ */
+static bool chain_is_sound(struct unwinder *unwinder, struct walk *walk)
+{
+    uintptr_t bp = walk->place.state.bp;
+    uintptr_t last = walk->place.state.sp;
+    for (unsigned links = 1; links <= LINKS_MAX; links++) {
+        uintptr_t pc;
+        uintptr_t next;
+        if (bp < last || bp % 8 != 0 || !unwind_read(&walk->mem, bp, &next) ||
+            !unwind_read(&walk->mem, bp + 8, &pc))
+            return false;
+        unsigned kind = rule_kind(rules_find(pc, &unwinder->scratch.lookup));
+        if (kind != RULE_STRAY && kind != RULE_NO_CFI) {
+            walk->chain_links = links;
+            return true;
+        }
+        last = bp + 16;
+        bp = next;
+    }
+    return false;
+}
+
+/*
+ * Steps from a frame of unknown code, made by a run-time compiler or written in assembly. If rbp
+ * looks like a frame pointer, it is taken for one, provided that its chain ends in known code. The
+ * other registers are assumed to be unchanged, because nothing better is known.
+ */
+static enum walk_end step_chain(struct unwinder *unwinder, struct walk *walk)
+{
+    if (walk->chain_links == 0 && !chain_is_sound(unwinder, walk))
+        return WALK_ENDED;
+    uintptr_t bp = walk->place.state.bp;
+    walk->chain_links--;
+    walk->place.state.sp = bp + 16;
+    if (!unwind_read(&walk->mem, bp + 8, &walk->place.state.pc) ||
+        !unwind_read(&walk->mem, bp, &walk->place.state.bp))
+        return WALK_ENDED;
+    return WALK_GOES_ON;
+}
+
+/* Steps from a realigned frame, which keeps its CFA in a slot below rbp. */
+static enum walk_end step_drap(struct walk *walk, unwind_rule rule)
+{
+    uintptr_t cfa;
+    uintptr_t pc;
+    if (!unwind_read(&walk->mem, walk->place.state.bp + rule_offset(rule), &cfa) ||
+        cfa <= walk->place.state.sp || cfa % 8 != 0 || !unwind_read(&walk->mem, cfa - 8, &pc) ||
+        !unwind_read(&walk->mem, walk->place.state.bp, &walk->place.state.bp))
+        return WALK_ENDED;
+    walk->place.state.pc = pc;
+    walk->place.state.sp = cfa;
+    return WALK_GOES_ON;
+}
+
+/* Steps by rsp or rbp, on whatever stack. */
+static enum walk_end step_plain(struct walk *walk, unwind_rule rule)
+{
+    uintptr_t cfa = (rule_kind(rule) == RULE_SP ? walk->place.state.sp : walk->place.state.bp) +
+                    rule_offset(rule);
+    uintptr_t saved = rule_bp(rule);
+    uintptr_t pc;
+    /* Each frame is further out than the one before, so the walk ends whatever the stack holds. */
+    if (cfa <= walk->place.state.sp || cfa % 8 != 0 || !unwind_read(&walk->mem, cfa - 8, &pc) ||
+        (saved != 0 && !unwind_read(&walk->mem, cfa - saved, &walk->place.state.bp)) ||
+        (walk->others != NULL && !read_others(walk, rule, cfa)))
+        return WALK_ENDED;
+    walk->place.state.pc = pc;
+    walk->place.state.sp = cfa;
+    return WALK_GOES_ON;
+}
+
+enum walk_end walk_step(struct unwinder *unwinder, struct walk *walk, struct new_frame *frame)
+{
+    unsigned kind = rule_kind(frame->rule);
+    if (walk->others != NULL && kind <= RULE_DRAP && !rule_says_others(frame->rule))
+        return step_general(unwinder, walk, frame);
+    switch (kind) {
+    case RULE_SP:
+    case RULE_BP:
+        return step_plain(walk, frame->rule);
+    case RULE_GENERAL:
+        return step_general(unwinder, walk, frame);
+    case RULE_DRAP:
+        return walk->others != NULL ? step_general(unwinder, walk, frame)
+                                    : step_drap(walk, frame->rule);
+    case RULE_NO_CFI:
+    case RULE_STRAY:
+        return step_chain(unwinder, walk);
+    case RULE_END:
+    default:
+        return WALK_ENDED;
+    }
 }

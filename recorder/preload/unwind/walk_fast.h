@@ -3,7 +3,7 @@
 #ifndef RECORDER_PRELOAD_UNWIND_WALK_FAST_H
 #define RECORDER_PRELOAD_UNWIND_WALK_FAST_H
 
-#include "preload/unwind/state.h"
+#include "preload/unwind/unwind_state.h"
 
 #define always_inline inline __attribute__((always_inline))
 

@@ -11,8 +11,8 @@
 
 #include "preload/unwind/unwind.h"
 #include "dwarf/cfi.h"
-#include "preload/unwind/compile.h"
-#include "preload/unwind/state.h"
+#include "preload/unwind/rules.h"
+#include "preload/unwind/unwind_state.h"
 
 #include "support/entropy.h"
 

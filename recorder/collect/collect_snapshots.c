@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/collect_snapshots.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "channel.h"
+#include "collect/dumps.h"
+#include "collect/launched.h"
+#include "collect/process/processes.h"
+#include "collect/snapshot_calls.h"
+#include "collect/upkeep.h"
+
+/* The records about a thread that waits for a snapshot: its frames, the signal of which it dies. */
+
+static uint32_t frame_count(const struct snapshot_request *request)
+{
+    return request->frame_count < SNAPSHOT_FRAMES ? request->frame_count : SNAPSHOT_FRAMES;
+}
+
+/* Writes the addresses of the thread's frames. `request` is a private copy of the request in shared
+ * memory. Returns false if the trace has failed. */
+static bool waiting_thread_frames(struct trace *trace, const struct ttd_snapshot *snapshot,
+                                  const struct snapshot_request *request)
+{
+    struct stack_frames frames = {.count = frame_count(request)};
+    memcpy(frames.pcs, request->frame_pcs, frames.count * sizeof *frames.pcs);
+    memcpy(frames.cfas, request->frame_cfas, frames.count * sizeof *frames.cfas);
+    return trace_frames(trace, snapshot->number, snapshot->thread, &frames);
+}
+
+/* Has the addresses named that the thread was releasing: an allocator aborts if one is no block. */
+static void name_released(struct process *process, uint32_t tid)
+{
+    for (size_t i = 0; i < process->thread_count; i++) {
+        const struct thread_stream *thread = process->threads[i];
+        if (thread->tid == tid && thread->has_held)
+            trace_name_address(process->trace, thread->held.base_address);
+    }
+}
+
+/* Writes the fatal signal. `snapshot` is NULL if none was taken, `request` as above. Returns false
+ * if the signal cannot be written. */
+static bool waiting_thread_signal(struct process *process, struct host *host,
+                                  const struct ttd_snapshot *snapshot,
+                                  const struct snapshot_request *request)
+{
+    struct ttd_register registers[SNAPSHOT_REGISTERS];
+    struct ttd_fatal_signal fatal = {
+        .wall_time = process_time(process, host_tick(host)),
+        .signal = request->signal,
+        .code = request->code,
+        .address = request->fault_address,
+        .registers = registers,
+    };
+    if (snapshot != NULL) {
+        fatal.position = snapshot->position;
+        fatal.snapshot = snapshot->number;
+    } else {
+        fatal.position.sequence = atomic_fetch_add(&host->channel->sequence, 1) + 1;
+    }
+    if (request->signal > INT32_MAX || fatal.position.sequence > TTD_SEQUENCE_MAX)
+        return false;
+    for (uint32_t number = 0; number < SNAPSHOT_REGISTERS; number++)
+        if ((request->registers_valid >> number & 1) != 0)
+            registers[fatal.count++] =
+                (struct ttd_register){.number = number, .value = request->registers[number]};
+    trace_name_address(process->trace, request->fault_address);
+    name_released(process, request->tid);
+    for (size_t i = 0; i < fatal.count; i++)
+        trace_name_address(process->trace, registers[i].value);
+    fatal.thread = process_thread_id(process, fatal.position, request->tid);
+    fatal.stack = trace_whole_stack(process->trace, request->frame_pcs, frame_count(request));
+    return trace_fatal_signal(process->trace, &fatal);
+}
+
+/* Answers a request. Returns false if it was withdrawn. */
+static bool snapshots_answer_request(struct snapshot_request *request, uint32_t state)
+{
+    uint32_t expected = SNAPSHOT_ASKED;
+    if (!atomic_compare_exchange_strong(&request->state, &expected, state))
+        return false;
+    host_wake(&request->state);
+    return true;
+}
+
+bool snapshots_have_store(struct trace *trace)
+{
+    if (trace->store == NULL)
+        trace->store = page_store_new(trace->writer);
+    return trace->store != NULL;
+}
+
+/* Collects most of what is published, so that less is left to do while the program is held. */
+static void snapshots_catch_up(struct collector *collector)
+{
+    enum { ROUNDS = 5, FEW = 10000 };
+    for (int i = 0; i < ROUNDS && collector_collect(collector) > FEW; i++)
+        ;
+}
+
+/* Processes that wait at the same time, beyond which their snapshots are hurried: servers end many,
+ * and limit their number. */
+enum { WAITING_FEW = 4 };
+
+/* Takes a snapshot with references. `request` is a copy of that of a thread that waits, or NULL. */
+static enum take_result take_references(struct snapshot_taking *taking,
+                                        const struct snapshot_request *request)
+{
+    struct snapshot_order order = {
+        .pid = taking->process->pid,
+        .child = launched_child(taking->collector),
+        .request = request,
+        .interrupted = &taking->process->interrupted,
+        .copies = &taking->process->copies,
+        .stalls = &taking->process->stalls,
+        .borrowed = &taking->borrowed,
+        .copy_min = COPY_MIN,
+        .store = taking->trace->store,
+        .is_hurried = taking->collector->snapshots_waiting > WAITING_FEW,
+        .time_limit = SNAPSHOT_TIME_LIMIT,
+        .calls = snapshot_calls_of(taking),
+    };
+    unsigned stalls = order.stalls->count;
+    snapshots_catch_up(taking->collector);
+    enum take_result result = snapshot_take(&order, &taking->snapshot);
+    taking->collector->snapshots_stalled += order.stalls->count - stalls;
+    free(taking->modules);
+    return result;
+}
+
+/* Takes a snapshot of the blocks alone, which the events tell: it is a position. */
+static enum take_result take_blocks(struct snapshot_taking *taking)
+{
+    struct snapshot_subject subject;
+    bool is_taken = snapshot_settle(taking, &subject);
+    free(taking->modules);
+    return is_taken ? TAKE_DONE : TAKE_FAILED;
+}
+
+/* Answers a thread that waits: all that is needed of the process has been read. Returns false if
+ * the request was withdrawn: a process that went on meanwhile may have changed what was read. */
+static bool answer_taken(struct snapshot_taking *taking)
+{
+    taking->has_answered = taking->asked != NULL;
+    return taking->asked == NULL || snapshots_answer_request(taking->asked, SNAPSHOT_TAKEN);
+}
+
+/* Writes the stack of the thread that waits, and the record that makes the parts a snapshot. */
+static bool complete(struct snapshot_taking *taking, const struct snapshot_request *request)
+{
+    struct ttd_snapshot *snapshot = &taking->snapshot;
+    if (request != NULL && (snapshot->contents & TTD_SNAPSHOT_REFERENCES)) {
+        snapshot->thread = snapshot_thread(taking, request->tid);
+        if (!waiting_thread_frames(taking->trace, snapshot, request))
+            return false;
+    }
+    return trace_snapshot(taking->trace, snapshot);
+}
+
+/* Counts a snapshot by which nothing is certain. One of blocks alone needs no memory. */
+static void note_doubtful(struct collector *collector, const struct ttd_snapshot *snapshot)
+{
+    if (snapshot->contents == TTD_SNAPSHOT_BLOCKS)
+        return;
+    collector->snapshots_doubtful.torn += !(snapshot->flags & TTD_SNAPSHOT_STOPPED);
+    collector->snapshots_doubtful.incomplete += (snapshot->flags & TTD_SNAPSHOT_INCOMPLETE) != 0;
+}
+
+/* Contents of memory come with references, which tell what the memory is. */
+static enum take_result snapshots_take_one(struct snapshot_taking *taking,
+                                           const struct snapshot_request *request)
+{
+    struct trace *trace = taking->trace = taking->process->trace;
+    struct ttd_snapshot *snapshot = &taking->snapshot;
+    if (trace->writer == NULL || trace->snapshots == UINT32_MAX)
+        return TAKE_FAILED;
+    snapshot->contents &= TTD_SNAPSHOT_REFERENCES | TTD_SNAPSHOT_MEMORY;
+    if ((snapshot->contents & TTD_SNAPSHOT_MEMORY) && !snapshots_have_store(trace))
+        return TAKE_FAILED;
+    bool has_references = snapshot->contents != 0;
+    snapshot->contents |= has_references ? TTD_SNAPSHOT_REFERENCES : TTD_SNAPSHOT_BLOCKS;
+    snapshot->number = ++trace->snapshots;
+    snapshot->wall_time = process_time(taking->process, host_tick(&taking->collector->host));
+    reference_writer_open(&taking->references, trace, &taking->collector->host, snapshot);
+    enum take_result result =
+        has_references ? take_references(taking, request) : take_blocks(taking);
+    if (result == TAKE_DONE && !answer_taken(taking))
+        result = TAKE_WITHDRAWN;
+    bool is_written = reference_writer_close(&taking->references, result == TAKE_DONE);
+    if (result != TAKE_DONE)
+        return result;
+    if (!is_written || !complete(taking, request))
+        return TAKE_FAILED;
+    note_doubtful(taking->collector, snapshot);
+    return TAKE_DONE;
+}
+
+void snapshots_note_missing(struct collector *collector, const struct process *process,
+                            enum take_result result)
+{
+    if (result == TAKE_DONE || result == TAKE_WITHDRAWN || process->trace->writer == NULL)
+        return;
+    processes_poll(&collector->processes);
+    if (!process->is_gone && result == TAKE_DENIED)
+        collector->snapshots_missing.denied++;
+    else if (!process->is_gone)
+        collector->snapshots_missing.failed++;
+}
+
+enum take_result snapshots_take(struct collector *collector, struct process *process,
+                                const struct ttd_snapshot *snapshot)
+{
+    const struct snapshot_request *request = channel_request(&collector->host.view, process->slot);
+    struct snapshot_taking taking = {
+        .collector = collector,
+        .process = process,
+        .own_memory = request != NULL ? request->own_memory : 0,
+        .borrowed = request != NULL ? request->borrowed : (struct borrowed_code){0},
+        .snapshot = *snapshot,
+    };
+    return snapshots_take_one(&taking, NULL);
+}
+
+/* Takes the snapshot that a thread has asked for, and answers, once. */
+static void take_asked(struct collector *collector, struct process *process,
+                       struct snapshot_request *asked)
+{
+    struct snapshot_request request; /* the program may change it meanwhile */
+    memcpy(&request, asked, sizeof request);
+    request.tid = process_seen_tid(process, request.tid);
+    struct snapshot_taking taking = {
+        .collector = collector,
+        .process = process,
+        .asked = asked,
+        .own_memory = request.own_memory,
+        .borrowed = request.borrowed,
+        /* No more than what was asked for here. */
+        .snapshot = {.contents = request.contents & collector->snapshots.at_exit,
+                     .reason = request.reason <= INT32_MAX ? request.reason : 0},
+    };
+    enum take_result result =
+        taking.snapshot.contents != 0 ? snapshots_take_one(&taking, &request) : TAKE_FAILED;
+    if (result == TAKE_DENIED && !request.has_permitted) {
+        snapshots_answer_request(asked, SNAPSHOT_DENIED);
+        return;
+    }
+    if (taking.snapshot.contents != 0)
+        snapshots_note_missing(collector, process, result);
+    bool is_written =
+        request.signal != 0 &&
+        waiting_thread_signal(process, &collector->host,
+                              result == TAKE_DONE ? &taking.snapshot : NULL, &request);
+    if (!taking.has_answered)
+        snapshots_answer_request(asked, is_written ? SNAPSHOT_TAKEN : SNAPSHOT_REFUSED);
+}
+
+static bool snapshot_is_asked(const struct snapshot_request *request)
+{
+    return request != NULL &&
+           atomic_load_explicit(&request->state, memory_order_acquire) == SNAPSHOT_ASKED;
+}
+
+static size_t snapshots_count_waiting(struct collector *collector)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < collector->processes.count; i++)
+        count += snapshot_is_asked(
+            channel_request(&collector->host.view, collector->processes.items[i]->slot));
+    return count;
+}
+
+void snapshots_answer(struct collector *collector)
+{
+    /* One that is denied and one more: a program that asks all the time gets no more of ours. */
+    enum { REQUESTS_MAX = 2 };
+    for (size_t i = 0; i < collector->processes.count; i++) {
+        struct process *process = collector->processes.items[i];
+        struct snapshot_request *request = channel_request(&collector->host.view, process->slot);
+        if (!snapshot_is_asked(request))
+            continue;
+        collector->snapshots_waiting = snapshots_count_waiting(collector);
+        collector_collect(collector);
+        dumps_take(collector, process); /* which were asked for before */
+        if (process->requests++ < REQUESTS_MAX) {
+            upkeep_at_end(collector, process);
+            take_asked(collector, process, request);
+            upkeep_after_snapshot(collector, process);
+        } else {
+            snapshots_answer_request(request, SNAPSHOT_REFUSED);
+        }
+        atomic_fetch_add(&collector->host.channel->answers, 1);
+    }
+}
+
+void snapshots_step(struct collector *collector, uint64_t now)
+{
+    for (size_t i = 0; i < collector->processes.count; i++) {
+        struct process *process = collector->processes.items[i];
+        if (process->every == 0)
+            continue;
+        if (process->next_snapshot == 0)
+            process->next_snapshot = now + process->every;
+        /* One that has asked is at its end: what it holds from then on is not its own doing. */
+        if (now < process->next_snapshot || process->has_exited || process->requests != 0)
+            continue;
+        struct ttd_snapshot snapshot = {.reason = TTD_SNAPSHOT_INTERVAL,
+                                        .contents = collector->snapshots.contents};
+        snapshots_note_missing(collector, process, snapshots_take(collector, process, &snapshot));
+        process->next_snapshot = host_now(&collector->host) + process->every;
+    }
+}
+
+void snapshots_take_last(struct collector *collector)
+{
+    struct process *process =
+        processes_by_pid(&collector->processes, (uint32_t)collector->launched);
+    const struct ttd_snapshot snapshot = {.reason = TTD_SNAPSHOT_REQUESTED,
+                                          .contents = collector->snapshots.at_exit};
+    if (process != NULL && snapshot.contents != 0)
+        snapshots_note_missing(collector, process, snapshots_take(collector, process, &snapshot));
+}

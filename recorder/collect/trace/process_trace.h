@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/* The trace of one process: its file, and what is defined in it. */
+#ifndef RECORDER_COLLECT_TRACE_PROCESS_TRACE_H
+#define RECORDER_COLLECT_TRACE_PROCESS_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <ttdtrace/advanced.h>
+#include <ttdtrace/io.h>
+#include <ttdtrace/ttdtrace.h>
+
+#include "collect/trace/trace_modules.h"
+#include "collect/trace/trace_stacks.h"
+#include "collect/trace/variables.h"
+#include "snapshot/heap_pages.h"
+#include "snapshot/pages/page_store.h"
+#include "snapshot/calls.h"
+
+/*
+ * An output before that of a file: it gathers the chunks of a trace, most of which are small, so
+ * that a flush is one call of the system.
+ */
+
+struct gathered;
+
+/* Puts the new output in the place of `output`, which it takes over: it closes it when it is closed
+ * itself, and is freed then. Returns NULL, with `output` as it was, if memory ran out. */
+struct gathered *gathered_put_before(struct ttd_output *output);
+
+/* Writes what was gathered. Returns 0 or an errno value. */
+int gathered_flush(struct gathered *gathered);
+
+struct symbolize_cache;
+
+struct trace {
+    struct ttd_writer *writer; /* NULL once it has failed; later records are ignored */
+    struct gathered *gathered; /* the writer's output */
+    struct ttd_error error;    /* of that failure */
+    char *path;
+    size_t stem;   /* length of the path without the program name, in a child's trace */
+    char *created; /* the regular file, links followed; NULL for a pipe or the like */
+    struct ttd_trace info;
+    ttd_id heap;
+    struct ttd_position last; /* position of the last event */
+    uint64_t clock;           /* wall time of the last event */
+    uint64_t events, acquisitions, releases, lost;
+    uint64_t lost_told; /* of these, as the last warning said */
+    uint64_t
+        superseded;  /* acquisitions of blocks that were reallocated, or ended with their heap */
+    bool is_damaged; /* invalid records were left out, and the trace states the loss */
+    uint64_t size_limit;         /* in bytes; 0 for none */
+    struct ttd_writer *at_limit; /* takes the place of `writer` again at the end */
+    uint64_t lost_before_limit;  /* value of `lost` when that was set */
+
+    struct heap_pages pages;  /* where blocks of the present image have ever been */
+    uint32_t snapshots;       /* number of the last one */
+    struct page_store *store; /* of snapshots with contents; NULL before the first */
+
+    struct stacks stacks;
+    struct modules modules;
+    size_t frames_prepared;     /* of modules.frames: see trace_prepare() */
+    struct variables variables; /* that held references in snapshots, or were released */
+    uint32_t strays;            /* released addresses where no block has ever been */
+    /* Numbers of frames, words of data and answers at the last trace_write_known_names(), which has
+     * nothing to do before one of them grows; and how many frames it left without names. */
+    size_t frames_looked_at, words_looked_at, answers_looked_at, frames_unnamed;
+    struct ttd_names *names; /* writer of names; NULL before the first name */
+};
+
+/*
+ * Creates the file, readable by its owner only, in place of any regular file of that name. Anything
+ * but a regular file, such as a pipe, is written to: see output_path_resolve().
+ * Returns NULL with the reason in `error`. `path` is copied.
+ */
+struct trace *trace_open(const char *path, const struct ttd_trace *info, struct ttd_error *error);
+
+/* Like trace_open(), for a child's trace. The user did not choose its name: no link is followed. */
+struct trace *trace_open_child(const char *path, const struct ttd_trace *info,
+                               struct ttd_error *error);
+
+/* Renames the file of a child's trace, unless the new name is taken. */
+void trace_rename(struct trace *trace, const char *path);
+
+/* Makes a trace that is written nowhere, whose events count as lost. Returns NULL if memory ran
+ * out. */
+struct trace *trace_none(const char *path, const struct ttd_trace *info,
+                         const struct ttd_error *error);
+
+/* Removes the file and releases the memory. */
+void trace_discard(struct trace *trace);
+
+/* Releases the memory. The writer must have been closed. */
+void trace_free(struct trace *trace);
+
+/* Releases memory and file of a trace that a forked process continues. It must be flushed. */
+void trace_abandon(struct trace *trace);
+
+void trace_metadata(struct trace *trace, const char *key, const char *value);
+ttd_id trace_thread_begin(struct trace *trace, struct ttd_position position, uint64_t tid,
+                          const char *name);
+/* The name replaces that of the begin, unless it is NULL. */
+void trace_thread_end(struct trace *trace, struct ttd_position position, ttd_id id,
+                      const char *name);
+
+/* Defines the heap of a new process image; destroys the one before, if any, at `position`. */
+void trace_new_heap(struct trace *trace, struct ttd_position position, ttd_id thread);
+
+/* Defines another heap, without its id, within `parent` if that is not TTD_NONE. Returns its id;
+ * TTD_NONE if it cannot be written. */
+ttd_id trace_heap(struct trace *trace, const struct ttd_heap *heap, ttd_id parent);
+
+/* `module->path` is copied; the file that the module keeps is taken over. */
+void trace_module_load(struct trace *trace, struct ttd_position position, struct module *module);
+void trace_module_unload(struct trace *trace, struct ttd_position position, uint64_t begin);
+/* Unloads all modules, when the process image has ended. */
+void trace_unload_all(struct trace *trace, struct ttd_position position);
+
+/* Defines a stack. Returns TTD_NONE if that is impossible. */
+ttd_id trace_new_stack(struct trace *trace, uint32_t hash, ttd_id parent, uint64_t pc);
+
+/* Returns the stack with the return address `pc` on top of `parent`, defined if it is new; TTD_NONE
+ * if that is impossible. `hash` is its stacks_hash(). */
+static inline ttd_id trace_stack(struct trace *trace, uint32_t hash, ttd_id parent, uint64_t pc)
+{
+    ttd_id id = stacks_probe(&trace->stacks, hash, parent, pc)->id;
+    return id != TTD_NONE ? id : trace_new_stack(trace, hash, parent, pc);
+}
+
+/* Returns the stack with these return addresses, innermost first; TTD_NONE if it has none. */
+ttd_id trace_whole_stack(struct trace *trace, const uint64_t *pcs, size_t count);
+
+/* Returns whether a record was written. A record that the writer refuses as invalid is left out.
+ * Any other failure is kept in trace->error and ends the file, whose content so far stays. */
+bool trace_check(struct trace *trace, enum ttd_status status);
+
+/* Cold paths of trace_event(): an event that comes too late, and one that cannot be written. */
+void trace_late(struct trace *trace, const struct ttd_event *event);
+void trace_unwritten(struct trace *trace, enum ttd_status status);
+
+/* Has an address named that lies in a module's data or constants. */
+void trace_name_address(struct trace *trace, uint64_t address);
+
+/* The same for one of the first addresses that are released where no block has ever been. */
+void trace_name_stray(struct trace *trace, uint64_t address);
+
+/*
+ * Appends an event, or counts it as lost if a later one was already written. `position` is its
+ * ttd_event_position().
+ */
+static inline void trace_event(struct trace *trace, const struct ttd_event *event,
+                               struct ttd_position position)
+{
+    if (ttd_position_compare(position, trace->last) < 0) {
+        trace_late(trace, event);
+        return;
+    }
+    enum ttd_status status =
+        trace->writer != NULL ? ttd_writer_event(trace->writer, event) : TTD_ERROR_MISUSE;
+    if (status != TTD_OK) {
+        trace_unwritten(trace, status);
+        return;
+    }
+    trace->last = position;
+    trace->clock = event->wall_time;
+    trace->events++;
+    if (event->address != 0) {
+        trace->acquisitions++;
+        heap_pages_add(&trace->pages, event->address, event->size);
+    }
+    if (event->base_address != 0 && !heap_pages_has(&trace->pages, event->base_address))
+        trace_name_stray(trace, event->base_address);
+    trace->releases += event->action == TTD_ACTION_FREE;
+    trace->superseded +=
+        event->action == TTD_ACTION_REALLOC && event->address != 0 && event->base_address != 0;
+}
+
+/*
+ * Does what trace_event() does for each of these calls. No event that was written before comes
+ * after the first of them.
+ */
+void trace_calls(struct trace *trace, const struct ttd_calls *calls);
+
+/* Writes that calls are missing between two positions, the first not after the second. */
+void trace_loss(struct trace *trace, enum ttd_loss_reason reason, ttd_id thread, uint64_t count,
+                struct ttd_position last_good, struct ttd_position first_good);
+/* Whether the trace has the size that was asked for, so that it is to be stopped. */
+static inline bool trace_is_full(const struct trace *trace)
+{
+    return trace->size_limit != 0 && trace->writer != NULL &&
+           ttd_writer_bytes(trace->writer) >= trace->size_limit;
+}
+
+/* Stops the trace: all that follows is left out, and its calls count as lost. */
+void trace_stop(struct trace *trace);
+
+static inline bool trace_is_stopped(const struct trace *trace)
+{
+    return trace->at_limit != NULL;
+}
+
+/* Ends the stop at the end of the process, and states the loss. */
+void trace_state_stop(struct trace *trace);
+
+/* Writes a user event. Returns whether it was written. */
+bool trace_user_event(struct trace *trace, const struct ttd_user_event *event);
+/* Writes the list of the blocks that the runtimes keep, complete or not. Sorts `addresses`. */
+void trace_runtime_blocks(struct trace *trace, uint64_t *addresses, size_t count, bool is_all);
+/* Writes a variable, whose `name` member is set here; nothing if it has no name. */
+void trace_variable(struct trace *trace, struct ttd_variable *variable, const char *name,
+                    size_t name_size);
+/* Returns the id of a text, TTD_NONE if it is NULL or cannot be written. */
+ttd_id trace_text(struct trace *trace, const char *text);
+
+/* Write parts of a snapshot, its end, and the signal of which the program dies. Return whether that
+ * was written. */
+bool trace_regions(struct trace *trace, const struct ttd_regions *regions);
+bool trace_references(struct trace *trace, struct ttd_reference_pack *pack);
+bool trace_classes(struct trace *trace, const struct ttd_classes *classes);
+bool trace_block_headers(struct trace *trace, const struct ttd_block_headers *headers);
+bool trace_frames(struct trace *trace, uint32_t snapshot, ttd_id thread,
+                  const struct stack_frames *found);
+bool trace_snapshot(struct trace *trace, const struct ttd_snapshot *snapshot);
+bool trace_fatal_signal(struct trace *trace, const struct ttd_fatal_signal *fatal);
+void trace_flush(struct trace *trace);
+
+/*
+ * Adds the names of all addresses and closes the file. May be called in a forked process if its
+ * parent no longer uses the trace. `names`, which may be NULL, is shared by all traces of a
+ * recording. Returns false, with trace->error, if the file is incomplete.
+ */
+bool trace_finish(struct trace *trace, const struct ttd_end *end, struct symbolize_cache *names);
+
+/* Writes the names in the cache that the file lacks. Returns how many addresses, and words of data,
+ * remain without names. */
+size_t trace_write_known_names(struct trace *trace, struct symbolize_cache *names);
+
+/* Starts looking up the names of all addresses that have none; the cache `names` will have them.
+ * Returns false if that is impossible: see symbolize_prepare(). */
+bool trace_prepare(struct trace *trace, struct symbolize_cache *names);
+
+#endif

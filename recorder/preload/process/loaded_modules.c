@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT */
+/* The modules that are loaded, as far as they are logged, and when they come and go. */
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "dwarf/cfi.h"
+#include "preload/process/module_log.h"
+#include "preload/system/own_memory.h"
+#include "preload/system/real.h"
+#include "preload/system/sys.h"
+#include "preload/threads/recorded_thread.h"
+
+/*
+ * Copies of the section .debug_frame of modules whose segments lack call frame information, as
+ * those built with -g and -fno-asynchronous-unwind-tables. A copy, not a mapping: a file that is
+ * truncated would end the program. Its callers hold the lock of modules.c, except those of
+ * debug_frames_find().
+ */
+
+/* A larger section is not copied: the program may have little memory. */
+#define SECTION_MAX ((size_t)64 << 20)
+
+enum { COPIES = 64, IS_GONE = 1 };
+
+/* The section of a module, and what tells its file from others. Without FDEs it has none. */
+static struct frame_copy {
+    _Atomic uintptr_t begin; /* of the module; 0: free, IS_GONE: unloaded */
+    struct debug_frame frame;
+    uint64_t device, inode, size, changed;
+} copies[COPIES];
+
+static _Atomic bool is_full;
+
+/* Sets `*frame` to the section of the module that begins there, or to NULL if it has none that can
+   be read. False if that is not known yet. */
+static bool debug_frames_find(uintptr_t begin, const struct debug_frame **frame)
+{
+    *frame = NULL;
+    for (size_t i = 0; i < COPIES; i++) {
+        const struct frame_copy *copy = &copies[i];
+        uintptr_t known = atomic_load_explicit(&copy->begin, memory_order_acquire);
+        if (known == begin && copy->frame.fde_count > 0)
+            *frame = &copy->frame;
+        if (known == begin)
+            return true;
+        if (known == 0)
+            break;
+    }
+    return atomic_load_explicit(&is_full, memory_order_relaxed);
+}
+
+/* Called when the module is gone. The copy stays: the same file may be loaded again, and a thread
+   may be reading it. */
+static void debug_frames_forget(uintptr_t begin)
+{
+    for (size_t i = 0; i < COPIES; i++)
+        if (atomic_load_explicit(&copies[i].begin, memory_order_relaxed) == begin)
+            atomic_store_explicit(&copies[i].begin, IS_GONE, memory_order_relaxed);
+}
+
+static bool debug_frames_read_at(int file, uint64_t offset, void *bytes, size_t size)
+{
+    for (size_t done = 0; done < size;) {
+        long count = sys_call6(SYS_pread64, file, (long)((char *)bytes + done), (long)(size - done),
+                               (long)(offset + done), 0, 0);
+        if (count <= 0)
+            return false;
+        done += (size_t)count;
+    }
+    return true;
+}
+
+/* Whether a section's name, at `offset` in the file, is that of the section. */
+static bool is_debug_frame(int file, uint64_t offset)
+{
+    static const char wanted[] = ".debug_frame";
+    char name[sizeof wanted];
+    return debug_frames_read_at(file, offset, name, sizeof name) &&
+           memcmp(name, wanted, sizeof wanted) == 0;
+}
+
+/* Finds the section. False if there is none that is not compressed. */
+static bool find_section(int file, Elf64_Shdr *section)
+{
+    Elf64_Ehdr header;
+    Elf64_Shdr names;
+    if (!debug_frames_read_at(file, 0, &header, sizeof header) ||
+        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_shentsize != sizeof *section ||
+        header.e_shstrndx >= header.e_shnum ||
+        !debug_frames_read_at(file, header.e_shoff + header.e_shstrndx * sizeof names, &names,
+                              sizeof names))
+        return false;
+    for (size_t i = 1; i < header.e_shnum; i++) {
+        if (!debug_frames_read_at(file, header.e_shoff + i * sizeof *section, section,
+                                  sizeof *section))
+            return false;
+        if (section->sh_type == SHT_PROGBITS &&
+            (section->sh_flags & (SHF_ALLOC | SHF_COMPRESSED)) == 0 &&
+            is_debug_frame(file, names.sh_offset + section->sh_name))
+            return section->sh_size > 0 && section->sh_size <= SECTION_MAX;
+    }
+    return false;
+}
+
+/* Copies the section and lists its FDEs. Leaves frame->fde_count 0 if it cannot. */
+static void copy_section(int file, const struct module *module, struct debug_frame *frame)
+{
+    Elf64_Shdr section;
+    if (!find_section(file, &section))
+        return;
+    void *bytes = unwind_pages_used(section.sh_size);
+    if (bytes == NULL)
+        return;
+    *frame = (struct debug_frame){.bytes = bytes, .size = section.sh_size};
+    uint64_t low = module->begin - module->map->l_addr, high = module->end - module->map->l_addr;
+    if (debug_frames_read_at(file, section.sh_offset, bytes, frame->size)) {
+        size_t count = debug_frame_list(frame, low, high);
+        frame->fdes = count > 0 ? unwind_pages_used(count * sizeof *frame->fdes) : NULL;
+        if (frame->fdes != NULL)
+            frame->fde_count = debug_frame_list(frame, low, high);
+    }
+    if (frame->fde_count == 0)
+        unwind_pages_free(bytes, section.sh_size);
+}
+
+/* Returns the place of a copy of this very file that is not used now; else a place for a new one,
+   or NULL. */
+static struct frame_copy *debug_frames_place(const struct frame_copy *file)
+{
+    struct frame_copy *place = NULL;
+    for (size_t i = 0; i < COPIES; i++) {
+        struct frame_copy *copy = &copies[i];
+        uintptr_t begin = atomic_load_explicit(&copy->begin, memory_order_relaxed);
+        if (begin == IS_GONE && copy->device == file->device && copy->inode == file->inode &&
+            copy->size == file->size && copy->changed == file->changed)
+            return copy;
+        if (place == NULL && (begin == 0 || (begin == IS_GONE && copy->frame.fde_count == 0)))
+            place = copy;
+        if (begin == 0)
+            break;
+    }
+    if (place != NULL)
+        *place = *file;
+    return place;
+}
+
+/* Reads the section from the module's file. */
+static void debug_frames_read(const struct module *module)
+{
+    const struct module_file *path = module_file_of(module);
+    struct stat status;
+    struct frame_copy file = {.begin = IS_GONE};
+    int descriptor = -1;
+    if (path->facts[MODULE_FILE_STATE] == MODULE_FILE_THERE)
+        descriptor = (int)sys_call6(SYS_openat, AT_FDCWD, (long)path->path,
+                                    O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0, 0, 0);
+    bool is_read = descriptor >= 0 && sys_call3(SYS_fstat, descriptor, (long)&status, 0) == 0 &&
+                   status.st_dev == path->facts[MODULE_FILE_DEVICE] &&
+                   status.st_ino == path->facts[MODULE_FILE_INODE];
+    if (is_read) {
+        file.device = status.st_dev;
+        file.inode = status.st_ino;
+        file.size = (uint64_t)status.st_size;
+        file.changed = path->facts[MODULE_FILE_CHANGED];
+    }
+    struct frame_copy *copy = debug_frames_place(&file);
+    if (copy == NULL)
+        atomic_store(&is_full, true);
+    else if (is_read && copy->frame.fde_count == 0)
+        copy_section(descriptor, module, &copy->frame);
+    if (descriptor >= 0)
+        sys_call3(SYS_close, descriptor, 0, 0);
+    if (copy != NULL)
+        atomic_store_explicit(&copy->begin, module->begin, memory_order_release);
+}
+
+enum { MODULES_MAX = 16384 };
+
+static struct module *modules;
+static size_t module_count;
+static bool has_all_first; /* those that the program starts with */
+
+/* The thread that holds the log, or NO_THREAD. No code of the program runs while it is held, except
+ * for a signal handler. */
+static _Atomic uintptr_t lock;
+
+enum { NO_THREAD = 1, POSTPONED_MAX = 8 };
+
+/* Modules that a signal handler met while its own thread held the log. */
+static struct postponed {
+    uintptr_t begin, end;
+    const struct link_map *map;
+} postponed[POSTPONED_MAX];
+static volatile size_t postponed_count;
+
+static uintptr_t own_lock(void)
+{
+    return target_self != NULL ? (uintptr_t)target_self : NO_THREAD;
+}
+
+/* Takes the log. False if this thread holds it already: a signal handler has interrupted it. */
+static bool lock_modules(void)
+{
+    uintptr_t holder = 0;
+    while (!atomic_compare_exchange_weak_explicit(&lock, &holder, own_lock(), memory_order_acquire,
+                                                  memory_order_relaxed)) {
+        if (holder == own_lock())
+            return false;
+        if (holder != 0 && process_is_confined)
+            __builtin_ia32_pause();
+        else if (holder != 0)
+            sys_call3(SYS_sched_yield, 0, 0, 0);
+        holder = 0;
+    }
+    return true;
+}
+
+static void unlock_modules(void)
+{
+    atomic_store_explicit(&lock, 0, memory_order_release);
+}
+
+static bool module_is_gone(const struct module *module)
+{
+    struct dl_find_object object;
+    if (module->is_lasting)
+        return false;
+    /* A fork may come after the unmapping and before the loader forgets the module. */
+    return (!process_is_confined && !unwind_page_readable(module->begin)) ||
+           _dl_find_object((void *)module->begin, &object) != 0 ||
+           (uintptr_t)object.dlfo_map_start != module->begin || object.dlfo_link_map != module->map;
+}
+
+/* Logs the modules that are gone: not every unloading goes through the hook of dlclose. */
+static void sweep(void)
+{
+    for (size_t i = 0; i < module_count; i++) {
+        struct module *module = &modules[i];
+        if (module->gone || !module_is_gone(module))
+            continue;
+        unwind_forget(module->begin, module->end);
+        debug_frames_forget(module->begin);
+        module->gone = true; /* last: a fork meanwhile forgets it again */
+        module_log_unload(module->begin);
+    }
+}
+
+/* Logs a module; the caller holds the log. */
+static void add_locked(uintptr_t begin, uintptr_t end, const struct link_map *map,
+                       uint64_t sequence, uint64_t steps)
+{
+    bool is_known = false;
+    for (size_t i = 0; i < module_count && !is_known; i++)
+        is_known = !modules[i].gone && modules[i].begin == begin && modules[i].map == map;
+    if (!is_known)
+        sweep(); /* it may be where another one was */
+    size_t index = 0;
+    while (index < module_count && !modules[index].gone)
+        index++;
+    if (!is_known && index < MODULES_MAX) {
+        struct module *module = &modules[index];
+        module->begin = begin; /* what is kept of the slot's last module stays: its room is taken */
+        module->end = end;
+        module->map = map;
+        module->gone = false;
+        module->is_lasting = !has_all_first;
+        module_count += index == module_count;
+        module_log_load(module, sequence, steps);
+        if (has_all_first)
+            entries_look_at(begin);
+    }
+}
+
+static void postpone(uintptr_t begin, uintptr_t end, const struct link_map *map)
+{
+    if (postponed_count < POSTPONED_MAX)
+        postponed[postponed_count++] = (struct postponed){begin, end, map};
+}
+
+static void module_add(uintptr_t begin, uintptr_t end, const struct link_map *map,
+                       uint64_t sequence, uint64_t steps)
+{
+    /* There was no memory for the table: the program may have little address space. */
+    if (modules == NULL)
+        return;
+    if (!lock_modules()) {
+        postpone(begin, end, map);
+        return;
+    }
+    add_locked(begin, end, map, sequence, steps);
+    for (size_t i = 0; i < postponed_count; i++)
+        add_locked(postponed[i].begin, postponed[i].end, postponed[i].map, sequence, steps);
+    postponed_count = 0;
+    unlock_modules();
+}
+
+/* Called by the unwinder when it meets a module for the first time. */
+static void module_found(const struct dl_find_object *object)
+{
+    const struct thread *thread = target_self;
+    module_add((uintptr_t)object->dlfo_map_start, (uintptr_t)object->dlfo_map_end,
+               object->dlfo_link_map, thread != NULL ? thread->sequence : 0,
+               thread != NULL ? thread->steps : 0);
+}
+
+/* Called by the unwinder, for a module that was found. */
+static const struct debug_frame *module_debug_frame(const struct dl_find_object *object,
+                                                    bool *is_unsettled)
+{
+    const struct debug_frame *frame;
+    uintptr_t begin = (uintptr_t)object->dlfo_map_start;
+    if (debug_frames_find(begin, &frame) || process_is_confined || modules == NULL)
+        return frame;
+    if (!lock_modules()) {
+        *is_unsettled = true;
+        return NULL;
+    }
+    if (!debug_frames_find(begin, &frame)) { /* no other thread has read it meanwhile */
+        for (size_t i = 0; i < module_count; i++)
+            if (!modules[i].gone && modules[i].begin == begin &&
+                modules[i].map == object->dlfo_link_map)
+                debug_frames_read(&modules[i]);
+        debug_frames_find(begin, &frame);
+    }
+    unlock_modules();
+    return frame;
+}
+
+static int module_listed(struct dl_phdr_info *info, size_t size, void *sequence)
+{
+    (void)size;
+    struct dl_find_object object;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        if (segment->p_type != PT_LOAD)
+            continue;
+        if (_dl_find_object((void *)(info->dlpi_addr + segment->p_vaddr), &object) == 0)
+            module_add((uintptr_t)object.dlfo_map_start, (uintptr_t)object.dlfo_map_end,
+                       object.dlfo_link_map, *(const uint64_t *)sequence, 0);
+        break;
+    }
+    return 0;
+}
+
+void modules_forget_log(void)
+{
+    atomic_store(&lock, 0);
+    module_log_forget();
+}
+
+/* Logs all modules again, in the child of a fork: it has a log of its own. */
+static void modules_again(uint64_t sequence)
+{
+    modules_forget_log();
+    for (size_t i = 0; i < module_count; i++) {
+        struct module *module = &modules[i];
+        if (module->gone)
+            continue;
+        if (!module_is_gone(module)) {
+            module_log_again(module, sequence);
+            continue;
+        }
+        module->gone = true;
+        unwind_forget(module->begin, module->end);
+        debug_frames_forget(module->begin);
+    }
+}
+
+void modules_begin(uint64_t sequence)
+{
+    if (modules != NULL) {
+        unwind_setup_forked();
+        modules_again(sequence);
+        return;
+    }
+    unwind_setup(module_found, module_debug_frame);
+    module_files_begin();
+    if ((modules = unwind_pages(MODULES_MAX * sizeof *modules + module_log_room())) != NULL) {
+        module_log_keep(modules + MODULES_MAX);
+        dl_iterate_phdr(module_listed, &sequence);
+        has_all_first = true;
+    }
+    module_files_end();
+}
+
+void modules_closed(void)
+{
+    if (!lock_modules())
+        return;
+    sweep();
+    unlock_modules();
+}
+
+void modules_abandon(const struct thread *thread)
+{
+    if (atomic_load(&lock) == (uintptr_t)thread)
+        unlock_modules();
+}

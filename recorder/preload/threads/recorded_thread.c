@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* Threads begin to record: their slots in the channel, and their memory. */
+#include "preload/threads/recorded_thread.h"
+
+#include <pthread.h>
+#include <sys/prctl.h>
+
+#include "channel_pool.h"
+#include "preload/system/own_memory.h"
+#include "preload/system/sys.h"
+#include "preload/threads/island.h"
+#include "preload/threads/signal_stack.h"
+
+__thread struct thread_locals thread_locals __attribute__((tls_model("initial-exec")));
+
+/* The memory of threads, by slot, in pages that are mapped when needed. The collector frees a slot
+ * when its thread is dead, so the memory can be used again as well. */
+enum { PAGE_THREADS = CHANNEL_PAGE / sizeof(struct thread *) };
+static struct thread **_Atomic thread_pages[(CHANNEL_THREADS + PAGE_THREADS - 1) / PAGE_THREADS];
+
+/* Returns the entry for the memory of a slot's thread; NULL if its page cannot be mapped. */
+static struct thread **thread_entry(uint32_t index)
+{
+    struct thread **_Atomic *page = &thread_pages[(index - 1) / PAGE_THREADS];
+    struct thread **slots = atomic_load(page);
+    if (slots == NULL) {
+        struct thread **fresh = unwind_pages_used(CHANNEL_PAGE);
+        if (fresh == NULL)
+            return NULL;
+        if (atomic_compare_exchange_strong(page, &slots, fresh))
+            slots = fresh;
+        else
+            unwind_pages_free(fresh, CHANNEL_PAGE);
+    }
+    return &slots[(index - 1) % PAGE_THREADS];
+}
+
+static struct thread *thread_memory(uint32_t index)
+{
+    struct thread **entry = thread_entry(index);
+    if (entry == NULL)
+        return NULL;
+    struct thread *thread = *entry;
+    if (thread == NULL) {
+        struct unwinder *unwinder = unwind_pages_used(unwinder_size() + LEVELS * sizeof *thread);
+        if (unwinder == NULL)
+            return NULL;
+        thread = (struct thread *)((char *)unwinder + unwinder_size());
+        thread->unwinder = unwinder;
+        *entry = thread;
+    }
+    for (int i = 0; i < LEVELS; i++) {
+        thread[i] = (struct thread){.unwinder = thread[i].unwinder,
+                                    .signal_stack = thread[i].signal_stack,
+                                    .is_special = i > 0,
+                                    .outer = i > 0 ? &thread[i - 1] : NULL,
+                                    .inner = i + 1 < LEVELS ? &thread[i + 1] : NULL};
+        island_open(&thread[i].island, (const uint64_t[2]){0}, 0, UINT64_MAX);
+    }
+    return thread;
+}
+
+static uint32_t claim_slot(void)
+{
+    uint32_t claimed = SLOT_CLAIMED | process_index() << SLOT_PROCESS;
+    for (;;) {
+        uint32_t expected = SLOT_FREE;
+        uint32_t index = channel_take(&target_view, &target_channel->free_threads, CHANNEL_THREADS,
+                                      channel_thread_link);
+        if (index == CHANNEL_NONE ||
+            atomic_compare_exchange_strong(&channel_thread(&target_view, index)->state, &expected,
+                                           claimed))
+            return index;
+    }
+}
+
+/* Begins a claimed slot, for a thread or for an inner level of the thread in slot `within`. */
+static void begin_slot(struct thread *thread, uint32_t index, uint32_t tid, uint32_t within)
+{
+    struct thread_slot *slot = channel_thread(&target_view, index);
+    /* Only after the claim: a collector that has not seen it has not gone beyond this sequence. */
+    atomic_fetch_add(&target_channel->attention, 1);
+    thread->sequence = atomic_fetch_add(&target_channel->sequence, 1) + 1;
+    slot->within = within;
+    slot->tid = tid;
+    slot->sequence = thread->sequence;
+    slot->name[0] = '\0';
+    if (within == CHANNEL_NONE && !process_is_confined)
+        sys_call3(SYS_prctl, PR_GET_NAME, (long)slot->name, 0);
+    atomic_store_explicit(&slot->first, CHANNEL_NONE, memory_order_relaxed);
+    atomic_store_explicit(&slot->pending, 0, memory_order_relaxed);
+    atomic_store_explicit(&slot->in_release, 0, memory_order_relaxed);
+    /* If this misses a pause that begins now, the collector sets it when it finds the thread. */
+    const struct process_slot *process = channel_process(&target_view, process_index());
+    atomic_store_explicit(&slot->paused, atomic_load(&process->paused), memory_order_relaxed);
+    for (int i = 0; i < LOSS_COUNTERS; i++)
+        atomic_store_explicit(&slot->lost[i], 0, memory_order_relaxed);
+    atomic_store_explicit(&slot->state, SLOT_READY | process_index() << SLOT_PROCESS,
+                          memory_order_release);
+    thread->slot_index = index;
+    thread->slot = slot;
+}
+
+struct thread *thread_attach(uintptr_t stack_pointer)
+{
+    struct stack_bounds bounds = stack_bounds_find(stack_pointer);
+    uint32_t tid = thread_id();
+    uint32_t index = tid != 0 ? claim_slot() : CHANNEL_NONE;
+    if (index == CHANNEL_NONE)
+        return NULL;
+    struct thread_slot *slot = channel_thread(&target_view, index);
+    struct thread *thread = thread_memory(index);
+    if (thread == NULL) {
+        atomic_store(&slot->state, SLOT_FREE);
+        channel_put(&target_view, &target_channel->free_threads, index, channel_thread_link);
+        return NULL;
+    }
+    unwinder_init(thread->unwinder, bounds.low, bounds.high, bounds.grows);
+    thread->stack = bounds;
+    thread->handle = (uint64_t)pthread_self();
+    begin_slot(thread, index, tid, CHANNEL_NONE);
+    signal_stack_give(&thread->signal_stack);
+    target_self = thread;
+    return thread;
+}
+
+/* Returns the thread with a pthread_t: the one that began last, since they are used again. */
+static struct thread *thread_of_handle(uint64_t handle)
+{
+    struct thread *latest = NULL;
+    for (size_t i = 0; i < sizeof thread_pages / sizeof *thread_pages; i++) {
+        struct thread **slots = atomic_load(&thread_pages[i]);
+        for (size_t k = 0; slots != NULL && k < PAGE_THREADS; k++)
+            if (slots[k] != NULL && slots[k]->handle == handle && slots[k]->slot != NULL &&
+                (latest == NULL || slots[k]->slot->sequence > latest->slot->sequence))
+                latest = slots[k];
+    }
+    return latest;
+}
+
+/* Whether the slot is still that of a thread of this process which runs. */
+static bool has_thread(const struct thread_slot *slot)
+{
+    uint32_t state = atomic_load(&slot->state), kind = state & SLOT_STATE;
+    return state >> SLOT_PROCESS == process_index() && (kind == SLOT_READY || kind == SLOT_KNOWN) &&
+           !process_is_confined &&
+           sys_call3(SYS_tgkill, sys_call3(SYS_getpid, 0, 0, 0), slot->tid, 0) == 0;
+}
+
+void thread_rename(uint64_t handle, const char *name)
+{
+    bool is_own = handle == 0 || handle == (uint64_t)pthread_self();
+    struct thread *thread = is_own ? target_self : thread_of_handle(handle);
+    size_t size = 0;
+    if (thread == NULL || thread->slot == NULL || (!is_own && !has_thread(thread->slot)))
+        return;
+    for (; size < THREAD_NAME_SIZE - 1 && name[size] != '\0'; size++)
+        thread->slot->name[size] = name[size];
+    thread->slot->name[size] = '\0';
+}
+
+static const struct thread *first_level(const struct thread *level)
+{
+    while (level->outer != NULL)
+        level = level->outer;
+    return level;
+}
+
+/* Returns the slot that stands for the thread in the trace. */
+static uint32_t first_slot(const struct thread *level)
+{
+    level = first_level(level);
+    return level->slot->within != CHANNEL_NONE ? level->slot->within : level->slot_index;
+}
+
+void thread_recover(struct thread *level)
+{
+    unwinder_abandon(level->unwinder);
+    level->clock = 0;
+    if (!level->is_switching)
+        return;
+    /* Half a record was not published. But the chain has no end to append to: a new slot begins
+     * one. */
+    uint32_t tid = level->slot->tid, within = first_slot(level), index = claim_slot();
+    level->is_switching = false;
+    level->chunk = NULL;
+    level->chunk_index = CHANNEL_NONE;
+    level->data = level->write = level->limit = NULL;
+    if (index != CHANNEL_NONE)
+        begin_slot(level, index, tid, within);
+    else
+        target_on->on = 0;
+}
+
+struct unwinder *thread_unwinder(struct thread *level)
+{
+    const struct stack_bounds *stack = &first_level(level)->stack;
+    if (level->unwinder == NULL)
+        level->unwinder = unwind_pages_used(unwinder_size());
+    if (level->slot == NULL && level->unwinder != NULL)
+        unwinder_init(level->unwinder, stack->low, stack->high, stack->grows);
+    return level->unwinder;
+}
+
+bool thread_attach_inner(struct thread *level)
+{
+    uint32_t index = thread_unwinder(level) != NULL ? claim_slot() : CHANNEL_NONE;
+    if (index == CHANNEL_NONE)
+        return false;
+    begin_slot(level, index, first_level(level)->slot->tid, first_slot(level));
+    return true;
+}
