@@ -45,7 +45,7 @@
 #define CHANNEL_NAME "/memfd:" CHANNEL_FILE
 
 #define CHANNEL_MAGIC   UINT64_C(0x314c4e4843445454) /* "TTDCHNL1" */
-#define CHANNEL_VERSION 10u
+#define CHANNEL_VERSION 11u
 
 /* Names the channel to processes that start: a path that opens the memfd, and if these cannot open
  * it, '=' and the number of a descriptor that they inherit. */
@@ -80,6 +80,7 @@ enum {
 enum channel_flags {
     CHANNEL_NO_CHILDREN = 1, /* only the first process records */
     CHANNEL_NO_STACKS = 2,   /* calls are recorded without their stacks */
+    CHANNEL_CHOOSES = 4,     /* not all blocks are recorded: `only_above` and `sample` say which */
     CHANNEL_LOSES = 1024,    /* a thread without room loses its call, and does not wait */
 };
 
@@ -247,6 +248,8 @@ struct channel {
     uint64_t start;         /* CLOCK_MONOTONIC at clock 0, nanoseconds */
     uint32_t control_size;  /* of the name of the control socket; 0 if there is none */
     char control_name[16];  /* as in sockaddr_un, from sun_path on: see control.h */
+    uint64_t only_above;    /* bytes that a block has at least that is recorded, if `sample` is 0 */
+    uint64_t sample;        /* mean number of bytes from one recorded block to the next */
 
     alignas(64) _Atomic uint64_t sequence; /* number of the newest fragment */
     _Atomic uint64_t clock;                /* nanoseconds since the start: see channel_tick() */

@@ -39,6 +39,9 @@ static const char help[] =
     "                      files of their own beside it: FILE.PID.NAME\n"
     "      --no-children   record PROGRAM itself only\n"
     "      --no-stacks     record calls without their stacks\n"
+    "      --only-above=SIZE\n"
+    "                      record no blocks below SIZE bytes\n"
+    "      --sample=SIZE   record a sample: one block for every SIZE bytes on average\n"
     "      --max-size=SIZE end the recording when a trace has SIZE bytes, such as 64M\n"
     "      --when-full=wait|lose\n"
     "                      what calls do that find no room: wait (the default) or\n"
@@ -70,6 +73,8 @@ enum {
     OPTION_NO_STACKS,
     OPTION_WHEN_FULL,
     OPTION_MAX_SIZE,
+    OPTION_ONLY_ABOVE,
+    OPTION_SAMPLE,
     OPTION_SNAPSHOT,
     OPTION_SNAPSHOT_AT_EXIT,
     OPTION_SNAPSHOT_EVERY,
@@ -194,6 +199,18 @@ static bool parse_recording_option(int option, struct recording_options *recordi
     case OPTION_MAX_SIZE:
         recording->max_size = parse_size(optarg);
         return true;
+    case OPTION_ONLY_ABOVE:
+        recording->only_above = parse_size(optarg);
+        recording->flags |= CHANNEL_CHOOSES;
+        return true;
+    case OPTION_SAMPLE:
+        recording->sample = parse_size(optarg);
+        if (recording->sample > UINT32_MAX) {
+            message("'%s' is too much for a sample: less than 4G", optarg);
+            options_fail();
+        }
+        recording->flags |= CHANNEL_CHOOSES;
+        return true;
     default:
         return false;
     }
@@ -231,6 +248,8 @@ void options_parse(int argc, char **argv, struct options *options)
         {"no-stacks", no_argument, NULL, OPTION_NO_STACKS},
         {"when-full", required_argument, NULL, OPTION_WHEN_FULL},
         {"max-size", required_argument, NULL, OPTION_MAX_SIZE},
+        {"only-above", required_argument, NULL, OPTION_ONLY_ABOVE},
+        {"sample", required_argument, NULL, OPTION_SAMPLE},
         {"snapshot", required_argument, NULL, OPTION_SNAPSHOT},
         {"snapshot-at-exit", required_argument, NULL, OPTION_SNAPSHOT_AT_EXIT},
         {"snapshot-every", required_argument, NULL, OPTION_SNAPSHOT_EVERY},
@@ -249,6 +268,10 @@ void options_parse(int argc, char **argv, struct options *options)
     opterr = 0; /* it would print an argument's bytes as they are */
     while ((option = getopt_long(argc, argv, "+:o:qhV", long_options, NULL)) != -1)
         options_parse_one(option, argv[optind - 1], options);
+    if (options->recording.only_above != 0 && options->recording.sample != 0) {
+        message("--sample and --only-above exclude each other: a sample has blocks of all sizes");
+        options_fail();
+    }
     if (optind < argc)
         return;
     message("no program given");

@@ -231,7 +231,8 @@ static int leaks_print_list(struct session *session, const struct leaks_options 
         .heaps = is_by_heap ? &heaps : NULL,
         .folds_possible = options->shown_kinds & KINDS_FOLDED,
         .is_at_end = ttd_position_compare(position, ttd_position_max()) == 0,
-        .has_early_blocks = heap_has_early_blocks(session->source.reader),
+        .has_early_blocks =
+            session->source.choice.is_made || heap_has_early_blocks(session->source.reader),
         .is_attached = ttd_reader_trace(session->source.reader)->flags & TTD_TRACE_ATTACHED};
     report_leaks(&session->report, &data);
     heap_tree_free(&heaps);

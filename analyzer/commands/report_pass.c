@@ -61,8 +61,10 @@ static enum ttd_status watch_calls(const struct heap_ticks_options *range,
                                        .has_lifetimes = range,
                                        .filter = range ? range->filter : NULL,
                                        .filter_context = range ? range->filter_context : NULL};
-    struct heap_errors_options errors = {
-        .remembered = HEAP_FREED_DEFAULT, .islands = findings->islands, .fatal = &findings->fatal};
+    struct heap_errors_options errors = {.remembered = HEAP_FREED_DEFAULT,
+                                         .islands = findings->islands,
+                                         .fatal = &findings->fatal,
+                                         .has_choice = reading->trace.choice.is_made};
     enum ttd_status status = heap_usage_watch(&findings->usage, &usage, &reading->pass);
     return status == TTD_OK ? heap_errors_watch(&findings->errors, &errors, reading->trace.reader,
                                                 &reading->pass, error)

@@ -92,7 +92,8 @@ void heap_groups_init(struct heap_groups *groups)
 
 void heap_groups_init_like(struct heap_groups *groups, const struct heap_groups *other)
 {
-    *groups = (struct heap_groups){.split = other->split,
+    *groups = (struct heap_groups){.sample = other->sample,
+                                   .split = other->split,
                                    .has_stacks = other->has_stacks,
                                    .classes = other->classes,
                                    .parents = other->parents,
@@ -199,6 +200,35 @@ void heap_groups_count_nested(const struct heap_groups *groups, uint64_t *blocks
     }
 }
 
+/* Returns the number of blocks that a block of a sample stands for: the inverse of the probability
+ * with which it was recorded. */
+static double groups_weight(uint64_t sample, const struct heap_block *block)
+{
+    /* Blocks of custom heaps are all recorded; one without bytes never is. */
+    if (!sample || !block->size || block->api == TTD_API_LIVE_HEAP_ALLOC ||
+        block->api == TTD_API_LIVE_HEAP_REALLOC)
+        return 1;
+    /* 1 - exp(-x) by its series for a small x, and from there by p(2x) = p(x) * (2 - p(x)). */
+    double x = (double)block->size / (double)sample;
+    unsigned doublings = 0;
+    for (; x > 0.001 && doublings < 64; doublings++)
+        x /= 2;
+    double probability = x - x * x / 2 + x * x * x / 6;
+    for (; doublings > 0; doublings--)
+        probability *= 2 - probability;
+    return 1 / probability;
+}
+
+/* Adds to the estimates the blocks that a block stands for, or takes them away again. */
+static void groups_estimate(struct heap_groups *groups, struct heap_group *group,
+                            const struct heap_block *block, int sign)
+{
+    double weight = sign * groups_weight(groups->sample, block);
+    struct heap_estimate estimate = {weight, weight * (double)block->size};
+    heap_estimate_add(&group->estimate, estimate);
+    heap_estimate_add(&groups->estimate, estimate);
+}
+
 enum ttd_status heap_groups_add(struct heap_groups *groups, const struct heap_block *block)
 {
     struct heap_key key = key_in(groups, block);
@@ -225,6 +255,8 @@ enum ttd_status heap_groups_add(struct heap_groups *groups, const struct heap_bl
     heap_group_widen(group, block->allocated);
     groups->blocks++;
     groups->bytes = heap_add(groups->bytes, block->size);
+    if (groups->sample)
+        groups_estimate(groups, group, block, 1);
     return TTD_OK;
 }
 
@@ -265,6 +297,8 @@ void heap_groups_subtract(struct heap_groups *groups, const struct heap_block *b
     }
     groups->blocks--;
     groups->bytes -= block->size;
+    if (groups->sample)
+        groups_estimate(groups, group, block, -1);
 }
 
 void heap_lost_range_merge(struct heap_lost_range *sum, const struct heap_lost_range *range)
@@ -308,6 +342,7 @@ static void groups_merge(void *target, const void *source)
     sum->bytes = heap_add(sum->bytes, group->bytes);
     sum->total_blocks += group->total_blocks;
     sum->total_bytes = heap_add(sum->total_bytes, group->total_bytes);
+    heap_estimate_add(&sum->estimate, group->estimate);
     sum->nested_blocks += group->nested_blocks;
     sum->nested_bytes = heap_add(sum->nested_bytes, group->nested_bytes);
     if (sum->lost && group->lost)
@@ -330,6 +365,7 @@ enum ttd_status heap_groups_add_sum(struct heap_groups *groups, const struct hea
         return status;
     groups_merge(group, sum);
     groups->blocks += sum->blocks;
+    heap_estimate_add(&groups->estimate, sum->estimate);
     groups->bytes = heap_add(groups->bytes, sum->bytes);
     return TTD_OK;
 }
@@ -373,8 +409,10 @@ static void groups_recount(void *owner)
     struct heap_groups *groups = owner;
     groups->blocks = 0;
     groups->bytes = 0;
+    groups->estimate = (struct heap_estimate){0, 0};
     for (size_t i = 0; i < groups->count; i++) {
         groups->blocks += groups->items[i].blocks;
+        heap_estimate_add(&groups->estimate, groups->items[i].estimate);
         groups->bytes = heap_add(groups->bytes, groups->items[i].bytes);
     }
 }

@@ -6,6 +6,7 @@
 #include <ttdtrace/snapshot.h>
 
 #include "base/hash_map.h"
+#include "heap/choice.h"
 #include "heap/heap_live.h"
 #include "heap/site_table.h"
 
@@ -101,6 +102,8 @@ struct heap_group {
     /** Those of the blocks that lie in blocks of other heaps, by heap_groups.parents. */
     uint64_t nested_blocks;
     uint64_t nested_bytes;
+    /** All blocks that these stand for, with heap_groups.sample; else 0. */
+    struct heap_estimate estimate;
     /** When the blocks were lost. Belongs to the caller; NULL if not known. Merging groups widens
      * it. */
     struct heap_lost_range *lost;
@@ -119,6 +122,10 @@ struct heap_groups {
     size_t capacity;
     uint64_t blocks;
     uint64_t bytes;
+    /** heap_choice.sample of the trace, for estimates; 0 for none. May be set before anything is
+     * added. */
+    uint64_t sample;
+    struct heap_estimate estimate;
     /** The property that distinguishes groups, and whether the stack does so as well. May be set
      * before anything is added. */
     enum heap_split split;

@@ -37,10 +37,12 @@ struct search {
     size_t *next;
 };
 
-/** Whether the process of a trace began with blocks that the trace does not list. */
-static bool reach_is_inheriting(const struct ttd_reader *reader)
+/** Whether the process of a trace had blocks that the trace does not list: from its beginning, or
+ * because the recorder has not chosen them. */
+static bool reach_is_inheriting(const struct heap_trace *trace)
 {
-    return ttd_reader_trace(reader)->flags & (TTD_TRACE_INHERITS | TTD_TRACE_ATTACHED);
+    return trace->choice.is_made || (ttd_reader_trace(trace->reader)->flags &
+                                     (TTD_TRACE_INHERITS | TTD_TRACE_ATTACHED)) != 0;
 }
 
 static uint64_t inherited_word_address(const struct reach_builder *builder,
@@ -123,8 +125,12 @@ static enum ttd_status reach_inherited_apply(struct reach_builder *builder,
         return TTD_ERROR_NO_MEMORY;
     for (size_t i = 0; i <= builder->between_count; i++)
         search.next[i] = i;
-    enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
-    heap_arrival_free(&arrival);
+    enum ttd_status status = TTD_OK;
+    /* Where a recorded block was, one that is not recorded may follow. */
+    if (!trace->choice.is_made) {
+        status = heap_replay_to(&arrival, trace, &route, error);
+        heap_arrival_free(&arrival);
+    }
     if (status == TTD_OK)
         status = add_roots(&search);
     free(search.next);
@@ -347,7 +353,7 @@ enum ttd_status heap_reach_read(struct heap_reach *reach, const struct heap_trac
     reach->offsets.is_without_sources =
         !options->keeps_offsets && (options->finds_classes_only || options->omits_verdicts);
     status = reach_builder_init(&builder, reach, options);
-    builder.keeps_between = reach_is_inheriting(trace->reader);
+    builder.keeps_between = reach_is_inheriting(trace);
     if (status == TTD_OK)
         status = read_references(&builder, trace->reader, error);
     /* Parts that are missing in a damaged file make the snapshot incomplete, as the recorder would

@@ -3,6 +3,7 @@
 #ifndef ANALYZER_TRAVEL_HEAP_TRACE_H
 #define ANALYZER_TRAVEL_HEAP_TRACE_H
 
+#include "heap/choice.h"
 #include "travel/keyframes.h"
 
 /** Judges by the names in a stack whether the C and C++ runtimes keep its blocks; traces list only
@@ -66,6 +67,8 @@ struct heap_trace {
     const struct heap_keyframes *keyframes;
     /** For progress, messages, and blocks of the runtimes; zeros for none. */
     struct heap_batch_hook hook;
+    /** The blocks that the recorder has chosen, if it did. */
+    struct heap_choice choice;
     /** An earlier pass has checked the whole trace, so a replay reads only the kinds that it
      * needs. */
     bool is_checked;

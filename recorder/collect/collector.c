@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/collector.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,6 +68,8 @@ enum { LIGHT_RECORDS = 8192, IDLE_ROUNDS = 20, UNHELD_LOOKS = 10 };
 bool collector_open(struct collector *collector, const char *output, struct ttd_error *error)
 {
     collector->host.channel->exit_contents = collector->snapshots.at_exit;
+    collector->host.channel->only_above = collector->recording.only_above;
+    collector->host.channel->sample = collector->recording.sample;
     group_init(&collector->group, output);
     trace_closers_init(&collector->closers);
     control_open(&collector->control, collector->host.channel);
@@ -183,6 +186,22 @@ static bool read_claim(struct collector *collector, uint32_t index, struct proce
     return claim->pid != 0;
 }
 
+/* States which blocks are recorded, if not all are; spec, "Metadata", has the words. */
+static void state_choice(const struct recording_options *recording, struct trace *trace)
+{
+    char text[96];
+    bool is_sample = recording->sample != 0;
+    if ((recording->flags & CHANNEL_CHOOSES) == 0)
+        return;
+    snprintf(text, sizeof text,
+             is_sample ? "a sample: one block for every %" PRIu64 " bytes, on average"
+                       : "blocks of at least %" PRIu64 " bytes",
+             is_sample ? recording->sample : recording->only_above);
+    trace_metadata(trace, "chosen", text);
+    trace_loss(trace, TTD_LOSS_NOT_RECORDING, TTD_NONE, TTD_UNKNOWN, ttd_position_min(),
+               ttd_position_invalid());
+}
+
 static void add_process(struct collector *collector, uint32_t index,
                         const struct process_slot *claim)
 {
@@ -219,8 +238,13 @@ static void add_process(struct collector *collector, uint32_t index,
     origin_describe(trace, collector->recording.flags);
     if (launched)
         origin_image(trace, claim, collector->command);
+    state_choice(&collector->recording, trace);
+    /* No release of an earlier block is recorded unless all blocks are. */
+    static const struct known_blocks none;
+    bool is_chosen = (collector->recording.flags & CHANNEL_CHOOSES) != 0;
     if (launched && collector->had_run)
-        earlier_write(trace, collector->earlier, collector->earlier_reason,
+        earlier_write(trace, is_chosen ? &none : collector->earlier,
+                      is_chosen ? "their releases are not recorded" : collector->earlier_reason,
                       (struct ttd_position){claim->sequence, 1});
 }
 

@@ -25,8 +25,10 @@ struct snapshot_options {
 
 /* The extent of a recording. */
 struct recording_options {
-    uint32_t flags;    /* enum channel_flags */
-    uint64_t max_size; /* of a trace, in bytes, beyond which nothing is recorded; 0 for none */
+    uint32_t flags;      /* enum channel_flags */
+    uint64_t max_size;   /* of a trace, in bytes, beyond which nothing is recorded; 0 for none */
+    uint64_t only_above; /* size of the smallest blocks that are recorded */
+    uint64_t sample;     /* mean number of bytes for one block that is recorded; 0 for all blocks */
 };
 
 struct collector {

@@ -297,7 +297,7 @@ enum ttd_status heap_errors_watch(struct heap_errors *errors,
     finder->errors = errors;
     map_init(&finder->unfinished);
     finder->islands = options->islands;
-    finder->has_early_blocks = heap_has_early_blocks(reader);
+    finder->has_early_blocks = options->has_choice || heap_has_early_blocks(reader);
     finder->misaligned = trace->pointer_size ? trace->pointer_size - 1 : 0;
     heap_status_table_init(&finder->statuses);
     heap_last_calls_begin(&finder->last_calls, reader, options->fatal);

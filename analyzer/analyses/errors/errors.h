@@ -249,6 +249,8 @@ struct heap_errors_options {
     const struct heap_islands *islands;
     /** The fatal signal of the trace, which names the thread that died; or NULL. */
     const struct heap_fatal *fatal;
+    /** Not all blocks are recorded: releases of others are no findings. */
+    bool has_choice;
 };
 
 struct error_finder;

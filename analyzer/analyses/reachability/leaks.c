@@ -221,12 +221,14 @@ static enum ttd_status leaks_sort(struct heap_leaks *leaks)
     return status;
 }
 
-static void leaks_init(struct heap_leaks *leaks, const struct heap_leaks_options *options)
+static void leaks_init(struct heap_leaks *leaks, const struct heap_leaks_options *options,
+                       uint64_t sample)
 {
     memset(leaks, 0, sizeof *leaks);
     for (int kind = 0; kind < HEAP_LEAK_KINDS; kind++) {
         heap_groups_init(&leaks->kinds[kind]);
         leaks->kinds[kind].split = options->split;
+        leaks->kinds[kind].sample = sample;
         leaks->kinds[kind].classes = options->classes;
         leaks->kinds[kind].kind = (uint8_t)kind;
     }
@@ -253,7 +255,7 @@ enum ttd_status heap_leaks_watch(struct heap_leaks *leaks, const struct heap_lea
                                  struct ttd_error *error)
 {
     struct leaks_search *search = calloc(1, sizeof *search);
-    leaks_init(leaks, options);
+    leaks_init(leaks, options, trace->choice.sample);
     leaks->search = search;
     if (!search)
         return TTD_ERROR_NO_MEMORY;

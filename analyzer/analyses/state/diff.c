@@ -97,6 +97,7 @@ enum ttd_status heap_diff_find(const struct heap_trace *trace,
     for (size_t i = 0; i < HEAP_QUADRANTS; i++) {
         heap_groups_init(&diff->quadrants[i]);
         diff->quadrants[i].split = options->split;
+        diff->quadrants[i].sample = trace->choice.sample;
         diff->quadrants[i].classes = options->classes;
     }
     heap_groups_init(&diff->unknown);

@@ -50,11 +50,12 @@ static enum ttd_status peak_collect(void *context, struct heap_arrival *arrival,
     return status;
 }
 
-static void peak_begin(struct heap_peak_state *peak_state, enum heap_split split)
+static void peak_begin(struct heap_peak_state *peak_state, enum heap_split split, uint64_t sample)
 {
     *peak_state = (struct heap_peak_state){.outcome = {.truncated = false}};
     heap_groups_init(&peak_state->groups);
     peak_state->groups.split = split;
+    peak_state->groups.sample = sample;
 }
 
 enum ttd_status heap_peak_state_watch(struct heap_peak_state *peak_state,
@@ -62,7 +63,7 @@ enum ttd_status heap_peak_state_watch(struct heap_peak_state *peak_state,
                                       const struct heap_trace *trace, struct heap_pass *pass,
                                       struct ttd_error *error)
 {
-    peak_begin(peak_state, options->split);
+    peak_begin(peak_state, options->split, trace->choice.sample);
     struct peak_finder *finder = calloc(1, sizeof *finder);
     if (!finder)
         return TTD_ERROR_NO_MEMORY;
@@ -138,10 +139,12 @@ enum ttd_status heap_peak_state_find(const struct heap_trace *trace,
                                      const struct heap_peak_state_options *options,
                                      struct heap_peak_state *peak_state, struct ttd_error *error)
 {
-    /* The sums of the index are of all blocks, and could not be compared with a part of them. */
-    bool is_known = trace->keyframes && trace->keyframes->has_peak && !options->islands;
+    /* The sums of the index are of all blocks, and could not be compared with a part of them; they
+     * have no estimates. */
+    bool is_known = trace->keyframes && trace->keyframes->has_peak && !options->islands &&
+                    !trace->choice.sample;
     enum ttd_status status = TTD_OK;
-    peak_begin(peak_state, options->split);
+    peak_begin(peak_state, options->split, trace->choice.sample);
     if (is_known)
         status = peak_look_up(trace, peak_state, error);
     if (status == TTD_OK && !(is_known && is_right(peak_state))) {

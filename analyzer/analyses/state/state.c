@@ -33,6 +33,7 @@ enum ttd_status heap_kept_read(struct heap_kept *kept, const struct heap_trace *
     runtime->list = HEAP_RUNTIME_UNKNOWN;
     heap_groups_init(&runtime->groups);
     runtime->groups.split = split;
+    runtime->groups.sample = trace->choice.sample;
     enum ttd_status status = ttd_reader_rewind(trace->reader, TTD_KIND_BIT(TTD_KIND_LIVE_BLOCKS));
     while (status == TTD_OK) {
         struct ttd_batch batch;
@@ -162,9 +163,12 @@ static enum ttd_status state_begin(struct heap_state *state, struct heap_kept *k
     *kept = (struct heap_kept){.count = 0};
     heap_tables_init(&state->tables);
     heap_groups_init(&state->unknown);
+    state->unknown.sample = trace->choice.sample;
     state->tables.by[HEAP_BY_STACK].split = options->split;
-    for (size_t i = 0; i < HEAP_TABLES; i++)
+    for (size_t i = 0; i < HEAP_TABLES; i++) {
         state->tables.by[i].has_stacks |= options->has_stacks_in_tables;
+        state->tables.by[i].sample = trace->choice.sample;
+    }
     state->tables.by[HEAP_BY_STACK].classes = options->classes;
     if (!options->tells_runtime)
         return TTD_OK;
@@ -247,8 +251,9 @@ static enum ttd_status state_go(const struct heap_trace *trace,
     struct heap_kept kept;
     struct heap_arrival arrival = {.has_losses = false};
     enum ttd_status status = state_begin(state, &kept, trace, options, error);
-    struct heap_route route = {.to = options->at,
-                               .sums = takes_sums(options, &kept) ? &state->tables : NULL};
+    struct heap_route route = {
+        .to = options->at,
+        .sums = takes_sums(options, &kept) && !trace->choice.sample ? &state->tables : NULL};
     if (status == TTD_OK)
         status = heap_replay_to(&arrival, trace, &route, error);
     if (status == TTD_OK)

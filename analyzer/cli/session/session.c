@@ -256,6 +256,8 @@ void session_outcome(struct session *session, const struct heap_outcome *outcome
                                     .part_of = source->part_of};
     progress_end(&source->progress);
     certainty_judge(&session->report.certainty, &facts);
+    certainty_add_choice(&session->report.certainty, &source->choice);
+    session->report.has_estimates = source->choice.sample != 0;
     session->report.unknown_before = outcome->unknown_before;
 }
 

@@ -77,6 +77,53 @@ static enum ttd_status source_open_reader(const char *path,
     return status == TTD_OK ? ttd_reader_open(&input, options, NULL, reader, error) : status;
 }
 
+/* Metadata, as ttdrecord writes them: spec, "Metadata". */
+#define CHOICE_KEY    "chosen"
+#define CHOICE_SAMPLE "a sample: one block for every "
+#define CHOICE_LEAST  "blocks of at least "
+
+static bool choice_begins(struct ttd_string text, const char *begin)
+{
+    return text.size > strlen(begin) && memcmp(text.data, begin, strlen(begin)) == 0;
+}
+
+/* Returns the number behind the beginning of a text; 0 if there is none. */
+static uint64_t choice_number(struct ttd_string text, const char *begin)
+{
+    uint64_t number = 0;
+    for (size_t i = strlen(begin); i < text.size && text.data[i] >= '0' && text.data[i] <= '9' &&
+                                   number <= UINT64_MAX / 10 - 1;
+         i++)
+        number = 10 * number + (uint64_t)(text.data[i] - '0');
+    return number;
+}
+
+static void choice_see(struct heap_choice *choice, const struct ttd_metadata *record)
+{
+    if (record->key.size != strlen(CHOICE_KEY) ||
+        memcmp(record->key.data, CHOICE_KEY, record->key.size) != 0)
+        return;
+    choice->is_made = true;
+    if (choice_begins(record->value, CHOICE_SAMPLE))
+        choice->sample = choice_number(record->value, CHOICE_SAMPLE);
+    if (choice_begins(record->value, CHOICE_LEAST))
+        choice->least = choice_number(record->value, CHOICE_LEAST);
+}
+
+/* Reads the choice of the recorder from the metadata; none is made if there are none, or if they
+ * are damaged. */
+static struct heap_choice choice_read(struct ttd_reader *reader)
+{
+    struct heap_choice choice = {.is_made = false};
+    struct ttd_batch batch;
+    struct ttd_error error;
+    enum ttd_status status = ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_METADATA));
+    while (status == TTD_OK && (status = ttd_reader_next(reader, &batch, &error)) == TTD_OK)
+        for (size_t i = 0; batch.kind == TTD_KIND_METADATA && i < batch.count; i++)
+            choice_see(&choice, &batch.u.metadata[i]);
+    return choice;
+}
+
 int source_open(struct source *source, const char *path, bool reads_whole_chunks)
 {
     memset(source, 0, sizeof *source);
@@ -97,6 +144,7 @@ int source_open(struct source *source, const char *path, bool reads_whole_chunks
     source->is_closed = ttd_reader_end(source->reader, &source->end) == TTD_OK;
     if (!source_has_times(source))
         message("warning: %s: the first chunk is lost: wall times are not known", path);
+    source->choice = choice_read(source->reader);
     progress_begin(&source->progress);
     return STATUS_OK;
 }
@@ -165,6 +213,7 @@ static enum ttd_status source_see_batch(void *context, const struct ttd_batch *b
 struct heap_trace source_trace(struct source *source)
 {
     return (struct heap_trace){.reader = source->reader,
+                               .choice = source->choice,
                                .hook = {.context = source, .batch = source_see_batch}};
 }
 
@@ -179,7 +228,8 @@ bool source_second_trace(struct source *source, struct heap_trace *trace)
         return false;
     /* It may be another file by now. */
     struct stamp now = stamp_of(source->path);
-    *trace = (struct heap_trace){.reader = source->second, .is_one_of_two = true};
+    *trace = (struct heap_trace){
+        .reader = source->second, .choice = source->choice, .is_one_of_two = true};
     return stamp_is_same(&source->opened, &now);
 }
 

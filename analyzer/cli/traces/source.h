@@ -54,6 +54,8 @@ struct source {
     struct ttd_reader *reader;
     /** See source_second_trace(); NULL if there is none. */
     struct ttd_reader *second;
+    /** The blocks that the recorder has chosen, if it did. */
+    struct heap_choice choice;
     /** Size in bytes when it was opened, for progress. */
     uint64_t size;
     /** Whether there is an End chunk, and its content. */

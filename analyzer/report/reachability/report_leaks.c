@@ -42,6 +42,7 @@ static void text_live(struct report *report, const struct report_leaks *data)
     }
     out_plain(output);
     out_char(output, '\n');
+    report_estimate_text(output, "    ", &groups->estimate);
     if (!groups->blocks)
         return;
     out_text(output, "What is lost and what is still reachable is not known.\n");
@@ -55,6 +56,7 @@ static void text_kind(struct report *report, const struct heap_groups *groups, c
     out_text(report->output, label);
     report_sums_text(report->output, groups);
     out_char(report->output, '\n');
+    report_estimate_text(report->output, "    ", &groups->estimate);
 }
 
 /* Writes the verdicts of the snapshot: lost blocks and others in one line each. */
@@ -70,6 +72,7 @@ static void text_classes(struct report *report, const struct report_leaks *data)
     }
     out_plain(output);
     out_char(output, '\n');
+    report_estimate_text(output, "    ", &lost->estimate);
     text_kind(report, &groups[HEAP_INDIRECTLY_LOST],
               "Indirectly lost, held by these (--show indirect to list): ");
     text_kind(report, &groups[HEAP_POSSIBLY_LOST], "Possibly lost, held by doubtful pointers: ");
@@ -127,6 +130,7 @@ static void text_groups(struct report *report, const struct report_leaks *data)
         }
         report_group_positions_text(report, group);
         out_char(output, '\n');
+        report_estimate_text(output, "    ", &group->estimate);
         leaks_way_text(report, group);
         if (group->lost) {
             out_text(report->output, "    ");
@@ -255,6 +259,7 @@ static void csv_leak(struct row *row, const struct report_leaks *data, const cha
     row_lost(row, has_totals ? group->lost : NULL);
     row_way(row, sums->way);
     row_leak_details(row, data, group, number);
+    row_estimate(row, &group->estimate);
     row_site(row, sums->key);
 }
 
@@ -296,6 +301,7 @@ static void csv_growths(struct row *row, const struct report_leaks *data)
         row_lost(row, NULL);
         row_way(row, (struct heap_way){.kind = HEAP_WAY_NONE});
         row_leak_details(row, data, NULL, 0);
+        row_estimate(row, NULL);
         row_site(row, (struct heap_key){growth->stack, 0});
     }
 }

@@ -106,6 +106,20 @@ void certainty_judge(struct certainty *certainty, const struct certainty_facts *
                                        : "the trace was not closed cleanly: events may be missing");
 }
 
+void certainty_add_choice(struct certainty *certainty, const struct heap_choice *choice)
+{
+    if (choice->is_made && choice->sample)
+        certainty_add(certainty,
+                      "the trace has a sample of the blocks, one for every %llu bytes: sums are of "
+                      "the sample, and a block outside of it may hold others",
+                      (unsigned long long)choice->sample);
+    else if (choice->is_made)
+        certainty_add(certainty,
+                      "the trace has blocks of at least %llu bytes only: a smaller one may hold "
+                      "others",
+                      (unsigned long long)choice->least);
+}
+
 void certainty_add_snapshot(struct certainty *certainty, const struct ttd_snapshot *snapshot,
                             uint64_t misplaced)
 {

@@ -7,6 +7,7 @@
 #include <ttdtrace/snapshot.h>
 
 #include "heap/replay.h"
+#include "heap/choice.h"
 #include "reach/reach_snapshots.h"
 #include "travel/losses.h"
 
@@ -49,6 +50,10 @@ void certainty_add_reason(struct certainty *certainty, const char *reason);
 
 /** Sets the reasons that follow from the facts. */
 void certainty_judge(struct certainty *certainty, const struct certainty_facts *facts);
+
+/** Adds the reason why blocks are missing that the recorder has not chosen; none if it did not
+ * choose. */
+void certainty_add_choice(struct certainty *certainty, const struct heap_choice *choice);
 
 /** Adds the reasons why a snapshot may be incomplete; none for a snapshot with number 0.
  * @param misplaced  number of references that lie in none of its regions */

@@ -109,6 +109,8 @@ struct report {
     struct certainty certainty;
     /** Records that lists in CSV leave out because of their limits. */
     uint64_t left_out;
+    /** The trace has a sample of the blocks, by which others are estimated. */
+    bool has_estimates;
     /** Live blocks that were allocated before this are unknown: see heap_gaps_end(). */
     struct ttd_position unknown_before;
 };

@@ -13,6 +13,36 @@ void report_group_positions_text(struct report *report, const struct heap_group 
     report_position_text(report, group->last);
 }
 
+/* Estimates by the blocks of a sample, which stand for others. */
+
+static uint64_t estimate_number(double estimate)
+{
+    return estimate < 0.5 ? 0 : estimate < 1e19 ? (uint64_t)(estimate + 0.5) : UINT64_MAX;
+}
+
+void report_estimate_text(struct text_output *output, const char *indent,
+                          const struct heap_estimate *estimate)
+{
+    if (estimate->blocks <= 0)
+        return;
+    out_text(output, indent);
+    out_text(output, "a sample, estimated in all: ");
+    report_count(output, estimate_number(estimate->blocks), "block");
+    out_text(output, ", ");
+    report_count(output, estimate_number(estimate->bytes), "byte");
+    out_char(output, '\n');
+}
+
+void row_estimate(struct row *row, const struct heap_estimate *estimate)
+{
+    if (!row->report->has_estimates)
+        return;
+    row_unsigned_if(row, "estimated_blocks", estimate,
+                    estimate ? estimate_number(estimate->blocks) : 0);
+    row_unsigned_if(row, "estimated_bytes", estimate,
+                    estimate ? estimate_number(estimate->bytes) : 0);
+}
+
 static struct report_amount group_amount_at(const void *groups, size_t index)
 {
     const struct heap_group *group = &((const struct heap_groups *)groups)->items[index];
@@ -26,6 +56,7 @@ static void group_amounts_text(struct report *report, const void *groups, size_t
     out_text(report->output, " in ");
     report_count(report->output, group->blocks, "block");
     out_char(report->output, '\n');
+    report_estimate_text(report->output, "    ", &group->estimate);
 }
 
 void report_live_groups_text(struct report *report, const struct heap_groups *groups)
@@ -55,6 +86,7 @@ void report_groups_text(struct report *report, const struct heap_groups *groups,
         if (shows_positions)
             report_group_positions_text(report, group);
         out_char(output, '\n');
+        report_estimate_text(output, "    ", &group->estimate);
         report_site_text(report, group->key);
     }
     report_site_more(report, groups->count - count);
@@ -78,6 +110,7 @@ void row_group(struct row *row, const struct heap_group *group)
     row_unsigned(row, "bytes", group->bytes);
     row_position(row, "first_position", group->first);
     row_position(row, "last_position", group->last);
+    row_estimate(row, &group->estimate);
     row_site(row, group->key);
 }
 
@@ -135,13 +168,16 @@ static void json_class_sums(struct row *row, const char *key, const struct heap_
 {
     uint64_t blocks = 0;
     uint64_t bytes = 0;
+    struct heap_estimate estimate = {0, 0};
     for (int kind = (int)first; kind <= (int)last; kind++) {
+        heap_estimate_add(&estimate, groups[kind].estimate);
         blocks += groups[kind].blocks;
         bytes = heap_add(bytes, groups[kind].bytes);
     }
     row_begin_object(row, key);
     row_unsigned(row, "blocks", blocks);
     row_unsigned(row, "bytes", bytes);
+    row_estimate(row, &estimate);
     row_end_object(row);
 }
 

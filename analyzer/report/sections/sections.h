@@ -157,6 +157,12 @@ struct report_nested {
 void report_nested_text(struct text_output *output, const char *indent,
                         struct report_nested nested);
 
+/** Write the blocks that those of a sample stand for; nothing in a trace that is no sample. Text is
+ * a line of its own; values are null for NULL. */
+void report_estimate_text(struct text_output *output, const char *indent,
+                          const struct heap_estimate *estimate);
+void row_estimate(struct row *row, const struct heap_estimate *estimate);
+
 /** Writes the sums of groups: "2 blocks, 80 bytes". */
 void report_sums_text(struct text_output *output, const struct heap_groups *groups);
 

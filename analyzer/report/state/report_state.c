@@ -132,6 +132,7 @@ static void text_state_totals(struct report *report, const struct heap_state *st
     report_from_sites(report, &state->tables.by[HEAP_BY_STACK]);
     out_plain(output);
     out_char(output, '\n');
+    report_estimate_text(output, "    ", &live.estimate);
     report_live_nested_text(output, "", &live);
     report_unknown_text(report, &state->unknown);
     if (report->view->classes) {
@@ -183,6 +184,8 @@ struct report_live report_live_of(const struct report *report, const struct heap
         uint64_t *bytes = is_nested ? &live.nested_bytes : &live.bytes;
         *blocks += group->blocks;
         *bytes = heap_add(*bytes, group->bytes);
+        if (!is_nested)
+            heap_estimate_add(&live.estimate, group->estimate);
     }
     return live;
 }
@@ -191,6 +194,7 @@ void row_live(struct row *row, const struct report_live *live)
 {
     row_unsigned(row, "live_blocks", live->blocks);
     row_unsigned(row, "live_bytes", live->bytes);
+    row_estimate(row, &live->estimate);
     row_unsigned(row, "nested_blocks", live->nested_blocks);
     row_unsigned(row, "nested_bytes", live->nested_bytes);
 }
@@ -404,6 +408,7 @@ static void text_peak(struct report *report, const struct heap_peak_state *peak)
     report_from_sites(report, groups);
     out_plain(report->output);
     out_char(report->output, '\n');
+    report_estimate_text(report->output, "    ", &groups->estimate);
     report_runtime_text(report);
     report_certainty_text(report);
     report_live_groups_text(report, groups);
@@ -423,6 +428,7 @@ void report_peak(struct report *report, const struct heap_peak_state *peak)
     row_certainty(&row);
     row_unsigned(&row, "live_bytes", groups->bytes);
     row_unsigned(&row, "live_blocks", groups->blocks);
+    row_estimate(&row, &groups->estimate);
     row_runtime(&row, &report->runtime);
     row_text(&row, "by", view_key_name(report->view->options.by));
     row_unsigned(&row, "total_groups", groups->count);

@@ -42,6 +42,8 @@ struct report_live {
     uint64_t bytes;
     uint64_t nested_blocks;
     uint64_t nested_bytes;
+    /** The blocks that those of a sample stand for, without nested ones. */
+    struct heap_estimate estimate;
 };
 
 /** One of the two heaps that `diff` compares. */

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "channel_view.h"
+#include "preload/system/sys.h"
 
 #define LIKELY(x)   __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -46,9 +47,9 @@ struct on_page {
 
 struct thread;
 
-extern struct channel *target_channel;
+extern HIDDEN struct channel *target_channel;
 extern struct channel_view target_view;
-extern struct on_page *target_on;
+extern HIDDEN struct on_page *target_on;
 /* Set when the system has no expedited membarrier: the collector then relies on our own fence. */
 extern bool target_fences;
 

@@ -20,22 +20,39 @@
     (UNLIKELY(real_is_of_allocator((uintptr_t)__builtin_return_address(0))) ? NULL                 \
                                                                             : target_enter(base))
 
+/* Whether a call is not recorded, if not all are: see chosen.h. Each is named like the macro that
+ * enters the hook. The C library's other names take the long way. */
+#define target_enter_SKIPS(size)            chosen_skips(size)
+#define target_enter_SKIPS_BOTH(base, size) chosen_skips_both(base, size)
+#define target_enter_MAY_HAVE(base)         chosen_may_have(base)
+#define ENTER_LIBC_SKIPS(size)              false
+#define ENTER_LIBC_SKIPS_BOTH(base, size)   false
+#define ENTER_LIBC_MAY_HAVE(base)           true
+
 /* void *NAME(size_t size). `function` is the real one, `enter` enters the hook, and `early` is the
  * block while the functions are looked up. */
 #define HOOK_SIZE(name, function, operation, enter, early)                                         \
-    void *name(size_t size);                                                                       \
-    EXPORT void *name(size_t size)                                                                 \
+    HOOK_LONG void *long_##name(size_t size)                                                       \
     {                                                                                              \
         HOOK_FRAME();                                                                              \
-        if (UNLIKELY(!real_ready()))                                                               \
-            return early;                                                                          \
         struct thread *thread = enter(0);                                                          \
         if (UNLIKELY(thread == NULL))                                                              \
             return function(size);                                                                 \
         void *block = function(size);                                                              \
         ACQUISITION_END(thread, operation, size, (uintptr_t)block);                                \
         return block;                                                                              \
-    }
+    }                                                                                              \
+                                                                                                   \
+    HOOK_SHORT void *short_##name(size_t size)                                                     \
+    {                                                                                              \
+        if (enter##_SKIPS(size))                                                                   \
+            HOOK_JUMP(function(size));                                                             \
+        if (!real_ready())                                                                         \
+            return early;                                                                          \
+        HOOK_JUMP(long_##name(size));                                                              \
+    }                                                                                              \
+                                                                                                   \
+    HOOK_ENTRY(name)
 
 HOOK_SIZE(malloc, real.malloc, TTD_API_MALLOC, target_enter, arena_alloc(size, 0))
 HOOK_SIZE(__libc_malloc, real_libc.malloc, TTD_API_MALLOC, ENTER_LIBC, arena_alloc(size, 0))
@@ -51,19 +68,28 @@ static void *calloc_early(size_t count, size_t size)
 }
 
 #define HOOK_COUNT(name, function, operation, enter)                                               \
-    void *name(size_t count, size_t size);                                                         \
-    EXPORT void *name(size_t count, size_t size)                                                   \
+    HOOK_LONG void *long_##name(size_t count, size_t size)                                         \
     {                                                                                              \
         HOOK_FRAME();                                                                              \
-        if (UNLIKELY(!real_ready()))                                                               \
-            return calloc_early(count, size);                                                      \
         struct thread *thread = enter(0);                                                          \
         if (UNLIKELY(thread == NULL))                                                              \
             return function(count, size);                                                          \
         void *block = function(count, size);                                                       \
         ACQUISITION_END(thread, operation, count, size, (uintptr_t)block);                         \
         return block;                                                                              \
-    }
+    }                                                                                              \
+                                                                                                   \
+    HOOK_SHORT void *short_##name(size_t count, size_t size)                                       \
+    {                                                                                              \
+        size_t bytes;                                                                              \
+        if (!__builtin_mul_overflow(count, size, &bytes) && enter##_SKIPS(bytes))                  \
+            HOOK_JUMP(function(count, size));                                                      \
+        if (!real_ready())                                                                         \
+            return calloc_early(count, size);                                                      \
+        HOOK_JUMP(long_##name(count, size));                                                       \
+    }                                                                                              \
+                                                                                                   \
+    HOOK_ENTRY(name)
 
 HOOK_COUNT(calloc, real.calloc, TTD_API_CALLOC, target_enter)
 HOOK_COUNT(__libc_calloc, real_libc.calloc, TTD_API_CALLOC, ENTER_LIBC)
@@ -122,14 +148,11 @@ static inline void *realloc_real(void *(*function)(void *, size_t), void *base, 
 
 /* Within another call, realloc(NULL) is an acquisition: the outer call may return its block. */
 #define HOOK_REALLOC(name, function, enter)                                                        \
-    void *name(void *base, size_t size);                                                           \
-    EXPORT void *name(void *base, size_t size)                                                     \
+    HOOK_LONG void *long_##name(void *base, size_t size)                                           \
     {                                                                                              \
         HOOK_FRAME();                                                                              \
         if (UNLIKELY(arena_owns(base)))                                                            \
             return realloc_arena(base, size);                                                      \
-        if (UNLIKELY(!real_ready()))                                                               \
-            return arena_alloc(size, 0);                                                           \
         struct thread *thread = enter((uintptr_t)base);                                            \
         if (UNLIKELY(thread == NULL))                                                              \
             return function(base, size);                                                           \
@@ -144,7 +167,20 @@ static inline void *realloc_real(void *(*function)(void *, size_t), void *base, 
         void *block = realloc_real(function, base, size, &end);                                    \
         reallocation_end(thread, is_begun, end, block);                                            \
         return block;                                                                              \
-    }
+    }                                                                                              \
+                                                                                                   \
+    HOOK_SHORT void *short_##name(void *base, size_t size)                                         \
+    {                                                                                              \
+        if (arena_owns(base))                                                                      \
+            return realloc_arena(base, size);                                                      \
+        if (enter##_SKIPS_BOTH(base, size))                                                        \
+            HOOK_JUMP(function(base, size));                                                       \
+        if (!real_ready())                                                                         \
+            return arena_alloc(size, 0);                                                           \
+        HOOK_JUMP(long_##name(base, size));                                                        \
+    }                                                                                              \
+                                                                                                   \
+    HOOK_ENTRY(name)
 
 HOOK_REALLOC(realloc, real.realloc, target_enter)
 HOOK_REALLOC(__libc_realloc, real_libc.realloc, ENTER_LIBC)
@@ -179,11 +215,10 @@ EXPORT void *reallocarray(void *base, size_t count, size_t size)
 }
 
 #define HOOK_FREE(name, function, enter)                                                           \
-    void name(void *base);                                                                         \
-    EXPORT void name(void *base)                                                                   \
+    HOOK_LONG void long_##name(void *base)                                                         \
     {                                                                                              \
         HOOK_FRAME();                                                                              \
-        if (UNLIKELY(arena_owns(base) || !real_ready()))                                           \
+        if (UNLIKELY(arena_owns(base)))                                                            \
             return;                                                                                \
         struct thread *thread = base != NULL ? enter((uintptr_t)base) : NULL;                      \
         if (thread == NULL) {                                                                      \
@@ -193,7 +228,26 @@ EXPORT void *reallocarray(void *base, size_t count, size_t size)
         RELEASE_BEGIN(thread, TTD_API_FREE, (uintptr_t)base);                                      \
         function(base);                                                                            \
         release_end(thread);                                                                       \
-    }
+    }                                                                                              \
+                                                                                                   \
+    HOOK_SHORT void early_##name(void *base)                                                       \
+    {                                                                                              \
+        if (real_find_all())                                                                       \
+            HOOK_JUMP_VOID(long_##name(base));                                                     \
+    }                                                                                              \
+                                                                                                   \
+    HOOK_SHORT void short_##name(void *base)                                                       \
+    {                                                                                              \
+        if (UNLIKELY(arena_owns(base)))                                                            \
+            return;                                                                                \
+        if (UNLIKELY(!atomic_load_explicit(&real_is_ready, memory_order_acquire)))                 \
+            HOOK_JUMP_VOID(early_##name(base));                                                    \
+        if (enter##_MAY_HAVE(base))                                                                \
+            HOOK_JUMP_VOID(long_##name(base));                                                     \
+        HOOK_JUMP_VOID(function(base));                                                            \
+    }                                                                                              \
+                                                                                                   \
+    HOOK_ENTRY(name)
 
 HOOK_FREE(free, real.free, target_enter)
 HOOK_FREE(__libc_free, real_libc.free, ENTER_LIBC)
@@ -225,8 +279,12 @@ HOOK_RARE_FREE(free_aligned_sized, TTD_API_FREE_ALIGNED_SIZED,
 EXPORT int posix_memalign(void **result, size_t alignment, size_t size)
 {
     HOOK_FRAME();
-    if (UNLIKELY(!real_ready()))
-        return (*result = arena_alloc(size, alignment)) != NULL ? 0 : ENOMEM;
+    if (UNLIKELY(!real_usual())) {
+        if (chosen_skips(size))
+            return real.posix_memalign(result, alignment, size);
+        if (!real_ready())
+            return (*result = arena_alloc(size, alignment)) != NULL ? 0 : ENOMEM;
+    }
     struct thread *thread = target_enter(0);
     if (UNLIKELY(thread == NULL))
         return real.posix_memalign(result, alignment, size);
@@ -241,8 +299,12 @@ EXPORT int posix_memalign(void **result, size_t alignment, size_t size)
     EXPORT void *name(size_t alignment, size_t size)                                               \
     {                                                                                              \
         HOOK_FRAME();                                                                              \
-        if (UNLIKELY(!real_ready()))                                                               \
-            return arena_alloc(size, alignment);                                                   \
+        if (UNLIKELY(!real_usual())) {                                                             \
+            if (enter##_SKIPS(size))                                                               \
+                return function(alignment, size);                                                  \
+            if (!real_ready())                                                                     \
+                return arena_alloc(size, alignment);                                               \
+        }                                                                                          \
         struct thread *thread = enter(0);                                                          \
         if (UNLIKELY(thread == NULL))                                                              \
             return function(alignment, size);                                                      \

@@ -92,38 +92,63 @@ static inline bool passes(bool has_runtime)
     void *name parameters;                                                                         \
     static void *(*real_##name)parameters;                                                         \
     REAL_LATER(real_##name, #name, name)                                                           \
-    EXPORT void *name parameters                                                                   \
+    static inline __attribute__((always_inline)) void *call_##name parameters                      \
     {                                                                                              \
-        HOOK_FRAME();                                                                              \
         void *(*function)parameters = real_##name;                                                 \
-        if (UNLIKELY(!real_ready()))                                                               \
-            return arena_alloc(size, alignment);                                                   \
-        struct thread *thread = passes(function != NULL) ? NULL : target_enter(0);                 \
-        if (thread != NULL) {                                                                      \
-            const uint64_t operands[] = {__VA_ARGS__};                                             \
-            expect_exception(thread, operation, operands, sizeof operands / sizeof *operands);     \
-        }                                                                                          \
         void *block = function != NULL ? function arguments : plain_new(size, alignment);          \
         if (UNLIKELY(block == NULL && function == NULL && throws)) {                               \
             *(void **)&function = real_find(#name);                                                \
             block = function != NULL ? function arguments : NULL;                                  \
         }                                                                                          \
+        return block;                                                                              \
+    }                                                                                              \
+                                                                                                   \
+    static __attribute__((noinline)) void *skip_##name parameters                                  \
+    {                                                                                              \
+        HOOK_FRAME();                                                                              \
+        struct thread *thread = chosen_enter_skipped();                                            \
+        void *block = call_##name arguments;                                                       \
+        if (thread != NULL)                                                                        \
+            target_leave(thread);                                                                  \
+        return block;                                                                              \
+    }                                                                                              \
+                                                                                                   \
+    HOOK_LONG void *long_##name parameters                                                         \
+    {                                                                                              \
+        HOOK_FRAME();                                                                              \
+        struct thread *thread = passes(real_##name != NULL) ? NULL : target_enter(0);              \
+        if (thread != NULL) {                                                                      \
+            const uint64_t operands[] = {__VA_ARGS__};                                             \
+            expect_exception(thread, operation, operands, sizeof operands / sizeof *operands);     \
+        }                                                                                          \
+        void *block = call_##name arguments;                                                       \
         if (thread != NULL) {                                                                      \
             expect_no_exception(thread);                                                           \
             ACQUISITION_END(thread, operation, __VA_ARGS__, (uintptr_t)block);                     \
         }                                                                                          \
         return block;                                                                              \
-    }
+    }                                                                                              \
+                                                                                                   \
+    HOOK_SHORT void *short_##name parameters                                                       \
+    {                                                                                              \
+        if (!passes(real_##name != NULL) && chosen_skips(size))                                    \
+            HOOK_JUMP(skip_##name arguments);                                                      \
+        if (!real_ready())                                                                         \
+            return arena_alloc(size, alignment);                                                   \
+        HOOK_JUMP(long_##name arguments);                                                          \
+    }                                                                                              \
+                                                                                                   \
+    HOOK_ENTRY(name)
 
 #define HOOK_DELETE(name, operation, parameters, arguments, ...)                                   \
     void name parameters;                                                                          \
     static void(*real_##name) parameters;                                                          \
     REAL_LATER(real_##name, #name, name)                                                           \
-    EXPORT void name parameters                                                                    \
+    HOOK_LONG void long_##name parameters                                                          \
     {                                                                                              \
         HOOK_FRAME();                                                                              \
         void(*function) parameters = real_##name;                                                  \
-        if (UNLIKELY(arena_owns(base) || !real_ready()))                                           \
+        if (UNLIKELY(arena_owns(base)))                                                            \
             return;                                                                                \
         struct thread *thread =                                                                    \
             base == NULL || passes(function != NULL) ? NULL : target_enter((uintptr_t)base);       \
@@ -135,7 +160,30 @@ static inline bool passes(bool has_runtime)
             real.free(base);                                                                       \
         if (thread != NULL)                                                                        \
             release_end(thread);                                                                   \
-    }
+    }                                                                                              \
+                                                                                                   \
+    HOOK_SHORT void early_##name parameters                                                        \
+    {                                                                                              \
+        if (real_find_all())                                                                       \
+            HOOK_JUMP_VOID(long_##name arguments);                                                 \
+    }                                                                                              \
+                                                                                                   \
+    HOOK_SHORT void short_##name parameters                                                        \
+    {                                                                                              \
+        if (UNLIKELY(arena_owns(base)))                                                            \
+            return;                                                                                \
+        if (UNLIKELY(!atomic_load_explicit(&real_is_ready, memory_order_acquire)))                 \
+            HOOK_JUMP_VOID(early_##name arguments);                                                \
+        if (chosen_may_have(base))                                                                 \
+            HOOK_JUMP_VOID(long_##name arguments);                                                 \
+        if (real_##name == NULL) {                                                                 \
+            real.free(base);                                                                       \
+            return;                                                                                \
+        }                                                                                          \
+        HOOK_JUMP_VOID(real_##name arguments);                                                     \
+    }                                                                                              \
+                                                                                                   \
+    HOOK_ENTRY(name)
 
 #endif
 

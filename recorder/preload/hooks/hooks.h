@@ -7,6 +7,7 @@
 #define RECORDER_PRELOAD_HOOKS_HOOKS_H
 
 #include "channel_record.h"
+#include "preload/threads/chosen.h"
 #include "preload/threads/levels.h"
 #include "preload/system/real.h"
 
@@ -19,6 +20,43 @@
     attached_depth++
 #else
 #define HOOK_FRAME() __asm__ volatile(".cfi_personality 0x1b, level_personality")
+#endif
+
+/*
+ * Defines an exported function as a jump to its hook, long_NAME(), or if not all calls are recorded
+ * or the real functions are unknown yet, to short_NAME(), which may go on to the hook. It is
+ * assembly, so that neither way has a frame more than its function.
+ */
+#define HOOK_ENTRY(name)                                                                           \
+    __asm__(".text\n"                                                                              \
+            ".globl " #name "\n"                                                                   \
+            ".type " #name ", @function\n"                                                         \
+            ".balign 16\n" #name ":\n"                                                             \
+            ".cfi_startproc\n"                                                                     \
+            "cmpb $0, real_is_usual(%rip)\n"                                                       \
+            "je short_" #name "\n"                                                                 \
+            "jmp long_" #name "\n"                                                                 \
+            ".cfi_endproc\n"                                                                       \
+            ".size " #name ", . - " #name "\n");
+
+/* Before the definitions of long_NAME() and short_NAME(). The latter ends with jumps, HOOK_JUMP(),
+ * and has no frame. */
+#define HOOK_LONG static __attribute__((used, noinline))
+#ifdef __clang__
+#define HOOK_SHORT      HOOK_LONG
+#define HOOK_JUMP(call) __attribute__((musttail)) return call
+#define HOOK_JUMP_VOID(call)                                                                       \
+    _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wpedantic\"")            \
+        __attribute__((musttail)) return call;                                                     \
+    _Pragma("clang diagnostic pop")
+#else
+#define HOOK_SHORT      HOOK_LONG __attribute__((optimize("optimize-sibling-calls,omit-frame-pointer")))
+#define HOOK_JUMP(call) return call
+#define HOOK_JUMP_VOID(call)                                                                       \
+    do {                                                                                           \
+        call;                                                                                      \
+        return;                                                                                    \
+    } while (0)
 #endif
 
 /* Enters PHASE_RECORD, and declares the operands of a record and the registers of the caller. */
@@ -91,6 +129,9 @@ static inline void release_end(struct thread *thread)
     if (LIKELY(!thread->is_silent)) {
         thread->steps++;
         atomic_store_explicit(&thread->slot->in_release, 0, memory_order_release);
+    } else if (thread->outer == NULL) { /* not all blocks are recorded */
+        thread->is_silent = false;
+        atomic_store_explicit(&thread->slot->in_release, 0, memory_order_relaxed);
     }
     target_leave(thread);
 }
@@ -118,6 +159,8 @@ static inline void reallocation_end(struct thread *thread, bool is_begun, unsign
         level_ends(thread, result);
     if (is_begun)
         thread_append(thread, operation, &(const struct unwind_delta){0}, &result, 1);
+    if (UNLIKELY(thread->chosen.is_known || thread->chosen.is_wanted))
+        chosen_reallocated(thread, result);
     target_leave(thread);
 }
 

@@ -12,8 +12,9 @@
 #include "preload/end/fatal_signal.h"
 #include "preload/system/own_memory.h"
 #include "preload/system/sys.h"
-#include "preload/threads/island.h"
+#include "preload/threads/chosen.h"
 #include "preload/threads/levels.h"
+#include "preload/threads/island.h"
 #include "preload/threads/stale_stack.h"
 
 static struct on_page nothing_on;
@@ -98,6 +99,10 @@ bool process_begin(uint32_t parent, uint64_t parent_sequence, uint64_t parent_st
         ((target_channel->flags & CHANNEL_NO_CHILDREN) && !process_is_first(pid, parent) &&
          !process_is_copy))
         return false;
+    if (!chosen_begin()) {
+        atomic_fetch_add(&target_channel->refused, 1);
+        return false;
+    }
     if (!process_is_confined && !process_is_copy)
         process_is_elsewhere = !same_pid_namespace(target_channel, parent);
     slot_index = slot_claim(pid, parent, parent_sequence, parent_steps);

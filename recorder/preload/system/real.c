@@ -26,7 +26,8 @@ struct real_functions real, real_libc;
 void *(*real_glibc_realloc)(void *, size_t);
 uintptr_t real_allocator_begin, real_allocator_end;
 
-_Atomic bool real_is_ready;
+_Atomic bool real_is_ready, real_is_usual;
+static _Atomic bool is_unusual;
 static atomic_flag is_searching = ATOMIC_FLAG_INIT;
 
 _Alignas(64) char arena_bytes[ARENA_SIZE];
@@ -114,12 +115,19 @@ static void real_find_functions(void)
     replaced_find();
 }
 
+void real_not_usual(void)
+{
+    atomic_store(&is_unusual, true);
+    atomic_store(&real_is_usual, false);
+}
+
 bool real_find_all(void)
 {
     if (atomic_flag_test_and_set(&is_searching))
         return atomic_load_explicit(&real_is_ready, memory_order_acquire);
     real_find_functions();
     atomic_store_explicit(&real_is_ready, true, memory_order_release);
+    atomic_store_explicit(&real_is_usual, !atomic_load(&is_unusual), memory_order_release);
     return true;
 }
 

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "preload/system/sys.h"
+
 struct real_functions {
     void *(*malloc)(size_t);
     void *(*calloc)(size_t, size_t);
@@ -25,10 +27,10 @@ struct real_functions {
 
 /* Valid once real_ready() has returned true. Those of the C library under their other names, such
  * as __libc_malloc, are beside them; NULL where there is no such name. */
-extern struct real_functions real, real_libc;
+extern HIDDEN struct real_functions real, real_libc;
 
 /* realloc() of the GNU C library, if it is among these; else NULL. */
-extern void *(*real_glibc_realloc)(void *, size_t);
+extern HIDDEN void *(*real_glibc_realloc)(void *, size_t);
 
 /* Code of the allocator, if the functions are not the C library's. */
 extern uintptr_t real_allocator_begin, real_allocator_end;
@@ -46,13 +48,25 @@ static inline bool real_is_of_allocator(uintptr_t address)
 bool real_find_all(void);
 
 /* Set once they are known. */
-extern _Atomic bool real_is_ready;
+extern HIDDEN _Atomic bool real_is_ready;
 
 static inline bool real_ready(void)
 {
     return __builtin_expect(atomic_load_explicit(&real_is_ready, memory_order_acquire), 1) ||
            real_find_all();
 }
+
+/* Set once they are known, unless not all calls are recorded: the one look that a hook takes before
+ * anything else. */
+extern HIDDEN _Atomic bool real_is_usual;
+
+static inline bool real_usual(void)
+{
+    return __builtin_expect(atomic_load_explicit(&real_is_usual, memory_order_acquire), 1);
+}
+
+/* Notes that not all calls are recorded. */
+void real_not_usual(void);
 
 /*
  * Functions that are looked up when the program starts, by real_find_later(); until then, or where
@@ -128,7 +142,7 @@ void *real_find(const char *name);
 /* A bump arena for the calls that come before the real functions are known; never freed. */
 void *arena_alloc(size_t size, size_t alignment);
 enum { ARENA_SIZE = 64 * 1024 };
-extern char arena_bytes[ARENA_SIZE];
+extern HIDDEN char arena_bytes[ARENA_SIZE];
 
 static inline bool arena_owns(const void *block)
 {

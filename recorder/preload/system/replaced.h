@@ -10,13 +10,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "preload/system/sys.h"
+
 /*
  * Whether the program defines one of the functions that allocate or release. The operators and
  * reallocarray() are then not recorded as such, since they may be made of the program's functions:
  * these may return another address than the block's, such as one behind a header. The calls that
  * reach the C library are recorded.
  */
-extern bool replaced_any;
+extern HIDDEN bool replaced_any;
 
 /* Sets it. */
 void replaced_find(void);

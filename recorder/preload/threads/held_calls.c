@@ -5,6 +5,7 @@
  */
 #include "channel_record.h"
 #include "preload/threads/levels.h"
+#include "preload/threads/chosen.h"
 
 _Atomic uintptr_t level_serving_sites[SERVING_SITES];
 
@@ -35,6 +36,11 @@ void level_record(struct thread *level, unsigned operation, const struct unwind_
                   const uint64_t *operands, unsigned count)
 {
     const struct unwind_delta no_frames = {0};
+    if ((target_channel->flags & CHANNEL_CHOOSES) != 0 &&
+        !chosen_acquires(level, operation, operands, count)) {
+        unwinder_reset(level->unwinder); /* no record follows the capture */
+        return;
+    }
     if (operation != TTD_API_REALLOC && operation != TTD_API_REALLOCARRAY) {
         level->steps++;
         thread_append(level, operation, stack, operands, count);
@@ -108,6 +114,8 @@ static void release_early(struct thread *outer, const struct early *early)
 {
     const struct unwind_delta no_frames = {0};
     struct thread *level = outer->inner;
+    if ((target_channel->flags & CHANNEL_CHOOSES) != 0 && !chosen_release(early->block))
+        return;
     bool is_taken = level_take(level, (uintptr_t)__builtin_frame_address(0));
     if (is_for_free(early->operation) && level_is_ready(level)) {
         unwinder_reset(level->unwinder);

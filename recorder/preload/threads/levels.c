@@ -68,6 +68,7 @@ static void leave(struct thread *level)
         level->sequence = 0;
     }
     level->call.operation = 0;
+    level->chosen = (struct chosen){0};
     level->released = 0;
     level->guard = 0;
 }

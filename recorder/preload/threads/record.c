@@ -6,6 +6,7 @@
 
 #include "channel_record.h"
 #include "preload/system/sys.h"
+#include "preload/threads/chosen.h"
 #include "preload/threads/island.h"
 
 /* A difference of clocks that no thread brings about: it is another clock. */
@@ -157,6 +158,22 @@ bool thread_append(struct thread *thread, unsigned operation, const struct unwin
     if (UNLIKELY(--thread->island.remaining == 0 || is_paused))
         suspend(thread, operation);
     return true;
+}
+
+bool thread_record_chosen(struct thread *thread, unsigned operation,
+                          const struct unwind_regs *caller, const uint64_t *operands,
+                          unsigned count)
+{
+    enum chosen_part part = chosen_call(thread, operation, caller, operands, count);
+    if (part == CHOSEN_NONE)
+        return false;
+    struct unwind_delta stack;
+    thread_capture(thread, caller, &stack);
+    if (part == CHOSEN_WHOLE)
+        return thread_append(thread, operation, &stack, operands, count);
+    thread_append(thread, TTD_API_FREE, &stack, operands, 1);
+    thread->steps++;
+    return false;
 }
 
 bool thread_append_event(struct thread *thread, const uint64_t client[2], uint32_t flags,

@@ -18,6 +18,7 @@
 enum phase {
     PHASE_OUT,    /* no hook */
     PHASE_CALL,   /* the real allocator */
+    PHASE_SKIP,   /* the real allocator, in a call that is not recorded: see chosen.h */
     PHASE_RECORD, /* code of this library: a call within it comes from a signal handler */
 };
 
@@ -62,6 +63,15 @@ struct early {
 
 enum { EARLY_ACQUISITIONS = 4 };
 
+/* The decision about the running reallocation, if not all blocks are recorded. */
+struct chosen {
+    bool is_known;  /* the old block is recorded */
+    bool is_wanted; /* the new block is to be recorded */
+    uint64_t size;
+    uint64_t base;
+    struct unwind_regs caller;
+};
+
 /*
  * A recording thread, at one of its levels. Level 0 records the thread's calls; it is indexed by
  * the thread's slot, and used again when the collector has freed the slot.
@@ -103,6 +113,9 @@ struct thread {
     uint64_t handle;         /* level 0 only: the pthread_t */
     struct acquisition call; /* an operator new that may be left by an exception */
     struct held held;
+    struct chosen chosen;
+    uint64_t random;      /* state of the generator of random numbers; 0 before the first one */
+    int64_t until_sample; /* bytes up to the next block that is recorded */
     bool has_early;
     struct early early[EARLY_ACQUISITIONS]; /* of the running call */
     struct thread *outer;                   /* NULL for level 0 */
@@ -203,14 +216,22 @@ static inline void thread_capture(struct thread *thread, const struct unwind_reg
         *stack = (struct unwind_delta){0};
 }
 
+/* Decides about a call and records it, if not all blocks are recorded. */
+bool thread_record_chosen(struct thread *thread, unsigned operation,
+                          const struct unwind_regs *caller, const uint64_t *operands,
+                          unsigned count);
+
 /* Captures the stack and appends the record. */
 static inline bool thread_record(struct thread *thread, unsigned operation,
                                  const struct unwind_regs *caller, const uint64_t *operands,
                                  unsigned count)
 {
     struct unwind_delta stack;
-    if (thread_has_stacks())
+    uint32_t flags = target_channel->flags;
+    if (LIKELY((flags & (CHANNEL_NO_STACKS | CHANNEL_CHOOSES)) == 0))
         unwinder_capture(thread->unwinder, caller, &stack);
+    else if ((flags & CHANNEL_CHOOSES) != 0)
+        return thread_record_chosen(thread, operation, caller, operands, count);
     else
         stack = (struct unwind_delta){0};
     return thread_append(thread, operation, &stack, operands, count);

@@ -12,8 +12,9 @@ import subprocess
 import unittest
 
 HOOKS = re.compile(
+    r'(long_|short_|early_|skip_)?('
     r'(__libc_)?(malloc|calloc|realloc|free|cfree|memalign|valloc|pvalloc)|reallocarray|'
-    r'posix_memalign|aligned_alloc|free_sized|free_aligned_sized|_Zn[wa]m\w*|_Zd[la]Pv\w*')
+    r'posix_memalign|aligned_alloc|free_sized|free_aligned_sized|_Zn[wa]m\w*|_Zd[la]Pv\w*)')
 
 # Functions that call through pointers, and those of the library that they reach so; others reach
 # only the C library, as hooks do.

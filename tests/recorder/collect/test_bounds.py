@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: MIT
 """Recording less than all, for programs that run for long: options that bound what a trace has."""
 
+import csv
+import math
 import os
 import subprocess
 import unittest
 
 from support import PATIENCE, ANALYZER, RECORDER, Recording, analyze, program
 
+
+# Bytes of a block of the list of counted.c.
+KEPT_SIZE = 104
 
 # Makes many calls of sizes that no pattern foretells.
 OPERATORS = """
@@ -160,6 +165,103 @@ class Size(Bounded):
     def test_sizes(self):
         for size in '0', '-1', '1X', '', '1KB', '99999999999T':
             self.assertIn(f"'{size}' is no size", self.refusal('--max-size', size))
+
+
+class Chosen(Bounded):
+
+    def test_small_blocks_are_left_out(self):
+        """What is recorded is released in the trace when it is in the program, whatever is moved
+        beyond the limit, or back."""
+        self.converse('calls 300', 'keep 100', 'lose 5', 'hold 20',
+                      options=['--only-above', '200'])
+        leaks = analyze('leaks', self.trace)
+        self.assertIn('not all calls are recorded', leaks['reasons'][0])
+        self.assertIn('the trace has blocks of at least 200 bytes only: a smaller one may hold others',
+                      leaks['reasons'])
+        self.assertFalse(leaks['attached'])
+        self.assertNotIn('had run before', self.text('leaks') + self.text('info'))
+        lost = sum(group['blocks'] for group in leaks['groups']
+                   if group['class'] == 'definitely_lost')
+        self.assertEqual(lost, 5)
+        # The blocks that small ones hold, and not one of those that the threads have released.
+        small = [group for group in leaks['groups'] if group['bytes'] < 200 * group['blocks']]
+        self.assertEqual(small, [])
+        held = sum(group['blocks'] for group in leaks['groups']
+                   if group['class'] == 'still_reachable' and
+                   group['bytes'] == 300 * group['blocks'])
+        self.assertEqual(held, 20)
+        self.assertEqual(analyze('errors', self.trace)['findings'], [])
+        info = analyze('info', self.trace)
+        chosen = {'key': 'chosen', 'value': 'blocks of at least 200 bytes'}
+        self.assertIn(chosen, info['metadata'])
+        self.assertFalse(info['trace']['attached'])
+        redacted = self.directory / 'redacted.bin'
+        subprocess.run([ANALYZER, 'redact', '--strings', '-o', str(redacted), str(self.trace)],
+                       check=True, capture_output=True, timeout=PATIENCE)
+        self.assertIn(chosen, analyze('info', redacted)['metadata'])
+        self.assertNotIn('estimated', self.text('leaks', '--format', 'json'))
+        self.assertLess(info['events'], 300 * 3 * 9)
+        self.assertTrue(analyze('verify', self.trace)['ok'])
+
+    def test_same_blocks(self):
+        """With a limit of one byte, all is recorded as without."""
+        self.record(program('moving'), options=['--no-snapshot'])
+        whole = analyze('state', self.trace)
+        events = analyze('info', self.trace)['events']
+        for option in '--only-above', '--sample':
+            self.record(program('moving'), options=[option, '1', '--no-snapshot'])
+            part = analyze('state', self.trace)
+            self.assertEqual((part['live_blocks'], part['live_bytes']),
+                             (whole['live_blocks'], whole['live_bytes']))
+            self.assertEqual(analyze('info', self.trace)['events'], events)
+
+    def test_sample_is_fair(self):
+        """A block of the sample stands for size / (1 - exp(-size / mean)) bytes."""
+        count, size, mean = 200000, KEPT_SIZE, 4096
+        self.converse(f'keep {count}', 'calls 100', options=['--sample', str(mean)])
+        leaks = analyze('leaks', self.trace)
+        self.assertFalse(leaks['certain'])
+        self.assertIn('not all calls are recorded', leaks['reasons'][0])
+        self.assertTrue(leaks['reasons'][-1].startswith(
+            'the trace has a sample of the blocks, one for every 4096 bytes: sums are of the sample'))
+        blocks = sum(group['blocks'] for group in leaks['groups']
+                     if group['bytes'] == size * group['blocks'])
+        chance = 1 - math.exp(-size / mean)
+        deviation = math.sqrt(count * chance * (1 - chance))
+        self.assertLess(abs(blocks - count * chance), 7 * deviation)
+        self.assertEqual(analyze('errors', self.trace)['findings'], [])
+        self.assertTrue(analyze('verify', self.trace)['ok'])
+        # What they stand for, in all reports and formats that say so.
+        for command, *options in ('leaks', '--show', 'all'), ('state',), ('peak',):
+            groups = analyze(command, self.trace, *options)['groups']
+            estimates = [(group['estimated_blocks'], group['estimated_bytes']) for group in groups
+                         if group['bytes'] == size * group['blocks']]
+            estimated = sum(estimate[0] for estimate in estimates)
+            self.assertLess(abs(estimated - count), 7 * deviation / chance)
+            self.assertLess(abs(sum(estimate[1] for estimate in estimates) - size * estimated),
+                            size * len(estimates))
+            self.assertIn('a sample, estimated in all: ', self.text(command, *options))
+            rows = csv.DictReader(self.text(command, *options, '--format', 'csv').splitlines())
+            self.assertGreater(max(int(row['estimated_bytes']) for row in rows), size * count / 2)
+
+    def test_grown_blocks(self):
+        """A block that has grown step by step is as likely as one that was allocated at once."""
+        self.record(program('moving'), options=['--sample', '64', '--no-snapshot'])
+        self.assertTrue(analyze('verify', self.trace)['ok'])
+        self.assertEqual(analyze('errors', self.trace)['findings'], [])
+
+    def test_operators(self):
+        """An operator new decides for the call of malloc() that it makes, which is not counted again,
+        and not recorded as a call of its own that delete would not match."""
+        for options in ['--sample', '64'], ['--sample', '1'], ['--only-above', '40']:
+            self.record(program('growing'), options=[*options, '--no-snapshot'])
+            self.assertTrue(analyze('verify', self.trace)['ok'])
+            self.assertEqual(analyze('errors', self.trace)['findings'], [])
+            self.assertGreater(analyze('info', self.trace)['events'], 0)
+
+    def test_refusals(self):
+        self.assertIn('exclude each other', self.refusal('--sample', '512K', '--only-above', '100'))
+        self.assertIn('too much for a sample', self.refusal('--sample', '8G'))
 
 
 if __name__ == '__main__':

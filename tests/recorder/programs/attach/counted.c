@@ -6,7 +6,8 @@
  * that never ends, "confine"; "lock": as if a thread were at work on its arena from then on;
  * "leave": its first thread ends, and another one serves; "jump": leaves a call by a jump, and goes
  * on deeper in the stack; "signals": which of the usual signals have the default action; "exit",
- * "abort", "crash", "exec", "fail". Each answer is a line.
+ * "abort", "crash", "exec", "fail". Each answer is a line. "hold N":
+ * N blocks of 300 bytes in a list of others.
  */
 #define _GNU_SOURCE
 #include <linux/seccomp.h>
@@ -93,6 +94,21 @@ static void keep(long count)
         struct kept *fresh = malloc(sizeof *fresh);
         fresh->next = kept;
         kept = fresh;
+    }
+}
+
+/* Each block is held by a smaller one, and by nothing else. */
+static void hold(long count)
+{
+    static struct holder {
+        struct holder *next;
+        void *held;
+    } * holders;
+    for (; count > 0; count--) {
+        struct holder *fresh = malloc(sizeof *fresh);
+        fresh->next = holders;
+        fresh->held = calloc(1, 300);
+        holders = fresh;
     }
 }
 
@@ -211,6 +227,8 @@ static void serve(void)
             pthread_barrier_wait(&end);
         } else if (sscanf(line, "keep %ld", &rounds) == 1) {
             keep(rounds);
+        } else if (sscanf(line, "hold %ld", &rounds) == 1) {
+            hold(rounds);
         } else if (sscanf(line, "lose %ld", &rounds) == 1) {
             lose(rounds);
         } else if (strncmp(line, "fork", 4) == 0) {
