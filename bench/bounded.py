@@ -19,6 +19,7 @@ from record import workloads
 OPTIONS = [
     [],
     ['--no-stacks'],
+    ['--blocks-only'],
     ['--only-above', '4096'],
     ['--sample', '64K'],
     ['--sample', '512K'],

@@ -39,6 +39,7 @@ static const char help[] =
     "                      files of their own beside it: FILE.PID.NAME\n"
     "      --no-children   record PROGRAM itself only\n"
     "      --no-stacks     record calls without their stacks\n"
+    "      --blocks-only   record only blocks that live at a snapshot or at the end\n"
     "      --only-above=SIZE\n"
     "                      record no blocks below SIZE bytes\n"
     "      --sample=SIZE   record a sample: one block for every SIZE bytes on average\n"
@@ -73,6 +74,7 @@ enum {
     OPTION_NO_STACKS,
     OPTION_WHEN_FULL,
     OPTION_MAX_SIZE,
+    OPTION_BLOCKS_ONLY,
     OPTION_ONLY_ABOVE,
     OPTION_SAMPLE,
     OPTION_SNAPSHOT,
@@ -199,6 +201,9 @@ static bool parse_recording_option(int option, struct recording_options *recordi
     case OPTION_MAX_SIZE:
         recording->max_size = parse_size(optarg);
         return true;
+    case OPTION_BLOCKS_ONLY:
+        recording->blocks_only = true;
+        return true;
     case OPTION_ONLY_ABOVE:
         recording->only_above = parse_size(optarg);
         recording->flags |= CHANNEL_CHOOSES;
@@ -248,6 +253,7 @@ void options_parse(int argc, char **argv, struct options *options)
         {"no-stacks", no_argument, NULL, OPTION_NO_STACKS},
         {"when-full", required_argument, NULL, OPTION_WHEN_FULL},
         {"max-size", required_argument, NULL, OPTION_MAX_SIZE},
+        {"blocks-only", no_argument, NULL, OPTION_BLOCKS_ONLY},
         {"only-above", required_argument, NULL, OPTION_ONLY_ABOVE},
         {"sample", required_argument, NULL, OPTION_SAMPLE},
         {"snapshot", required_argument, NULL, OPTION_SNAPSHOT},

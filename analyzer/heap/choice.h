@@ -7,8 +7,10 @@
 #include <stdint.h>
 
 struct heap_choice {
-    /** Not all blocks are recorded. */
+    /** Not all live blocks are recorded. */
     bool is_made;
+    /** All blocks that are live at a snapshot or at the end are there, and no others. */
+    bool is_live_only;
     /** Mean number of bytes from one recorded block to the next; 0 if the blocks are no sample. */
     uint64_t sample;
     /** Size of the smallest recorded blocks, if they are no sample. */

@@ -180,6 +180,7 @@ static enum take_result snapshots_take_one(struct snapshot_taking *taking,
         return TAKE_FAILED;
     bool has_references = snapshot->contents != 0;
     snapshot->contents |= has_references ? TTD_SNAPSHOT_REFERENCES : TTD_SNAPSHOT_BLOCKS;
+    trace_write_kept(trace);
     snapshot->number = ++trace->snapshots;
     snapshot->wall_time = process_time(taking->process, host_tick(&taking->collector->host));
     reference_writer_open(&taking->references, trace, &taking->collector->host, snapshot);

@@ -239,6 +239,8 @@ static void add_process(struct collector *collector, uint32_t index,
     if (launched)
         origin_image(trace, claim, collector->command);
     state_choice(&collector->recording, trace);
+    if (collector->recording.blocks_only)
+        trace_keep_blocks(trace);
     /* No release of an earlier block is recorded unless all blocks are. */
     static const struct known_blocks none;
     bool is_chosen = (collector->recording.flags & CHANNEL_CHOOSES) != 0;

@@ -27,6 +27,7 @@ struct snapshot_options {
 struct recording_options {
     uint32_t flags;      /* enum channel_flags */
     uint64_t max_size;   /* of a trace, in bytes, beyond which nothing is recorded; 0 for none */
+    bool blocks_only;    /* a trace has the blocks that are live at snapshots and at the end */
     uint64_t only_above; /* size of the smallest blocks that are recorded */
     uint64_t sample;     /* mean number of bytes for one block that is recorded; 0 for all blocks */
 };

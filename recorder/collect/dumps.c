@@ -74,6 +74,7 @@ static enum take_result write_parts(struct collector *collector, struct process 
     if (trace->snapshots == UINT32_MAX || sequence > TTD_SEQUENCE_MAX ||
         !snapshots_have_store(trace))
         return TAKE_FAILED;
+    trace_write_kept(trace);
     bool is_alone = dump->waiter != NULL && threads_is_alone(process->pid, dump->tid);
     struct ttd_snapshot snapshot = {
         .number = ++trace->snapshots,

@@ -251,6 +251,8 @@ static void note_live(struct collector *collector, const struct trace *trace)
 /* Counts what has been written. What follows are the names and the end of the trace. */
 static void count_events(struct collector *collector, struct trace *trace)
 {
+    trace_write_kept(trace);
+    trace_state_left_out(trace);
     trace_flush(trace);
     if (trace->writer == NULL && trace->created != NULL)
         written_count(trace, process_end_tick, &collector->host);

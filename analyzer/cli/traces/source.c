@@ -81,6 +81,7 @@ static enum ttd_status source_open_reader(const char *path,
 #define CHOICE_KEY    "chosen"
 #define CHOICE_SAMPLE "a sample: one block for every "
 #define CHOICE_LEAST  "blocks of at least "
+#define CHOICE_LIVE   "blocks that are live"
 
 static bool choice_begins(struct ttd_string text, const char *begin)
 {
@@ -103,6 +104,10 @@ static void choice_see(struct heap_choice *choice, const struct ttd_metadata *re
     if (record->key.size != strlen(CHOICE_KEY) ||
         memcmp(record->key.data, CHOICE_KEY, record->key.size) != 0)
         return;
+    if (choice_begins(record->value, CHOICE_LIVE)) {
+        choice->is_live_only = true;
+        return;
+    }
     choice->is_made = true;
     if (choice_begins(record->value, CHOICE_SAMPLE))
         choice->sample = choice_number(record->value, CHOICE_SAMPLE);

@@ -118,6 +118,9 @@ void certainty_add_choice(struct certainty *certainty, const struct heap_choice 
                       "the trace has blocks of at least %llu bytes only: a smaller one may hold "
                       "others",
                       (unsigned long long)choice->least);
+    if (choice->is_live_only)
+        certainty_add(certainty, "the trace has the blocks that were live at a snapshot or at the "
+                                 "end: all other calls are left out");
 }
 
 void certainty_add_snapshot(struct certainty *certainty, const struct ttd_snapshot *snapshot,

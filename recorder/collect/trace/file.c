@@ -239,6 +239,7 @@ void trace_free(struct trace *trace)
     modules_free(&trace->modules);
     variables_free(&trace->variables);
     ttd_names_close(trace->names);
+    kept_free(trace->kept);
     free(trace->created);
     free(trace->path);
     free(trace);

@@ -2,6 +2,7 @@
 /* The records of a trace. */
 #include "collect/trace/process_trace.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -279,8 +280,88 @@ static void count_calls(struct trace *trace, const struct ttd_calls *calls, size
     trace->events += count;
 }
 
+void trace_keep_blocks(struct trace *trace)
+{
+    trace->kept = kept_new();
+    if (trace->kept == NULL)
+        out_of_memory(trace);
+    trace_metadata(trace, "chosen", "blocks that are live at a snapshot, or at the end");
+}
+
+void trace_keep(struct trace *trace, const struct ttd_event *event, struct ttd_position position)
+{
+    if (trace->writer == NULL) {
+        trace_unwritten(trace, TTD_ERROR_MISUSE);
+        return;
+    }
+    if (!kept_add(trace->kept, event)) {
+        out_of_memory(trace);
+        return;
+    }
+    trace->last = position;
+    trace->clock = event->wall_time;
+    if (event->address != 0)
+        heap_pages_add(&trace->pages, event->address, event->size);
+    if (event->base_address != 0 && !heap_pages_has(&trace->pages, event->base_address))
+        trace_name_stray(trace, event->base_address);
+}
+
+static void write_kept(void *context, const struct ttd_event *event)
+{
+    struct trace *trace = context;
+    enum ttd_status status =
+        trace->writer != NULL ? ttd_writer_event(trace->writer, event) : TTD_ERROR_MISUSE;
+    if (status == TTD_OK)
+        trace_count(trace, event);
+    else
+        trace_unwritten(trace, status);
+}
+
+void trace_write_kept(struct trace *trace)
+{
+    if (trace->kept != NULL)
+        kept_take(trace->kept, write_kept, trace);
+}
+
+void trace_state_left_out(struct trace *trace)
+{
+    char text[96];
+    if (trace->kept == NULL || trace->kept->left_out == 0)
+        return;
+    snprintf(text, sizeof text, "%llu calls, for blocks that were live at no snapshot",
+             (unsigned long long)trace->kept->left_out);
+    trace_metadata(trace, "unrecorded", text);
+}
+
+/* Keeps calls back, one by one. */
+static void keep_calls(struct trace *trace, const struct ttd_calls *calls)
+{
+    struct ttd_position start = calls->start;
+    for (size_t i = 0; i < calls->count; i++, start.steps += 2) {
+        const struct ttd_call *call = &calls->calls[i];
+        bool frees = call->action == TTD_ACTION_FREE;
+        struct ttd_event event = {.time_start = start,
+                                  .time_end = {start.sequence, start.steps + 1},
+                                  .wall_time = calls->wall_time,
+                                  .thread = calls->thread,
+                                  .stack = call->stack,
+                                  .address = frees ? 0 : call->address,
+                                  .base_address = frees ? call->address : 0,
+                                  .size = call->size,
+                                  .result = 1,
+                                  .heap = calls->heap,
+                                  .action = call->action,
+                                  .api = call->api};
+        trace_keep(trace, &event, frees ? event.time_start : event.time_end);
+    }
+}
+
 void trace_calls(struct trace *trace, const struct ttd_calls *calls)
 {
+    if (trace->kept != NULL) {
+        keep_calls(trace, calls);
+        return;
+    }
     struct ttd_calls unwritten = *calls;
     while (unwritten.count != 0) {
         size_t written = 0;

@@ -9,6 +9,7 @@
 #include <ttdtrace/io.h>
 #include <ttdtrace/ttdtrace.h>
 
+#include "collect/trace/kept.h"
 #include "collect/trace/trace_modules.h"
 #include "collect/trace/trace_stacks.h"
 #include "collect/trace/variables.h"
@@ -51,6 +52,8 @@ struct trace {
     uint64_t size_limit;         /* in bytes; 0 for none */
     struct ttd_writer *at_limit; /* takes the place of `writer` again at the end */
     uint64_t lost_before_limit;  /* value of `lost` when that was set */
+
+    struct kept *kept; /* calls that are kept back, if the trace has live blocks only; else NULL */
 
     struct heap_pages pages;  /* where blocks of the present image have ever been */
     uint32_t snapshots;       /* number of the last one */
@@ -133,6 +136,28 @@ ttd_id trace_whole_stack(struct trace *trace, const uint64_t *pcs, size_t count)
  * Any other failure is kept in trace->error and ends the file, whose content so far stays. */
 bool trace_check(struct trace *trace, enum ttd_status status);
 
+/* Makes it a trace of live blocks only, before its first event. */
+void trace_keep_blocks(struct trace *trace);
+
+/* Writes the calls that were kept back: before a snapshot, and before the end. */
+void trace_write_kept(struct trace *trace);
+
+/* States at the end how many calls were left out. */
+void trace_state_left_out(struct trace *trace);
+
+/* Does what trace_event() does in a trace of live blocks only. */
+void trace_keep(struct trace *trace, const struct ttd_event *event, struct ttd_position position);
+
+/* Counts an event that was written. */
+static inline void trace_count(struct trace *trace, const struct ttd_event *event)
+{
+    trace->events++;
+    trace->acquisitions += event->address != 0;
+    trace->releases += event->action == TTD_ACTION_FREE;
+    trace->superseded +=
+        event->action == TTD_ACTION_REALLOC && event->address != 0 && event->base_address != 0;
+}
+
 /* Cold paths of trace_event(): an event that comes too late, and one that cannot be written. */
 void trace_late(struct trace *trace, const struct ttd_event *event);
 void trace_unwritten(struct trace *trace, enum ttd_status status);
@@ -154,6 +179,10 @@ static inline void trace_event(struct trace *trace, const struct ttd_event *even
         trace_late(trace, event);
         return;
     }
+    if (__builtin_expect(trace->kept != NULL, 0)) {
+        trace_keep(trace, event, position);
+        return;
+    }
     enum ttd_status status =
         trace->writer != NULL ? ttd_writer_event(trace->writer, event) : TTD_ERROR_MISUSE;
     if (status != TTD_OK) {
@@ -162,16 +191,11 @@ static inline void trace_event(struct trace *trace, const struct ttd_event *even
     }
     trace->last = position;
     trace->clock = event->wall_time;
-    trace->events++;
-    if (event->address != 0) {
-        trace->acquisitions++;
+    if (event->address != 0)
         heap_pages_add(&trace->pages, event->address, event->size);
-    }
     if (event->base_address != 0 && !heap_pages_has(&trace->pages, event->base_address))
         trace_name_stray(trace, event->base_address);
-    trace->releases += event->action == TTD_ACTION_FREE;
-    trace->superseded +=
-        event->action == TTD_ACTION_REALLOC && event->address != 0 && event->base_address != 0;
+    trace_count(trace, event);
 }
 
 /*

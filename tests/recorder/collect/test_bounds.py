@@ -167,6 +167,69 @@ class Size(Bounded):
             self.assertIn(f"'{size}' is no size", self.refusal('--max-size', size))
 
 
+class BlocksOnly(Bounded):
+
+    def assert_states_alike(self, options=(), at='100%'):
+        """What is live is the same as in a recording of all calls."""
+        states = []
+        for less in [], ['--blocks-only']:
+            self.record(program('moving'), options=[*options, *less])
+            state = analyze('state', self.trace, '--at', at)
+            states.append([state[name] for name in ('live_blocks', 'live_bytes')] +
+                          [sorted((group['blocks'], group['bytes']) for group in state['groups'])])
+        self.assertEqual(states[0], states[1])
+        return state
+
+    def test_blocks_at_the_end(self):
+        state = self.assert_states_alike(options=['--no-snapshot'])
+        self.assertIn('the trace has the blocks that were live at a snapshot or at the end: all '
+                      'other calls are left out', state['reasons'])
+        self.assertFalse(state['certain'])
+        verdict = analyze('verify', self.trace)
+        self.assertEqual((verdict['ok'], verdict['problems']), (True, []))
+        self.assertEqual(analyze('errors', self.trace)['findings'], [])
+
+    def test_classes(self):
+        """Calls of blocks that are gone leave nothing but their number."""
+        options = ['--blocks-only']
+        (acquired, _, _), _ = self.converse('calls 3000', 'lose 7', options=options)
+        leaks = analyze('leaks', self.trace)
+        lost = [group for group in leaks['groups'] if group['class'] == 'definitely_lost']
+        self.assertEqual([(group['blocks'], group['bytes']) for group in lost], [(7, 2100)])
+        self.assertTrue(lost[0]['stack'])
+        info = analyze('info', self.trace)
+        self.assertLess(info['events'], acquired // 10)
+        [left_out] = [fact['value'] for fact in info['metadata'] if fact['key'] == 'unrecorded']
+        self.assertGreater(int(left_out.split()[0]), acquired)
+        self.assertIn('calls, for blocks that were live at no snapshot', left_out)
+
+    def test_snapshots(self):
+        """Each has the blocks that are live then, also those that are released before the next."""
+        process = subprocess.Popen([RECORDER, '-q', '-o', str(self.trace), '--blocks-only',
+                                    program('counted')], stdin=subprocess.PIPE, text=True,
+                                   stdout=subprocess.PIPE, bufsize=1)
+        self.addCleanup(process.communicate)
+        process.stdout.readline()
+        for count in 5, 7:
+            process.stdin.write(f'keep {count}\n')
+            process.stdout.readline()
+            pid = str(analyze('info', self.trace)['trace']['process_id'])
+            subprocess.run([RECORDER, 'snapshot', pid], check=True, stdout=subprocess.DEVNULL,
+                           timeout=PATIENCE)
+        process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 0)
+        positions = [snapshot['position'] for snapshot in
+                     analyze('snapshots', self.trace)['snapshots']]
+        kept = [sum(group['blocks'] for group in
+                    analyze('state', self.trace, '--at', position)['groups']
+                    if group['bytes'] == KEPT_SIZE * group['blocks']) for position in positions]
+        self.assertEqual(kept, [5, 12, 12])
+
+    def test_releases_between_snapshots(self):
+        """A block that a snapshot has is released in the trace when it is in the program."""
+        self.assert_states_alike(options=['--snapshot-every', '0.01'])
+
+
 class Chosen(Bounded):
 
     def test_small_blocks_are_left_out(self):

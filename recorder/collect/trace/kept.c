@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/trace/kept.h"
+
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "arrays.h"
+
+/* A call, without its parameters. */
+struct kept_call {
+    struct ttd_position start, end;
+    uint64_t address; /* of the block that is acquired; 0 for none, or if the call is left out */
+    uint64_t base;    /* of the block that is released; 0 for none */
+    uint64_t size, result, flags, reserve_size, commit_size, make_read_only;
+    uint64_t wall_time;
+    ttd_id thread, stack, heap;
+    uint8_t action, api;
+    bool is_gone;
+};
+
+enum { NUMBERS_FIRST = 1 << 10 };
+
+struct kept *kept_new(void)
+{
+    struct kept *kept = calloc(1, sizeof *kept);
+    if (kept != NULL && getrandom(&kept->key, sizeof kept->key, 0) != sizeof kept->key)
+        kept->key = (uintptr_t)kept;
+    return kept;
+}
+
+void kept_free(struct kept *kept)
+{
+    if (kept == NULL)
+        return;
+    free(kept->calls);
+    free(kept->numbers);
+    free(kept);
+}
+
+/* Returns the slot where a block's number is, or belongs. */
+static size_t kept_slot(const struct kept *kept, uint64_t address, ttd_id heap)
+{
+    __uint128_t product =
+        (__uint128_t)(address ^ (uint64_t)heap << 48 ^ kept->key) * (kept->key | 1);
+    size_t mask = kept->number_room - 1;
+    size_t slot = (size_t)(product >> 64 ^ product) & mask;
+    for (;; slot = (slot + 1) & mask) {
+        uint32_t number = kept->numbers[slot];
+        if (number == 0 ||
+            (kept->calls[number - 1].address == address && kept->calls[number - 1].heap == heap))
+            return slot;
+    }
+}
+
+/* Takes a number out of the table, and closes the gap. */
+static void kept_remove(struct kept *kept, size_t slot)
+{
+    size_t mask = kept->number_room - 1;
+    kept->numbers[slot] = 0;
+    for (slot = (slot + 1) & mask; kept->numbers[slot] != 0; slot = (slot + 1) & mask) {
+        uint32_t number = kept->numbers[slot];
+        const struct kept_call *call = &kept->calls[number - 1];
+        kept->numbers[slot] = 0;
+        kept->numbers[kept_slot(kept, call->address, call->heap)] = number;
+    }
+}
+
+/* Enters all blocks into a table of this size. */
+static bool kept_number_all(struct kept *kept, size_t room)
+{
+    uint32_t *numbers = calloc(room, sizeof *numbers);
+    if (numbers == NULL)
+        return false;
+    free(kept->numbers);
+    kept->numbers = numbers;
+    kept->number_room = room;
+    for (size_t i = 0; i < kept->count; i++)
+        if (kept->calls[i].address != 0)
+            numbers[kept_slot(kept, kept->calls[i].address, kept->calls[i].heap)] = (uint32_t)i + 1;
+    return true;
+}
+
+/* Makes room for one more call, in place of those that are left out if these are many. */
+static bool kept_reserve(struct kept *kept)
+{
+    if (kept->count == kept->capacity && kept->gone > kept->count / 2) {
+        size_t count = 0;
+        for (size_t i = 0; i < kept->count; i++)
+            if (!kept->calls[i].is_gone)
+                kept->calls[count++] = kept->calls[i];
+        kept->count = count;
+        kept->gone = 0;
+        if (!kept_number_all(kept, kept->number_room))
+            return false;
+    }
+    struct kept_call *grown =
+        array_grow(kept->calls, kept->count, &kept->capacity, sizeof *kept->calls);
+    if (grown == NULL || kept->count >= UINT32_MAX - 1)
+        return false;
+    kept->calls = grown;
+    if (kept->count < kept->number_room / 2)
+        return true;
+    return kept_number_all(kept, kept->number_room != 0 ? 2 * kept->number_room : NUMBERS_FIRST);
+}
+
+/* Returns the function by which a block is released that a function has reallocated. */
+static uint8_t kept_release_of(uint8_t api)
+{
+    switch (api) {
+    case TTD_API_REALLOC:
+    case TTD_API_REALLOCARRAY:
+        return TTD_API_FREE;
+    case TTD_API_LIVE_HEAP_REALLOC:
+        return TTD_API_LIVE_HEAP_FREE;
+    case TTD_API_RALLOCX:
+        return TTD_API_DALLOCX;
+    default:
+        return TTD_API_OTHER;
+    }
+}
+
+/* Leaves out the acquisition of a block. If its call released another one, that remains. */
+static void kept_drop(struct kept *kept, struct kept_call *call)
+{
+    call->address = 0;
+    kept->left_out++;
+    if (call->base == 0) {
+        call->is_gone = true;
+        kept->gone++;
+        return;
+    }
+    call->action = TTD_ACTION_FREE;
+    call->api = kept_release_of(call->api);
+    call->size = 0;
+}
+
+/* Leaves out the acquisition of a block that is released. Returns false if it is not there. */
+static bool kept_release(struct kept *kept, uint64_t address, ttd_id heap)
+{
+    size_t slot = kept->number_room != 0 ? kept_slot(kept, address, heap) : 0;
+    if (kept->number_room == 0 || kept->numbers[slot] == 0)
+        return false;
+    struct kept_call *call = &kept->calls[kept->numbers[slot] - 1];
+    kept_remove(kept, slot);
+    kept_drop(kept, call);
+    return true;
+}
+
+/* Leaves out the blocks of a heap that ends. */
+static void kept_end_heap(struct kept *kept, ttd_id heap)
+{
+    for (size_t i = 0; i < kept->count; i++)
+        if (kept->calls[i].address != 0 && kept->calls[i].heap == heap)
+            kept_release(kept, kept->calls[i].address, heap);
+}
+
+bool kept_add(struct kept *kept, const struct ttd_event *event)
+{
+    uint64_t base = event->base_address, address = event->address;
+    bool is_block = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_FREE ||
+                    event->action == TTD_ACTION_REALLOC;
+    if (event->action == TTD_ACTION_DESTROY)
+        kept_end_heap(kept, event->heap);
+    /* A reallocation that fails releases nothing. */
+    if (event->action == TTD_ACTION_REALLOC && address == 0 && event->size != 0)
+        base = 0;
+    if (base != 0 && kept_release(kept, base, event->heap))
+        base = 0;
+    if (is_block && base == 0 && address == 0) {
+        kept->left_out++;
+        return true;
+    }
+    if (!kept_reserve(kept))
+        return false;
+    kept->calls[kept->count++] = (struct kept_call){.start = event->time_start,
+                                                    .end = event->time_end,
+                                                    .address = address,
+                                                    .base = base,
+                                                    .size = event->size,
+                                                    .result = event->result,
+                                                    .flags = event->flags,
+                                                    .reserve_size = event->reserve_size,
+                                                    .commit_size = event->commit_size,
+                                                    .make_read_only = event->make_read_only,
+                                                    .wall_time = event->wall_time,
+                                                    .thread = event->thread,
+                                                    .stack = event->stack,
+                                                    .heap = event->heap,
+                                                    .action = event->action,
+                                                    .api = event->api};
+    if (address == 0)
+        return true;
+    uint32_t *number = &kept->numbers[kept_slot(kept, address, event->heap)];
+    if (*number != 0) /* its release is missing: the block is replaced, as it is in a reader */
+        kept_drop(kept, &kept->calls[*number - 1]);
+    *number = (uint32_t)kept->count;
+    return true;
+}
+
+static struct ttd_position kept_position(const struct kept_call *call)
+{
+    bool acquires = call->action == TTD_ACTION_ALLOC || call->action == TTD_ACTION_CREATE;
+    return acquires && ttd_position_is_valid(call->end) ? call->end : call->start;
+}
+
+/* By position; a call that released a block, and was added first, comes first. */
+static int kept_compare(const void *left, const void *right)
+{
+    const struct kept_call *a = left, *b = right;
+    int order = ttd_position_compare(kept_position(a), kept_position(b));
+    return order != 0 ? order : ttd_position_compare(a->start, b->start);
+}
+
+void kept_take(struct kept *kept, void (*take)(void *context, const struct ttd_event *event),
+               void *context)
+{
+    if (kept->count == 0)
+        return;
+    qsort(kept->calls, kept->count, sizeof *kept->calls, kept_compare);
+    for (size_t i = 0; i < kept->count; i++) {
+        const struct kept_call *call = &kept->calls[i];
+        if (call->is_gone)
+            continue;
+        take(context, &(struct ttd_event){.time_start = call->start,
+                                          .time_end = call->end,
+                                          .wall_time = call->wall_time,
+                                          .thread = call->thread,
+                                          .stack = call->stack,
+                                          .address = call->address,
+                                          .previous_address =
+                                              call->action == TTD_ACTION_REALLOC ? call->base : 0,
+                                          .base_address = call->base,
+                                          .size = call->size,
+                                          .flags = call->flags,
+                                          .result = call->result,
+                                          .reserve_size = call->reserve_size,
+                                          .commit_size = call->commit_size,
+                                          .make_read_only = call->make_read_only,
+                                          .heap = call->heap,
+                                          .action = call->action,
+                                          .api = call->api});
+    }
+    kept->count = kept->gone = 0;
+    free(kept->numbers);
+    kept->numbers = NULL;
+    kept->number_room = 0;
+}
