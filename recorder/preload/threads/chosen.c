@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "preload/threads/chosen.h"
 
-#include "preload/system/memory.h"
+#include "preload/system/own_memory.h"
 #ifndef TTD_ATTACHED
 #include "preload/system/real.h"
 #endif

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "preload/threads/stale.h"
-#include "preload/threads/thread.h"
+#include "preload/threads/stale_stack.h"
+#include "preload/threads/recorded_thread.h"
 
 /* Makes the set, if not all blocks are recorded. False if there is no memory. */
 bool chosen_begin(void);
