@@ -78,6 +78,7 @@ static const struct choice choices[] = {
     {"--strings", flag, NULL},
     {"--blocks", flag, NULL},
     {"--heaps", flag, NULL},
+    {"--brief", flag, NULL},
     {"--show-runtime", flag, NULL},
     {"--by", retainers, &command_retained},
     {"--by", keys, NULL},

@@ -4,7 +4,9 @@
 
 /* Memory that call frame information is read from: the segment of a module that holds it. */
 
+#include <dlfcn.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "dwarf/dwarf.h"
@@ -48,10 +50,6 @@ span_cursor(const struct cfi_span *span, uintptr_t address, size_t size)
  * from the module's file, and it has no table. The file is untrusted.
  */
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 /* The id of a CIE, in the place where an FDE has the offset of its CIE. */
 #define DEBUG_FRAME_CIE 0xffffffffu
 
@@ -84,12 +82,6 @@ bool debug_frame_search(const struct debug_frame *frame, uint64_t code, uint32_t
  * the address. Modules are untrusted: nothing outside of the segment that holds the information is
  * read, whatever it says.
  */
-
-#include <dlfcn.h>
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "dwarf/dwarf.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -198,8 +190,6 @@ void cfi_expression(const struct cfi_span *span, int32_t offset, struct cursor *
  * The modules of the process whose frames are followed. Each program that follows frames has its
  * own functions for that: the preload library is in that process, the collector is not.
  */
-
-#include "dwarf/cfi.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -4,6 +4,11 @@
 
 /* Constants of DWARF and .eh_frame that the unwinder understands. */
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
 /* Pointer encodings: the low half is the format, the high half what it is relative to. */
 enum {
     PE_ABSPTR = 0x00,
@@ -103,13 +108,6 @@ enum {
  * Bounds-safe reading of call frame information. The first error empties the cursor and sticks:
  * callers check `is_bad` once. Reads after an error give 0.
  */
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include "dwarf/dwarf.h"
 
 struct cursor {
     const uint8_t *next;

@@ -7,7 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "dwarf/cfi.h"
 #include "dwarf/dwarf.h"
+#include "dwarf/step.h"
 
 #define EXPR_STACK_MAX 24
 
@@ -47,8 +49,6 @@ bool expr_stack_run(struct expr_stack *stack, unsigned op);
 
 /* DWARF expressions, as call frame information uses them. */
 
-#include "dwarf/step.h"
-
 /* The state of the evaluation of an expression. */
 struct expr_machine {
     const struct step_regs *regs;
@@ -78,10 +78,6 @@ bool expr_evaluate(struct expr_machine *machine, const uintptr_t *first, uintptr
  * The memory of the general path: part of each unwinder. It would take more of the stack than a
  * thread with the least stack, or a handler on a signal stack, may have left.
  */
-
-#include "dwarf/cfi.h"
-#include "dwarf/expr.h"
-#include "dwarf/step.h"
 
 struct unwind_scratch {
     struct cfi_lookup lookup;

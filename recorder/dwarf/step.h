@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "dwarf/cfi.h"
+
 #pragma GCC visibility push(hidden)
 
 /* The memory that one walk may read. */
@@ -43,11 +45,6 @@ static inline bool unwind_read(struct unwind_mem *mem, uintptr_t address, uintpt
 #pragma GCC visibility pop
 
 /* The general path: one step outwards by the full rules, with all registers. */
-
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "dwarf/cfi.h"
 
 #pragma GCC visibility push(hidden)
 

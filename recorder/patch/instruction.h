@@ -57,10 +57,6 @@ uint64_t instruction_target(const struct instruction *instruction, const uint8_t
  * callers expect everything. Pure, but for the reader of the code.
  */
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #pragma GCC visibility push(hidden)
 
 /* Returns how many bytes of code there are at an address, of which INSTRUCTION_MAX are enough, and

@@ -3,7 +3,12 @@
 #ifndef RECORDER_PRELOAD_SYSTEM_OWN_MEMORY_H
 #define RECORDER_PRELOAD_SYSTEM_OWN_MEMORY_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "channel.h"
+#include "dwarf/step.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -19,12 +24,6 @@ void own_memory_remove(uintptr_t begin);
 #pragma GCC visibility pop
 
 /* Reads memory that may not be mapped, and maps memory; errno is never changed. */
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "dwarf/step.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dwarf/cfi.h"
 #include "preload/unwind/unwind.h"
 
 struct cfi_lookup;
@@ -136,9 +137,6 @@ static inline unwind_rule rules_find(uintptr_t pc, struct cfi_lookup *lookup)
 
 /* Makes the rule of one word for an address from its row of call frame information. */
 
-#include "dwarf/cfi.h"
-#include "preload/unwind/rules.h"
-
 #pragma GCC visibility push(hidden)
 
 /* Returns the rule for the instruction at `address`, which is inside lookup->object. RULE_NO_CFI if
@@ -148,8 +146,6 @@ unwind_rule rule_compile(struct cfi_lookup *lookup, uintptr_t address);
 #pragma GCC visibility pop
 
 /* The modules of this process, in which the unwinder runs: see dwarf/cfi.h. */
-
-#include "preload/unwind/unwind.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -63,8 +63,6 @@ bool image_file_is(int fd, const struct symbolize_file *file)
 #include <zstd.h>
 #endif
 
-#include "symbolize/image/image_file.h"
-
 #ifndef ELFCOMPRESS_ZSTD
 #define ELFCOMPRESS_ZSTD 2
 #endif
