@@ -110,6 +110,9 @@ class Attach(Recording):
                 mappings.append((begin if not is_heap else '', permissions, name))
                 if 'x' in permissions and name.startswith('/'):
                     memory.seek(int(begin, 16))
-                    content = memory.read(int(end, 16) - int(begin, 16))
+                    try:
+                        content = memory.read(int(end, 16) - int(begin, 16))
+                    except OSError:  # a library that a thread has closed since
+                        content = b''
                     code.append((name, hashlib.sha256(content).hexdigest()))
         return mappings, code, dirty

@@ -199,7 +199,8 @@ class Heaps(Recording):
         self.assertEqual(self.errors('CoFf'), [[], []])
 
     def test_odd_address_twice(self):
-        self.assertEqual(self.errors('CoFee'), [[], [('double-free', True)]])
+        """Uncertain: in the child's trace the first release may have been of no block either."""
+        self.assertEqual(self.errors('CoFee'), [[], [('double-free', False)]])
 
     def unrecorded(self, trace):
         """What the trace says that it lacks."""
