@@ -18,9 +18,10 @@ class Privileged(Recording):
     def test_child_that_gains_privileges(self):
         """Its loader ignores the recorder, so it is counted; but not where it gains nothing."""
         environment, recorder = public_recorder(self.directory)
-        (self.directory / 'public/preload').mkdir(mode=0o755)
-        library = shutil.copy(os.environ['PRELOAD'], self.directory / 'public/preload')
-        os.chmod(library, 0o755)
+        preload = recorder.parent / 'preload'
+        preload.mkdir()
+        pathlib.Path(shutil.copy(os.environ['PRELOAD'], preload)).chmod(0o755)
+        preload.chmod(0o755)
         traces = self.directory / 'traces'
         traces.mkdir()
         os.chown(traces, 65534, 65534)

@@ -187,6 +187,8 @@ class Unprivileged(ModuleFiles):
         pathlib.Path(shutil.copy(os.environ['PRELOAD'], preload)).chmod(0o755)
         preload.chmod(0o755)
         self.directory.chmod(0o777)
+        for file in self.directory.iterdir():
+            file.chmod(0o755)
         for mode in ('memory', 'removed'):
             subprocess.run([recorder, '-q', '-o', str(self.trace), './loading', mode],
                            env=environment, cwd=self.directory, check=True, timeout=PATIENCE,
