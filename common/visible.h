@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Characters of untrusted texts, such as names of files: which ones a reader sees as what they
- * are. */
+/** Characters of untrusted texts, such as names of files: which ones a reader sees unchanged. */
 #ifndef TTD_COMMON_VISIBLE_H
 #define TTD_COMMON_VISIBLE_H
 
@@ -12,7 +11,7 @@
  * or 0 if it is invalid: overlong, a surrogate, beyond U+10FFFF, cut off. */
 size_t visible_decode(const unsigned char *data, size_t size, uint32_t *character);
 
-/** Whether a reader could not see a character as what it is: controls, line separators, direction
+/** Whether a reader could not see a character unchanged: controls, line separators, direction
  * marks, and characters without width such as tags and variation selectors. */
 bool visible_is_hidden(uint32_t character);
 

@@ -3,8 +3,8 @@
 #ifndef RECORDER_ALLOCATOR_NAMES_H
 #define RECORDER_ALLOCATOR_NAMES_H
 
-/* Every name ends like this, so one search of the names of a file finds them all. What comes before
- * it also comes before their other functions. */
+/* Every name ends like this, so one search of the names of a file finds them all. A prefix of this
+ * one is a prefix of their other functions too. */
 #define ALLOCATOR_NAMES_ENDING "malloc"
 
 static const char *const allocator_names[] = {

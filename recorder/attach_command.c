@@ -45,8 +45,8 @@ static uint64_t attach_command_now(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Removes what was put into the process, as far as that is possible by now. Returns false as long
- * as it is to be called again. */
+/* Removes the library from the process, as far as possible by now. Returns false as long as it is
+ * to be called again. */
 static bool detach_step(uint64_t *since)
 {
     if (*since == 0)
@@ -78,7 +78,7 @@ static void attach_name_library(const struct host *host)
     snprintf(attachment.place, sizeof attachment.place, CHANNEL_ENV "=%s", host->path);
 }
 
-/* Whether the program that the process has executed was told where the channel is. */
+/* Whether the program that the process has executed knows the channel's place. */
 static bool attach_is_followed(void)
 {
     char path[64], *variable = NULL;

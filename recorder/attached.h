@@ -5,7 +5,7 @@
  * process's memory; neither the C library nor the loader of the process know of it. Functions of
  * the process are patched so that they jump to the library's hooks.
  *
- * Each call reaches its hook by a *gate* near the function, which tells the hook the function
+ * Each call reaches its hook by a *gate* near the function, which hands the hook the function
  * behind it: the trampoline, as an argument more than the function has. So the same hook serves the
  * functions of a name in all modules.
  */

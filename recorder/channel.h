@@ -122,15 +122,15 @@ enum process_notes {
     NOTE_ALLOCATOR = 128, /* a plugin calls functions that only the allocator has which it brings */
     NOTE_BREAK = 256,     /* the program itself moves the program break */
     NOTE_WITHIN = 512,    /* by the collector: a module has an allocator under names of its own */
-    /* It has asked for usable sizes, and may use what a block has beyond its size. */
+    /* It has asked for usable sizes, and may use a block beyond its size. */
     NOTE_USABLE_SIZES = 1024,
     /* Functions of the program itself allocate: their calls are seen from its start on, but for
        those that the compiler inlined. */
     NOTE_PATCHED = 2048,
     NOTE_STARTED = 4096,        /* functions are not patched any more */
-    NOTE_PATCHED_WITHIN = 8192, /* those of an allocator under names of its own are */
+    NOTE_PATCHED_WITHIN = 8192, /* calls of an allocator under names of its own are */
     NOTE_OF_PROGRAM = 16384,    /* by the collector: the program itself has such an allocator */
-    /* Those that tell of calls which are not recorded. */
+    /* Flags about calls that are not recorded. */
     NOTES_UNRECORDED = NOTE_FOREIGN_MALLOC | NOTE_NAMESPACE | NOTE_ARENAS | NOTE_ALLOCATOR |
                        NOTE_WITHIN | NOTE_PATCHED,
 };
@@ -153,7 +153,7 @@ struct process_slot {
     uint64_t parent_steps;
     uint64_t parent_image;   /* `sequence` of the parent's slot when forked: it may be used again */
     uint64_t heaps_sequence; /* when forked: of the newest change of the parent's custom heaps, or 0
-                                if it has told of none */
+                                if it has none */
     /* The address of a word of the process that holds `sequence` as long as this image runs. */
     uint64_t mark;
     _Atomic uint32_t free_next;
@@ -275,7 +275,7 @@ struct channel {
     _Atomic uint32_t answers; /* to requests for snapshots: moves while their turns come */
 
     /* The newest claim of a process slot, by the process id modulo CHANNEL_CLAIMS: the process id
-       in the upper half, the slot in the lower. It tells a new image of the slot before it. */
+     * in the upper half, the slot in the lower. It gives a new image the slot of the old one. */
     _Atomic uint64_t claims[CHANNEL_CLAIMS];
 
     struct loan loans[CHANNEL_LOANS];

@@ -8,8 +8,8 @@
 /*
  * Code in the recorded process by which a thread that the collector holds executes one system call.
  * The thread enters with the number and the arguments in its registers, and with a struct
- * borrowed_frame on top of its stack, from which its registers return to what they were. It has
- * signals blocked meanwhile, but for those that its own instructions cause.
+ * borrowed_frame on top of its stack, from which its registers are restored. It has signals blocked
+ * meanwhile, but for those that its own instructions cause.
  */
 struct borrowed_code {
     uint64_t copy;        /* entry for a call that makes a process, which ends at once */
@@ -26,7 +26,7 @@ struct borrowed_frame {
 
 enum { BORROWED_RUN_OVER = 1 };
 
-/* The thread's own stack is used, below what its function may use of it: a handler of a signal,
+/* The thread's own stack is used, below the part that its function may use: a handler of a signal,
  * which may come once the collector has died, has room there as it always has. */
 enum { BORROWED_OWN_STACK = 1 };
 

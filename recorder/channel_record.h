@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Records: what the data of a chunk consists of. */
+/* Records: the parts of a chunk's data. */
 #ifndef RECORDER_CHANNEL_RECORD_H
 #define RECORDER_CHANNEL_RECORD_H
 
@@ -35,8 +35,8 @@ enum operation {
     /* Likewise, where it is known how the block was moved: enum ttd_realloc_flags. */
     OP_REALLOC_COPIED = 0xe4,
     OP_REALLOC_REMAPPED = 0xe5,
-    /* An event of a client of the live API: enum event_operand. There is no stack; what is counted
-       as added frames are the words of its data. */
+    /* An event of a client of the live API: enum event_operand. There is no stack; the number of
+     * added frames counts the words of its data. */
     OP_EVENT = 0xe3,
     /* In a process's log; there is no stack: */
     OP_MODULE_LOAD = 0xe1,   /* sequence, steps, bias, begin, end, size of build-id, size of path,
@@ -46,9 +46,9 @@ enum operation {
 
 enum { MODULE_PATH_MAX = 4096 };
 
-/* What is known of the file of a module when it is logged: its state, its first mapping, and what
- * tells it from other files. Of a file that is gone, device and inode are those in the memory map,
- * and the rest is 0. */
+/* The known facts about a module's file when it is logged: its state, its first mapping, and its
+ * identity. Of a file that is gone, device and inode are those in the memory map, and the rest is
+ * 0. */
 enum module_file_fact {
     MODULE_FILE_STATE, /* enum module_file_state */
     MODULE_FILE_BEGIN,
@@ -83,7 +83,7 @@ enum event_operand { EVENT_CLIENT = 0, EVENT_FLAGS = 2, EVENT_SIZE = 3, EVENT_OP
 
 enum dump_kind { DUMP_HEAPS, DUMP_RANGE, DUMP_MODULE, DUMP_MODULE_WRITABLE, DUMP_NAME };
 
-/* The serial is that of the answer in the slot of the thread, which waits for it; 0 if it does not.
+/* The serial belongs to the answer in the slot of the thread that waits for it; 0 if it does not.
  */
 enum dump_field { DUMP_KIND, DUMP_SERIAL, DUMP_FIELDS };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a process of the program asks the collector for a snapshot of its memory, and what it says of
- * this memory. Part of the channel: see channel.h, which others include.
+ * How a process of the program asks the collector for a snapshot of its memory, and how it
+ * describes this memory. Part of the channel: see channel.h, which others include.
  */
 #ifndef RECORDER_CHANNEL_SNAPSHOT_H
 #define RECORDER_CHANNEL_SNAPSHOT_H
@@ -15,11 +15,11 @@
 /*
  * A request for a snapshot, one for each process: see channel_request(). A thread that ends the
  * process goes from NONE to ASKED, once it has written the rest, and waits on `state` as a futex,
- * until the collector answers something else, or for a limited time: it then withdraws the
- * request, ASKED to NONE, and the process goes on. So the collector answers by a compare-exchange,
- * before it completes the snapshot in the trace: of a withdrawn request there is none. It expects
- * the memory of the process to vanish at any time. A process asks at most once in its
- * life, not counting what SNAPSHOT_DENIED says.
+ * until the collector answers something else, or for a limited time: it then withdraws the request,
+ * ASKED to NONE, and the process goes on. So the collector answers by a compare-exchange, before it
+ * completes the snapshot in the trace: of a withdrawn request there is none. It expects the memory
+ * of the process to vanish at any time. A process asks at most once in its life, not counting
+ * SNAPSHOT_DENIED.
  */
 enum snapshot_state {
     SNAPSHOT_NONE,
@@ -43,8 +43,8 @@ struct snapshot_request {
     uint32_t reason;                    /* enum ttd_snapshot_reason */
     uint32_t contents;                  /* sum of enum ttd_snapshot_contents */
     uint32_t has_permitted;             /* see SNAPSHOT_DENIED */
-    /* The first word of the thread's stack that counts: what lies below belongs to frames of the C
-       library and of the recorder. */
+    /* The first word of the thread's stack that counts: everything below belongs to frames of the C
+     * library and of the recorder. */
     uint64_t stack_pointer;
     uint64_t thread_pointer;  /* the base of fs */
     uint64_t coroutine_start; /* the return address of functions that makecontext() starts */

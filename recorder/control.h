@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Messages between `ttdrecord status PID`, or its like, and the collector: one
- * request, one answer, each a packet of a local socket. The socket has no name in the file system.
- * The kernel chooses its name, which stands in the channel, and tells each side who the other one
- * is: only the user who records, and root, may ask, and only the collector may answer.
+ * Messages between `ttdrecord status PID`, or its like, and the collector: one request, one answer,
+ * each a packet of a local socket. The socket has no name in the file system. The kernel chooses
+ * its name, which stands in the channel, and names each side to the other: only the user who
+ * records, and root, may ask, and only the collector may answer.
  */
 #ifndef RECORDER_CONTROL_H
 #define RECORDER_CONTROL_H

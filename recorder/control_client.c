@@ -77,8 +77,8 @@ static bool set_interval(struct control_request *request, char **arguments)
     return true;
 }
 
-/* Opens what is named like a channel: it may be anything, and must not block. The lease that a
- * collector holds now and then ends at once. */
+/* Opens a file that is named like a channel: it may be anything, and must not block. The lease that
+ * a collector holds now and then ends at once. */
 static int open_channel(const char *path)
 {
     const struct timespec moment = {.tv_nsec = 1000000};

@@ -20,8 +20,8 @@
 
 enum { KEPT_MEMORY = 16 << 20 };
 
-/* Keeps freed memory for the next trace: many processes end soon, and to give it back to the system
- * and get it again, page by page, is most of what recording such a process costs here. */
+/* Keeps freed memory for the next trace: many processes end soon, and returning it to the system
+ * and getting it again, page by page, is most of the cost of recording such a process here. */
 void limits_keep_memory(void)
 {
     mallopt(M_ARENA_MAX, 1);

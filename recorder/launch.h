@@ -9,7 +9,7 @@
 
 #include "collect/channel/host.h"
 
-/* Exit statuses of ttdrecord itself; any other is that of the program. */
+/* Exit statuses of ttdrecord itself; any other is the program's. */
 enum launch_exit {
     EXIT_NO_SESSION = 117,
     EXIT_MEMORY = 118,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tells which programs' loaders can load the preload library: it is for x86-64 and the GNU C
+ * Finds which programs' loaders can load the preload library: it is for x86-64 and the GNU C
  * library. Any other loader complains, or does not start the program.
  */
 #ifndef RECORDER_LOADER_H
@@ -47,7 +47,7 @@ static inline bool elf_take(struct elf_file *elf, void *buffer, size_t size, uin
     return true;
 }
 
-/* Begins to read a file. Returns false if it is no ELF file. Only those of 64 bits have the header
+/* Begins to read a file. Returns false if it is no ELF file. Only files of 64 bits have the header
  * and the segments that the functions below expect. */
 static inline bool elf_open(struct elf_file *elf, int file, elf_read *read)
 {

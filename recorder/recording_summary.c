@@ -59,7 +59,7 @@ static void summary_ask_analyzer(const char *analyzer, const char *trace)
     _exit(EXIT_RECORDER);
 }
 
-/* Prints the errors, what is lost and the peak, if the analyzer is installed beside this program
+/* Prints the errors, the lost blocks and the peak, if the analyzer is installed beside this program
  * and the trace is small. Says nothing of a failure: the answer is an extra. */
 static void summary_print_answers(const struct collector *collector, const char *output)
 {

@@ -5,7 +5,7 @@
 
 #include "collect/collector.h"
 
-/* Prints what was recorded, into the file `output` and those beside it. */
+/* Prints a summary of the recording in the file `output` and the files beside it. */
 void summary_print(const struct collector *collector, const char *output);
 
 /* Prints warnings about whatever is missing from the trace, also with --quiet. */

@@ -23,7 +23,7 @@
 
 enum { WORDS_MAX = SESSION_TEXT_MAX };
 
-/* The arguments of a command: changes, and what is left for options_parse(). */
+/* The arguments of a command: changes, and the rest for options_parse(). */
 struct session_arguments {
     const char *session;
     char words[WORDS_MAX]; /* see struct session_request */

@@ -10,10 +10,10 @@
 
 /* The command `ttdrecord attach PID`. */
 
-/* Whether the command line is that of the command. */
+/* Whether the command line names the command. */
 bool attach_is_command(int argc, char **argv);
 
-/* Removes what a recorder that was killed has left in a process. Returns whether there was any. */
+/* Removes the remains of a killed recorder from a process. Returns whether there was any. */
 bool attach_clean_command(const char *pid);
 
 /* Records a process until it ends, or somebody wants it to be detached. Returns an exit status. */

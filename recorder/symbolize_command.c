@@ -100,7 +100,7 @@ static bool symbolize_is_same_file(const char *path, const char *other_path)
            a.st_ino == b.st_ino;
 }
 
-/* Whether a process has the file open for writing, or that cannot be told. */
+/* Whether a process has the file open for writing, or that is not known. */
 static bool may_be_written(const char *path)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC);

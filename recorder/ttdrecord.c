@@ -97,7 +97,7 @@ static int pass_on(int status)
 }
 
 /* Records the program. Returns an exit status of our own, or 0 and the program's wait status: a
- * program's failure is more than that of its trace. */
+ * program's failure counts more than its trace's. */
 static int record(const struct options *options, const char *path, const char *preload,
                   char *const *arguments, const char *command, int *status)
 {

@@ -13,7 +13,7 @@
 /** Size of a large page on most systems. */
 #define LARGE_PAGE ((size_t)2 << 20)
 
-/** Tells the system that newly allocated memory will be used completely. */
+/** Advises the system that newly allocated memory will be used completely. */
 void pages_hint(void *memory, size_t size);
 
 /** Has the system map memory that is about to be written, in two threads: a system that has to get

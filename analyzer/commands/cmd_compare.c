@@ -7,7 +7,7 @@
 #include "cli/session/sidecar.h"
 #include "report/state/state_reports.h"
 
-/* The whole work: what is left of each trace is its names, and how certain it is. */
+/* The whole work: only the names and the certainty of each trace are left. */
 struct compared_heaps {
     struct session sessions[HEAP_SIDES];
     /** Blocks of each heap that the runtimes keep. */
@@ -161,7 +161,7 @@ static enum ttd_status number_stack(void *context, ttd_id stack, uint64_t *numbe
     return page_calls_number(&calls->sides[side], stack, number);
 }
 
-/* Writes the comparison as data of a page: what `diff` prints, with stacks as numbers of nodes in
+/* Writes the comparison as data of a page: the output of `diff`, with stacks as numbers of nodes in
  * the trees of calls of both heaps. */
 static int compare_write_page(struct compared_heaps *heaps, const struct report_compare *data,
                               const struct compare_options *options)

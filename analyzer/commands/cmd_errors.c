@@ -64,8 +64,8 @@ static bool errors_is_operator(const struct heap_call *call)
     return name != NULL && strncmp(name, word, sizeof word - 1) == 0;
 }
 
-/* Whether a call of malloc() or free() may be that of an operator which is inlined in the frame:
- * nothing says what is. */
+/* Whether a call of malloc() or free() may come from an operator that is inlined in the frame:
+ * nothing says which ones are. */
 static bool may_be_inlined(const struct heap_call *call, const struct frame *frame)
 {
     return !errors_is_operator(call) && call->action != TTD_ACTION_REALLOC &&
@@ -129,7 +129,7 @@ static int merge_same(struct session *session, struct heap_errors *errors)
 }
 
 /* Drops the findings that are not reported, and counts the calls of the others anew: totals and
- * exit status must not include what the user has excluded. */
+ * exit status must not include findings that the user has excluded. */
 static int judge_all(struct session *session, struct heap_errors *errors)
 {
     size_t kept = 0;
@@ -151,7 +151,7 @@ static int judge_all(struct session *session, struct heap_errors *errors)
 }
 
 /* Sets `is_wanted` to whether the fatal signal is reported: the filters let the stack of its thread
- * through. What it points at is certain only in an intact trace. */
+ * through. Its target is certain only in an intact trace. */
 static int judge_fatal(struct session *session, struct heap_fatal *fatal, bool *is_wanted)
 {
     bool is_intact = source_is_intact(&session->source);

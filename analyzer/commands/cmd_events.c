@@ -95,7 +95,7 @@ struct lister {
     /** Kinds of definitions that were read. */
     uint32_t defined;
     /** The losses known so far; those by damage are known only once it is reached. Its position is
-     * that of the last event that was looked at. */
+     * the last visited event's. */
     struct heap_outcome outcome;
     /** There may be more events that are wanted. */
     bool is_cut;
@@ -110,8 +110,8 @@ static bool is_beyond(const struct lister *lister, const struct ttd_event *event
     return lister->has_end && !events_is_before(event, &lister->to);
 }
 
-/* An event is certain if no loss is known before it: otherwise the calls that are missing may have
- * changed what it did. */
+/* An event is certain if no loss is known before it: otherwise the missing calls may have changed
+ * its effect. */
 static bool events_is_certain(const struct lister *lister, const struct ttd_event *event)
 {
     return !lister->is_doubtful &&

@@ -113,8 +113,8 @@ static void check_names(const struct lister *lister)
                     names[i].option);
 }
 
-/* Lists the marks. Each is written when it is read, so the trace is judged before: a mark can be
- * among what is damaged, but not where recording was off. */
+/* Lists the marks. Each is written when it is read, so the trace is judged before: a damaged part
+ * may have had a mark, but not where recording was off. */
 static int marks_list(struct lister *lister)
 {
     struct session *session = lister->session;

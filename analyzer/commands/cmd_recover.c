@@ -26,7 +26,7 @@ struct rescue {
     struct ttd_verdict verdict;
 };
 
-/* A file with much damage has thousands of problems. The first ones show what has happened to it.
+/* A file with much damage has thousands of problems. The first ones show its damage.
  */
 static bool recover_see_problem(void *context, const struct ttd_problem *problem)
 {

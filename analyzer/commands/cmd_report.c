@@ -21,8 +21,8 @@
 /** Groups at most in parts that list stacks with all their frames. */
 #define REPORT_GROUPS_MAX 200
 
-/* Ticks at most, and changes of call sites: what a browser draws at once. And spans of blocks: what
- * a page has room for. */
+/* Ticks at most, and changes of call sites: the number that a browser draws at once. And spans of
+ * blocks: the room of a page. */
 #define TICKS_MAX   1400
 #define CHANGES_MAX 2000000
 #define SPANS_MAX   12000
@@ -183,7 +183,7 @@ static int write_data(struct session *session, const struct page_facts *facts,
 }
 
 /**
- * Finds what the page shows of a trace, and writes it into memory: see page_begin().
+ * Computes the page's data of a trace, and writes them into memory: see page_begin().
  *
  * @param facts  of the page; has_snapshot is set
  * @return an exit status; on failure the data may have been begun

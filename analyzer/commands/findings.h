@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/** The reports of commands, for a command that has found what they print beside other things. Each
- * print function judges the certainty first, filters what was found as the options of the session
- * say, and returns an exit status. */
+/** The reports of commands, for a command that has several findings at once. Each print function
+ * judges the certainty first, filters the findings by the session's options, and returns an exit
+ * status. */
 #ifndef ANALYZER_COMMANDS_FINDINGS_H
 #define ANALYZER_COMMANDS_FINDINGS_H
 
@@ -49,8 +49,8 @@ unsigned leaks_default_kinds(void);
 bool leaks_parse_kinds(const char *text, void *kinds);
 
 /** Finds a group by the number that `leaks` prints with the same options; if the number is 0, the
- * first group, and sets the number to 1, or if there is none the largest group of any kind. What
- * the group points to is gone; the address of its first block is not. Returns an exit status; on
+ * first group, and sets the number to 1, or if there is none the largest group of any kind. The
+ * group's targets are gone; the address of its first block is not. Returns an exit status; on
  * failure, also where there is no such group, a message was printed. */
 int leaks_find_group(struct session *session, const struct leaks_choice *choice, uint64_t *number,
                      struct heap_group *group);

@@ -142,8 +142,8 @@ static enum ttd_status find_in_one(struct session *session, const struct heap_ti
                             : status;
 }
 
-/* Makes two passes at the same time: two processors read and replay the trace sooner twice than one
- * of them tells all analyses of it. */
+/* Makes two passes at the same time: two processors read and replay the trace twice sooner than one
+ * of them feeds all analyses. */
 static enum ttd_status find_in_two(struct session *session, const struct heap_ticks_options *range,
                                    struct reading *first, struct reading *second,
                                    struct report_findings *findings)

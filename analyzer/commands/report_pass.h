@@ -30,8 +30,8 @@ struct report_findings {
 };
 
 /**
- * Finds everything, but of range->islands only what was called or allocated in these. The names of
- * the session must have been read.
+ * Finds everything, but with range->islands only calls and allocations in these. The names of the
+ * session must have been read.
  *
  * @param range  the range of the page; NULL for a summary
  * @param trace  that of session_trace()
@@ -43,8 +43,7 @@ enum ttd_status report_find(struct session *session, const struct heap_ticks_opt
                             struct ttd_error *error);
 void report_findings_free(struct report_findings *findings);
 
-/** Prints the summary of the findings: those of a page, which stand on it as verdicts, or those of
- * a summary. Filters apply.
+/** Prints the summary of the findings: a page's verdicts, or the lines of a summary. Filters apply.
  *
  * @param view  groups by function
  * @param page  NULL for a summary

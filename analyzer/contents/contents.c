@@ -46,8 +46,8 @@ static int compare_extents(const void *a, const void *b)
     return (x->page > y->page) - (x->page < y->page);
 }
 
-/* Sorts the extents of one snapshot. A map that has an address twice is wrong: what comes
- * first counts. */
+/* Sorts the extents of one snapshot. A map that has an address twice is wrong: the first one
+ * counts. */
 static void extents_sort(struct contents_extents *extents)
 {
     size_t kept = 0;

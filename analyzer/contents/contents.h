@@ -8,8 +8,8 @@
 #include "reach/reach_snapshots.h"
 #include "travel/heap_trace.h"
 
-/* Extents: the pages that have the contents of a range of addresses at a position. Each address is
- * told by the newest memory snapshot, at the position or before, that has looked at it. */
+/* Extents: the pages that have the contents of a range of addresses at a position. The contents of
+ * each address come from the newest memory snapshot at or before the position that has it. */
 
 /** Addresses from `first` to `last` that a run of pages of one snapshot has. */
 struct contents_extent {

@@ -55,7 +55,7 @@ ENGINE_EXPORT(engine_before) uint32_t engine_before(uint32_t moment);
 ENGINE_EXPORT(engine_after) uint32_t engine_after(uint32_t moment);
 
 /**
- * Sums what happens after moment `from` up to moment `to`, of stacks that count. Values: the
+ * Sums the changes after moment `from` up to moment `to`, for stacks that count. Values: the
  * position at `to`, event, wall time, live bytes and blocks, peak, allocations, allocated bytes,
  * releases; then for stacks, threads, heaps and size classes how many have changed, and each with
  * its number and its change of bytes and blocks.
@@ -66,8 +66,8 @@ ENGINE_EXPORT(engine_after) uint32_t engine_after(uint32_t moment);
 ENGINE_EXPORT(engine_sum)
 size_t engine_sum(uint32_t from, uint32_t to, uint64_t event, uint64_t bytes, uint64_t blocks);
 
-/** Values: for AIFI, AIFO, AOFI and AOFO of what is after moment `from` up to moment `to`, how many
- * stacks have such blocks, and each with its number, its bytes and its blocks. */
+/** Values: for AIFI, AIFO, AOFI and AOFO after moment `from` up to moment `to`: how many stacks
+ * have such blocks, and each with its number, its bytes and its blocks. */
 ENGINE_EXPORT(engine_quadrants) size_t engine_quadrants(uint32_t from, uint32_t to);
 
 /** Values: blocks and bytes that are live at a moment and unknown. */

@@ -58,7 +58,8 @@ static bool copy_literals(struct block *block, size_t length)
     return true;
 }
 
-/* Copies bytes that were decoded before. Those that overlap what they become repeat themselves. */
+/* Copies bytes that were decoded before. Matches that overlap their own output repeat
+ * themselves. */
 static bool copy_match(struct block *block, size_t offset, size_t length)
 {
     size_t room = (size_t)(block->out_end - block->out);

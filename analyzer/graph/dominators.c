@@ -152,8 +152,8 @@ static void find_dominators(struct spanning_tree *tree)
 }
 
 /**
- * Replaces the parents of a spanning tree by immediate dominators. Frees what spanning_tree_trim()
- * frees.
+ * Replaces the parents of a spanning tree by immediate dominators. Frees the same as
+ * spanning_tree_trim().
  *
  * @return TTD_OK, or TTD_ERROR_NO_MEMORY.
  */
@@ -216,8 +216,8 @@ dominators_prefetch(const struct graph_dominators *dominators, uint32_t node)
     __builtin_prefetch(&dominators->ranks[node], 1);
 }
 
-/* Lays the tree out, from the top down. The rank of a node is behind its parent, and behind what
- * the siblings with lower numbers dominate. */
+/* Lays the tree out, from the top down. The rank of a node is behind its parent, and behind the
+ * nodes that siblings with lower numbers dominate. */
 static void lay_out(const struct graph_dominators *dominators, const struct spanning_tree *tree,
                     struct sums *sums)
 {
@@ -333,7 +333,8 @@ enum ttd_status graph_retained_by_group(const struct graph_dominators *dominator
                                         const uint32_t *groups, uint32_t group_count,
                                         struct graph_retained *retained)
 {
-    /* By group: the end of what its last node dominates that no node of it dominates. */
+    /* By group: the end of the range that its last node dominates, if no node of the range
+     * dominates it. */
     uint32_t *ends = array_new(group_count, sizeof *ends);
     if (!ends)
         return TTD_ERROR_NO_MEMORY;

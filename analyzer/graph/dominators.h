@@ -2,8 +2,8 @@
 /** Dominators: the blocks that would become free if a block went away.
  *
  * A node dominates another if every way from the roots to the other leads through it. The nearest
- * of those that dominate a node is its parent in the dominator tree. What a node dominates, itself
- * included, is what it retains. */
+ * of those that dominate a node is its parent in the dominator tree. A node retains all nodes that
+ * it dominates, itself included. */
 #ifndef ANALYZER_GRAPH_DOMINATORS_H
 #define ANALYZER_GRAPH_DOMINATORS_H
 
@@ -75,8 +75,8 @@ struct graph_retained {
 };
 
 /**
- * Finds what the nodes of groups retain each by itself: the union, each block once. What only
- * several nodes of a group together hold is not part of it: see graph_retained_together().
+ * Sums up the nodes that each node of a group retains alone: the union, each block once. Nodes that
+ * only several nodes of a group together hold are left out: see graph_retained_together().
  *
  * @param groups    by node of the graph: its group, below `group_count`, or GRAPH_NONE
  * @param retained  `group_count` results
@@ -103,9 +103,9 @@ struct graph_together {
 };
 
 /**
- * Finds what groups of nodes retain: what no root leads to any more without all nodes of the group,
- * these included. It takes 13 bytes a node, and mostly one or two passes over the edges, at worst
- * one for each group.
+ * Sums up the nodes that groups retain: all nodes that no root leads to without the nodes of the
+ * group, these included. It takes 13 bytes a node, and mostly one or two passes over the edges, at
+ * worst one for each group.
  *
  * @param retained  `query->count` results
  * @return TTD_OK, or TTD_ERROR_NO_MEMORY with the results untouched.
@@ -126,8 +126,8 @@ struct graph_leading {
 };
 
 /**
- * Finds what groups of roots point at, and what they lead to, each block once. It takes as much as
- * graph_retained_together().
+ * Sums up the blocks that groups of roots point at and lead to, each block once. It takes as much
+ * as graph_retained_together().
  *
  * @param direct, reached  `query->count` results each
  * @return TTD_OK, or TTD_ERROR_NO_MEMORY with the results untouched.

@@ -176,7 +176,7 @@ static void find_ends(uint64_t *ends, uint32_t node_count, const uint32_t *targe
         ends[node] += ends[node - 1];
 }
 
-/* Sorts from the last to the first: what is the end of a node's part becomes its begin. */
+/* Sorts from the last to the first: the end of a node's part becomes its begin. */
 static void turn_around(struct graph_reverse *reverse, const struct graph *graph)
 {
     find_ends(reverse->first, graph->node_count, graph->targets, graph->edge_count);

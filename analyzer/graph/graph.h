@@ -41,7 +41,7 @@ struct graph {
     uint8_t *flags;
 
     uint64_t root_count;
-    /** By root: the node that it points at, flags, and what the caller knows it by. */
+    /** By root: its target node, flags, and the caller's name for it. */
     uint32_t *root_targets;
     uint8_t *root_flags;
     uint32_t *root_ids;

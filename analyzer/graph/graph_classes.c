@@ -12,8 +12,9 @@
 /* Tarjan's algorithm as Pearce has it, with stacks instead of recursion ("A Space-Efficient
  * Algorithm for Finding Strongly Connected Components"). A node's index is 0 before it is entered.
  * While it is open, the index is the smallest that its open nodes were found to lead to. When its
- * component is complete, all nodes of that have one number, counted down from that of all nodes of
- * the part, so that it is larger than the index of any open node: those are no more than are left.
+ * component is complete, all its nodes have one number, counted down from the number of all nodes
+ * of the part, so that it is larger than the index of any open node: those are no more than are
+ * left.
  */
 struct search {
     const struct graph *graph;
@@ -212,9 +213,9 @@ static void mark_follow(struct marker *marker)
     }
 }
 
-/* Reaches what the roots point at, and what nodes of the passes before point at: they have not used
- * all pointers of this one. A pointer without flags is used by every pass. Where edges have lost
- * flags, nodes of the pass itself are gone through as well, and all edges. */
+/* Reaches the targets of the roots, and of the nodes of earlier passes: they have not used all
+ * pointers of this one. A pointer without flags is used by every pass. Where edges have lost flags,
+ * nodes of the pass itself are gone through as well, and all edges. */
 static void mark_begin(struct marker *marker)
 {
     const struct graph *graph = marker->graph;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Classes of blocks, as memcheck has them: what the roots still hold, and what is lost. */
+/** Classes of blocks, as memcheck has them: the held nodes, and the lost ones. */
 #ifndef ANALYZER_GRAPH_GRAPH_CLASSES_H
 #define ANALYZER_GRAPH_GRAPH_CLASSES_H
 
@@ -31,7 +31,7 @@ enum mark_pass {
  *
  * @param marks  by node, all zero: bit 1 << pass is set by the first of the three passes by starts,
  *               and by the first of the three by any pointers, that reaches it. The latter only if
- *               it comes before, so that no pass goes twice through what another has reached.
+ *               it comes before, so no pass visits a node that another has reached.
  *               graph_mark_trusted() leaves more bits set: the lowest of three counts
  * @return TTD_OK, or TTD_ERROR_NO_MEMORY.
  */
@@ -82,7 +82,8 @@ struct graph_classes {
 /**
  * Finds the class of every node. Indirectly lost nodes that several definitely lost ones lead to
  * belong to the one that memcheck would choose, which goes through the nodes in their order: a node
- * gets all that it leads to and no other has, and takes over what those have that it leads to.
+ * gets all nodes that it leads to and no other has, and takes over the nodes of those that it leads
+ * to.
  *
  * Memcheck differs where a lost cycle hangs below a lost block that leads to another node of it
  * than the lowest: if that block comes later, memcheck calls both definitely lost.
@@ -94,8 +95,8 @@ struct graph_classes {
 enum ttd_status graph_classify(const struct graph *graph, struct graph_classes *classes);
 
 /**
- * The same in two steps, the second of which is not needed to know what is held. After the first
- * all lost nodes count as indirectly lost.
+ * The same in two steps; the first one is enough to know the held nodes. After the first all lost
+ * nodes count as indirectly lost.
  *
  * @param classes  after graph_classes_mark() in any case: graph_classes_free() may be called
  */

@@ -18,11 +18,11 @@ struct graph_upper {
 };
 
 /**
- * Makes the upper nodes. The top leads to the groups, else to what the roots point at, and to
+ * Makes the upper nodes. The top leads to the groups, or else to the targets of the roots, and to
  * definitely lost nodes if the query has classes.
  *
- * @return TTD_OK, or TTD_ERROR_NO_MEMORY, also with more edges than UINT32_MAX.
- * graph_upper_free() may be called in any case.
+ * @return TTD_OK, or TTD_ERROR_NO_MEMORY, also with more edges than UINT32_MAX. graph_upper_free()
+ * may be called in any case.
  */
 enum ttd_status graph_upper_init(struct graph_upper *upper, const struct graph *graph,
                                  const struct graph_dominators_query *query);

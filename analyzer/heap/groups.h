@@ -91,15 +91,15 @@ struct heap_group {
     struct ttd_position last;
     /** Address of the block that was allocated first; 0 if unknown. */
     uint64_t address;
-    /** A word that points at that block, and any element of the ring of what hangs below the
-     * blocks. Both belong to the caller; NULL if unknown. Merging groups joins their rings. */
+    /** A word that points at that block, and any element of the ring of blocks below them. Both
+     * belong to the caller; NULL if unknown. Merging groups joins their rings. */
     const struct heap_holder *holder;
     struct heap_below *below;
-    /** These blocks and what hangs below them, for groups to which heap_groups_add_total() adds;
-     * else 0. */
+    /** These blocks and all below them, for groups to which heap_groups_add_total() adds; else
+     * 0. */
     uint64_t total_blocks;
     uint64_t total_bytes;
-    /** Those of the blocks that lie in blocks of other heaps, by heap_groups.parents. */
+    /** The blocks that lie in blocks of other heaps, by heap_groups.parents. */
     uint64_t nested_blocks;
     uint64_t nested_bytes;
     /** All blocks that these stand for, with heap_groups.sample; else 0. */

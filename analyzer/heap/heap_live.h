@@ -192,8 +192,8 @@ static inline uint32_t heap_live_add_record(struct heap_live *live, struct heap_
     return record;
 }
 
-/** Returns the first slot that holds this hash, or the empty one where it belongs. The slot may be
- * that of another address of the same hash. */
+/** Returns the first slot that holds this hash, or the empty one where it belongs. The slot may
+ * belong to another address of the same hash. */
 static inline size_t heap_live_find_slot(const struct heap_live *live, uint32_t hash)
 {
     size_t mask = live->slot_capacity - 1;
@@ -206,7 +206,7 @@ static inline size_t heap_live_find_slot(const struct heap_live *live, uint32_t 
 /** The general case of heap_live_record_at(). */
 uint32_t heap_live_record_slow(struct heap_live *live, uint64_t address, uint32_t hash);
 
-/** heap_live_record(), given what heap_live_find_slot() returned, now or when there were fewer
+/** heap_live_record(), given a result of heap_live_find_slot(), of now or when there were fewer
  * records. There must have been room already: see heap_live_reserve(). */
 static inline uint32_t heap_live_record_at(struct heap_live *live, uint64_t address, uint32_t hash,
                                            size_t slot_index)

@@ -5,13 +5,13 @@
  * Rules: an Alloc acquires its block at time_end; a Free releases its block at time_start, also
  * when the call never returned; a ReAlloc releases the old block at time_start and acquires the new
  * one at time_end; a Destroy releases all blocks of its heap. A call that failed has no effect. A
- * ReAlloc that never returned keeps its old block, since its fate is unknown. The state
- * *at* a position includes all effects at it.
+ * ReAlloc that never returned keeps its old block, since its fate is unknown. The state *at* a
+ * position includes all effects at it.
  *
  * How many times the instructions grow without each thing that is there for speed, on the traces
- * python and generated-summaries of tools/compare-builds (release build; `valgrind
- * --tool=callgrind ttdanalyze leaks --no-index TRACE`, or the command that is named; the first two
- * by `tools/compare-builds --instructions`):
+ * python and generated-summaries of tools/compare-builds (release build; `valgrind --tool=callgrind
+ * ttdanalyze leaks --no-index TRACE`, or the command that is named; the first two by
+ * `tools/compare-builds --instructions`):
  *
  *     runs of events that nobody watches (replay_apply.c)          1.09  1.12
  *     ReAlloc without the queue (is_alone_call() in replay_apply.c)     1.02  1.00
@@ -22,12 +22,12 @@
  *     summaries in it, for `peak`                                        2.27
  *
  * `index` takes 1.74 times the instructions with summaries; they do nothing for a position that
- * none of them covers. Instructions do not show what prefetching memory saves. Nor do they show
- * the thread that reads ahead (struct prefetcher): it takes 1.3 times the processor time, and can
- * save wall time only where another processor is idle; on two busy ones none was saved. So
- * `report`, which has much to tell, replays a trace twice at the same time instead (report_pass.h).
+ * none of them covers. Instructions do not show the gain of prefetching. Nor do they show the
+ * thread that reads ahead (struct prefetcher): it takes 1.3 times the processor time, and can save
+ * wall time only where another processor is idle; on two busy ones none was saved. So `report`,
+ * which feeds many analyses, replays a trace twice at the same time instead (report_pass.h).
  *
- * Summaries are an observer of blocks (struct heap_block_observer), which is told the block and no
+ * Summaries are an observer of blocks (struct heap_block_observer), which gets the block and no
  * more. `index` of generated-summaries takes 1.01 times the instructions of a replay that collects
  * the blocks itself, and 1.04 times those with an observer of effects: filling in an effect for
  * each.
@@ -206,17 +206,17 @@ struct heap_observer {
     void *context;
     /** Anything but TTD_OK ends the replay with that status. */
     enum ttd_status (*effect)(void *context, const struct heap_effect *effect);
-    /** A variable with the place where the next effect is built, before it is told: whoever keeps
-     * effects so need not copy them, which would wait for all that was written before. NULL for no
-     * matter where. */
+    /** A variable with the place where the next effect is built, before the observer gets it:
+     * whoever keeps effects so need not copy them, which would wait for all that was written
+     * before. NULL for no matter where. */
     struct heap_effect *const *place;
     /** Each call just before its own effects, whether it has any or not; NULL if not wanted. */
     enum ttd_status (*call)(void *context, const struct ttd_event *event);
     /**
      * Whether a block that was acquired is still live where the replay ends: the table forgets it
-     * at once then, so that it takes no memory, and sums of live blocks do not count it. Its
-     * acquisition need not be told unless it ended another block, or is that of a ReAlloc. NULL if
-     * the table shall have all blocks.
+     * at once then, so that it takes no memory, and sums of live blocks do not count it. Observers
+     * need its acquisition only if it ended another block, or belongs to a ReAlloc. NULL if the
+     * table shall have all blocks.
      */
     bool (*survives)(void *context, const struct heap_block *block);
     /** Called when events of a batch have been applied, while they are still valid; NULL if not
@@ -269,8 +269,8 @@ struct heap_replay {
     uint64_t next;
     /** Position of the last effect; 0:0 at first. */
     struct ttd_position position;
-    /** Largest wall time of the calls so far, that of the call which is told included. Kept only
-     * while effects or calls are told. */
+    /** Largest wall time of the calls so far, the current call included. Kept only while an
+     * observer gets effects or calls. */
     uint64_t wall_time;
     /** Before that position: see heap_replay_peak(). */
     struct heap_peak peak;
@@ -294,7 +294,7 @@ enum ttd_status heap_replay_init(struct heap_replay *replay, const struct heap_o
 void heap_replay_free(struct heap_replay *replay);
 
 /**
- * Tells an observer of blocks from now on, until there is another one or the replay is reset.
+ * Observes blocks from now on, until there is another observer or the replay is reset.
  *
  * @param observer  copied; NULL for none, which is faster
  */
@@ -312,14 +312,14 @@ enum ttd_status heap_replay_reset(struct heap_replay *replay);
  *                 no other batches of its chunk before it
  * @param applied  set on TTD_OK to how many were applied; less than batch->count when the next is
  *                 after `until`
- * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_ARGUMENT (batches are missing), and what the
- *         observer returns.
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_ARGUMENT (batches are missing), or the observer's
+ * status.
  */
 enum ttd_status heap_replay_apply(struct heap_replay *replay, const struct ttd_batch *batch,
                                   struct ttd_position until, size_t *applied);
 
-/** Returns the live block at the base address of an event, which is not 0, for an observer that is
- * told of the call; NULL if there is none. Valid until the next change. */
+/** Returns the live block at the base address of an event, which is not 0, for an observer of the
+ * call; NULL if there is none. Valid until the next change. */
 static inline const struct heap_block *heap_replay_given(const struct heap_replay *replay,
                                                          const struct ttd_event *event)
 {

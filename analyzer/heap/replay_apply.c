@@ -11,7 +11,7 @@ static inline void replay_move_to(struct heap_replay *replay, struct ttd_positio
     replay->position = position;
 }
 
-/* Tells of a block that ends at the replay's position, and keeps a copy where one is asked for. */
+/* Reports a block that ends at the replay's position, and keeps a copy where one is wanted. */
 static inline enum ttd_status end_block(struct heap_replay *replay, const struct heap_block *block,
                                         uint32_t record)
 {

@@ -16,8 +16,8 @@ static inline bool heap_is_wanted(const struct heap_replay *replay, enum heap_ef
 
 enum ttd_status heap_tell_call(struct heap_replay *replay, const struct ttd_event *event);
 
-/** Tells the observer of a block that was acquired; before that, of the one that it replaced,
- * unless `replaced` is NULL. `pending` is the call if it was in flight, else NULL. */
+/** Reports an acquired block to the observer; before that, of the one that it replaced, unless
+ * `replaced` is NULL. `pending` is the call if it was in flight, else NULL. */
 enum ttd_status heap_tell_acquired(struct heap_replay *replay, struct heap_block *block,
                                    struct heap_block *replaced, const struct heap_pending *pending);
 

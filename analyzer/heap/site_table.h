@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * Tables of sums by call site. Views filter, merge and order the records of such a table without
- * knowing what they count.
+ * knowing their unit.
  */
 #ifndef ANALYZER_HEAP_SITE_TABLE_H
 #define ANALYZER_HEAP_SITE_TABLE_H

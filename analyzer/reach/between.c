@@ -7,8 +7,8 @@
 #define WORD 8
 
 /* Whether a word of heap memory outside of live blocks is no pointer to its target: it begins in a
- * block; or it points at the last word of the target, as those of an allocator do that mean the
- * free memory behind it. */
+ * block; or it points at the last word of the target, like an allocator's pointer to the free
+ * memory behind it. */
 static bool is_no_pointer(struct reach_builder *builder, uint64_t word, uint64_t value,
                           uint32_t target)
 {

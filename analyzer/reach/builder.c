@@ -127,8 +127,8 @@ static uint64_t granted_size(uint64_t size)
     return size <= LEAST ? LEAST : (size + HEAD + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT - HEAD;
 }
 
-/* The block whose size a word lies beyond, but within what was granted: the program has asked how
- * much that is, and may have written the word. HEAP_NO_NODE if there is none. */
+/* The block whose size a word exceeds, within the granted size: the program has asked how much that
+ * is, and may have written the word. HEAP_NO_NODE if there is none. */
 static uint32_t find_granted(struct reach_builder *builder, uint64_t word)
 {
     enum { WORDS = 3 /* of the least block */ };
@@ -143,7 +143,7 @@ static uint32_t find_granted(struct reach_builder *builder, uint64_t word)
     return HEAP_NO_NODE;
 }
 
-/* Whether a root is held by what ends with the program alone: a register, or a frame of the thread
+/* Whether only things that end with the program hold a root: a register, or a frame of the thread
  * that ends it. */
 static bool is_weak(const struct heap_reach *reach, const struct ttd_region *region)
 {

@@ -41,8 +41,8 @@ static inline unsigned reach_ages_flag(struct reach_ages *ages, const struct hea
     return ages->has_old_words && heap_nodes_outer(nodes, source) != target ? GRAPH_STALE : 0;
 }
 
-/** An edge that was put off: its source comes before that of an edge which was added already, or it
- * was itself added before such edges. */
+/** An edge that was put off: its source comes before the source of an edge that was added already,
+ * or it was itself added before such edges. */
 struct reach_late_edge {
     uint32_t source;
     uint32_t target;
@@ -144,9 +144,9 @@ enum ttd_status reach_builder_append(struct reach_builder *builder,
                                      const struct reach_late_edge *edge);
 
 /**
- * Takes an edge whose source comes before that of the edge which was added last. Regions are not in
- * the order of addresses: those that are no heap come first, among them the memory of single large
- * blocks. So if few edges were added so far, these are put off, and not the many that may follow.
+ * Takes an edge whose source comes before the newest edge's. Regions are not in the order of
+ * addresses: those that are no heap come first, among them the memory of single large blocks. So if
+ * few edges were added so far, these are put off, and not the many that may follow.
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */

@@ -10,9 +10,9 @@
 #define RDI  5
 #define WORD 8
 
-/* Sets the blocks that may be in memory. The program has written only what both have: what the
- * block gains has not been written, and what it loses is given up. An old block elsewhere is whole,
- * until it is released. */
+/* Sets the blocks that may be in memory. The program has written only the common part: the gained
+ * part has not been written, and the lost part is given up. An old block elsewhere is whole, until
+ * it is released. */
 static void in_flight_take(struct reach_in_flight *call, const struct heap_pending *pending)
 {
     struct heap_block *before = &call->blocks[REACH_BEFORE];

@@ -26,8 +26,8 @@
 enum ttd_status reach_in_flight_begin(struct heap_reach *reach, struct heap_replay *replay);
 void reach_in_flight_end(struct heap_reach *reach, struct heap_live *live);
 
-/** Adds what holds the blocks in flight: an edge from the old one to the new one, and a root, the
- * registers of the thread whose call it is. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+/** Adds the holders of the blocks in flight: an edge from the old one to the new one, and a root,
+ * the registers of the thread whose call it is. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status reach_in_flight_apply(struct reach_builder *builder);
 
 #endif

@@ -167,8 +167,8 @@ struct edge_offsets {
 
 void edge_offsets_free(struct edge_offsets *offsets);
 
-/** Private: makes room for more offsets, and sets that of an edge; or adds one to `far`. @return
- * TTD_OK, TTD_ERROR_NO_MEMORY. */
+/** Private: makes room for more offsets, and sets an edge's; or adds one to `far`. @return TTD_OK,
+ * TTD_ERROR_NO_MEMORY. */
 enum ttd_status edge_offsets_grow(const struct edge_offsets *offsets,
                                   struct edge_offset_array *array, uint64_t edge, uint32_t offset);
 enum ttd_status edge_offsets_add_far(struct edge_offsets *offsets, uint64_t edge, uint64_t source);

@@ -109,8 +109,8 @@ struct heap_reach {
     struct heap_relic *relics;
     size_t relic_count;
     size_t relic_capacity;
-    /** By node, 1 more than the index in `classes` of what its first word points at; 0 if it points
-     * at no table of virtual functions. NULL if the snapshot has no classes. */
+    /** By node, 1 more than the index in `classes` of its first word's target; 0 if it points at no
+     * table of virtual functions. NULL if the snapshot has no classes. */
     uint32_t *node_classes;
     struct ttd_class *classes;
     size_t class_count;

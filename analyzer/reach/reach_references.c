@@ -6,8 +6,8 @@
 /* References of a group: so few that all groups stay in the cache. */
 #define GROUP 8192
 
-/* Finds the next references of the snapshot. The chunks of all snapshots are of one kind: those of
- * others are passed over. */
+/* Finds the next references of the snapshot. The chunks of all snapshots are of one kind:
+ * the other ones' are passed over. */
 static enum ttd_status find_record(struct reach_references *references)
 {
     const struct ttd_batch *batch = &references->batch;

@@ -235,7 +235,7 @@ enum ttd_status reach_stale_apply(struct heap_reach *reach, const struct heap_tr
         status = stale_words_take(&search.words, reach);
     if (!options->keeps_offsets)
         edge_offsets_free(&reach->offsets);
-    /* Without such words what is held stays as it is: by other flags nothing hangs. */
+    /* Without such words the held blocks stay the same: by other flags nothing hangs. */
     bool is_changing = status == TTD_OK && search.words.words.count;
     if (options->omits_verdicts)
         graph_classes_free(&reach->verdicts);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Words that may be older than the blocks that they point at. Memory from malloc() holds what was
- * there before. So a word of block A that points at block B may be a relic, and A never had a
- * pointer to B, if another block had this memory before A, and was released when B, or an earlier
- * block at the same address, had been allocated: it may have pointed at that. Otherwise A itself
- * has written the word. It does not matter whether A or B was allocated first.
+ * Words that may be older than the blocks that they point at. Memory from malloc() has its old
+ * contents. So a word of block A that points at block B may be a relic, and A never had a pointer
+ * to B, if another block had this memory before A, and was released when B, or an earlier block at
+ * the same address, had been allocated: it may have pointed at that. Otherwise A itself has written
+ * the word. It does not matter whether A or B was allocated first.
  *
- * Not so in memory from calloc(). What realloc() has copied is as old as it was in the block
- * before: see copied_words.h. What the program itself copies, as by memcpy(), counts as written.
+ * Not so in memory from calloc(). Words that realloc() has copied are as old as in the block
+ * before: see copied_words.h. Words that the program itself copies, as by memcpy(), count as
+ * written.
  *
  * Private to reach/.
  */
@@ -36,8 +37,8 @@ struct address_marks {
     struct address_index index;
     /**
      * A tree above the addresses, which are its leaves from `count` on; node n is the parent of 2n
-     * and 2n + 1. Holds the position that was noted for all addresses below a node at once: that of
-     * an address is the latest one from its leaf up to the root.
+     * and 2n + 1. Holds the position that was noted for all addresses below a node at once: an
+     * address has the latest one from its leaf up to the root.
      */
     struct ttd_position *latest;
     /** Notes that are not in `latest` yet. */

@@ -231,8 +231,8 @@ struct heap_index_facts {
  * @param facts    set on TTD_OK
  * @param error    detail on failure
  * @return TTD_OK; TTD_ERROR_CORRUPT or TTD_ERROR_TRUNCATED if the trace is damaged: a replay that
- *         starts behind the damage would not notice it; TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, and what
- *         the hook returns.
+ *         starts behind the damage would not notice it; TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, or the
+ * hook's status.
  */
 enum ttd_status heap_index_write(const struct heap_trace *trace,
                                  const struct heap_index_spacing *spacing,

@@ -130,7 +130,7 @@ enum ttd_column {
 #define TTD_OUTCOME_RESULT    2u /**< result in the extra column */
 #define TTD_OUTCOME_NEVER     3u /**< the call never returned */
 #define TTD_PARAMETERS_NONE   0x00u
-#define TTD_PARAMETERS_BY_API 0x20u /**< as the API's template tells */
+#define TTD_PARAMETERS_BY_API 0x20u /**< by the API's template */
 #define TTD_PARAMETERS_WHOLE  0x40u /**< all in the extra column */
 
 /* Symbols of the column of shapes: one byte, one of 31 × 256, or three bytes. */

@@ -305,7 +305,7 @@ static const char *take_variables(struct arm_stack *stack, char preload[PRELOAD_
         }
         stack->words[kept++] = address;
     }
-    stack->variables_end = kept; /* what follows is moved when it is written */
+    stack->variables_end = kept; /* the rest is moved when it is written */
     return NULL;
 }
 

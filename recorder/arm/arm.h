@@ -32,8 +32,8 @@ const char *arm_environment(uint32_t pid, const char *preload, const char *chann
 void arm_release(uint32_t pid, bool is_suspended);
 
 /*
- * A process of ours that has the user of the process to record: users cannot open what other users'
- * processes have open. `path` is then the channel's, for that user.
+ * A process of ours that has the user of the process to record: users cannot open the descriptors
+ * of other users' processes. `path` is then the channel's, for that user.
  */
 struct arm_door {
     pid_t pid; /* 0: none is needed */

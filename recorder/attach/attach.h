@@ -69,8 +69,8 @@ struct attachment {
  * nothing was changed then. */
 bool attach_plan(struct attachment *attachment, uint32_t pid, const char *library);
 
-/* Only removes what a recorder has left that was killed. Returns whether there was anything, and it
- * is gone; if not, `reason` says why, or is empty if there was nothing. */
+/* Only removes the remains of a killed recorder. Returns whether there was anything, and it is
+ * gone; if not, `reason` says why, or is empty if there was nothing. */
 bool attach_clean_left(uint32_t pid, const char *library, char reason[ATTACH_REASON_SIZE]);
 
 /* Removes the library from a child that has forked from a process with it. Returns false if it
@@ -88,8 +88,8 @@ bool attach_begin(struct attachment *attachment, void (*tick)(void *context), vo
 /* Takes the hooks away: no call enters them any more. */
 void attach_unhook(struct attachment *attachment);
 
-/* Removes what is left once no thread is in the hooks. Returns false as long as one is: to be
- * called again soon. */
+/* Removes the library once no thread is in the hooks. Returns false as long as one is: to be called
+ * again soon. */
 bool attach_remove(struct attachment *attachment);
 
 /* Whether the library is not there any more: the process has executed another program, or ended. */
@@ -98,12 +98,12 @@ bool attach_is_gone(const struct attachment *attachment);
 /* Whether the process has executed another program, which is not recorded. */
 bool attach_has_executed(const struct attachment *attachment);
 
-/* Removes what a recorder has left that was killed. Returns false, with the reason, if that is
- * impossible now. */
+/* Removes the remains of a killed recorder. Returns false, with the reason, if that is impossible
+ * now. */
 bool attach_clean(struct attachment *attachment);
 
-/* Takes the hooks away and removes what is left, as attach_unhook() and attach_remove() do, and
- * waits for threads that are in the hooks; not for ever. */
+/* Takes the hooks away and removes the library, like attach_unhook() and attach_remove(), and waits
+ * for threads that are in the hooks; not for ever. */
 void attach_give_up(struct attachment *attachment);
 
 void attachment_free(struct attachment *attachment);

@@ -17,7 +17,7 @@
 #include "attach/parts.h"
 #include "attach/process.h"
 
-/* A gate: the trampoline, then what a call enters. */
+/* A gate: the trampoline, then the entry of a call. */
 enum { GATE_SIZE = 128, GATE_ENTRY = 64, GATE_LOAD = 10 };
 
 /* Bytes behind the heap that stay free, for it to grow. */
@@ -296,7 +296,7 @@ static bool is_free(const struct controls *controls, uint64_t block, uint64_t si
     return true;
 }
 
-/* Finds the place of the thread-local data, and that of the threads' ids. */
+/* Finds the places of the thread-local data and of the threads' ids. */
 static bool find_fields(struct attachment *attachment, const struct threads *threads)
 {
     uint64_t size = attachment->image.thread_size;

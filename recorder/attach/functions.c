@@ -125,8 +125,8 @@ static void search_allocators(struct function_search *search, const struct attac
     }
 }
 
-/* Adds those of the functions in a table of symbols that have hooks. Of the program all count that
- * it does not keep to one file; of other modules those that others see, and allocators'. */
+/* Adds the functions in a table of symbols that have hooks. Of the program all count that it does
+ * not keep to one file; of other modules those that others see, and allocators'. */
 static void search_symbols(struct function_search *search, const struct attach_symbols *symbols,
                            bool are_exported)
 {
@@ -165,7 +165,7 @@ static void search_symbols(struct function_search *search, const struct attach_s
 /* ---- Functions with several names ---- */
 
 /* Those with fewer arguments come first, since by another name the others may be missing; then
- * those of C, which the analyzer knows best. */
+ * functions of C, which the analyzer knows best. */
 static int compare_functions(const void *left, const void *right)
 {
     const struct attach_function *a = left, *b = right;
@@ -216,7 +216,8 @@ static char family_of(const struct attached_hook *hook)
     return known != NULL ? known->family : 'c';
 }
 
-/* Whether functions of two families are one: those of C, and operators for objects and arrays. */
+/* Whether functions of two families are one: functions of C, and operators for objects and
+ * arrays. */
 static bool are_families_one(const struct function_search *search)
 {
     for (size_t i = 1; i < search->count; i++)
@@ -226,8 +227,8 @@ static bool are_families_one(const struct function_search *search)
     return false;
 }
 
-/* Where a function of one family is one of another too, calls do not tell which of them they mean:
- * all are recorded as functions of C. */
+/* Where a function belongs to two families, calls do not show which of them they mean: all are
+ * recorded as functions of C. */
 static void search_unite(struct function_search *search)
 {
     qsort(search->found, search->count, sizeof *search->found, compare_functions);
@@ -243,7 +244,7 @@ static void search_unite(struct function_search *search)
 
 /* ---- Whether they can be patched ---- */
 
-/* Whether the bytes of the function in the process are those of its file. */
+/* Whether the bytes of the function in the process equal its file's. */
 static bool is_unchanged(const struct attachment *attachment,
                          const struct attach_function *function)
 {
@@ -293,7 +294,7 @@ static bool check_function(struct attachment *attachment, const struct attach_fu
                          function->hook->name, function->module->path);
 }
 
-/* Adds what was found to what is to be patched. */
+/* Adds the found functions to the list of patches. */
 static bool search_take(struct function_search *search)
 {
     struct attachment *attachment = search->attachment;

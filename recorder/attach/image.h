@@ -35,8 +35,8 @@ static inline struct attached *attach_image_own(const struct attach_image *image
 
 /*
  * Relocates the image for the address `base`, with its thread-local data at an offset from the
- * thread pointer, and functions of the modules. Once only. Returns NULL, or the name of what none
- * of the modules defines.
+ * thread pointer, and functions of the modules. Once only. Returns NULL, or the first name that
+ * none of the modules defines.
  */
 const char *attach_image_relocate(struct attach_image *image, uint64_t base, int64_t thread_block,
                                   struct attach_modules *modules);

@@ -6,7 +6,7 @@
 
 #include "attach/known_parts.h"
 
-/* An arena: what it has before the lists that glibc_arena_find() finds, and behind them. */
+/* An arena: its parts before and behind the lists that glibc_arena_find() finds. */
 enum {
     ARENA_TOP = 96,
     ARENA_NEXT = 112 + 127 * 16 + 16,
@@ -173,8 +173,7 @@ static bool known_may_be_mapped(const struct mapping *mapping)
            (mapping->name[0] == '\0' || strncmp(mapping->name, "[anon", 5) == 0);
 }
 
-/* Finds the next mappings, from that of an index on, that are the allocator's perhaps and lie side
- * by side. */
+/* Finds the next adjacent mappings, from an index on, that may be the allocator's. */
 static bool known_next_range(const struct maps *maps, size_t *index, struct memory_span *range)
 {
     while (*index < maps->count && !known_may_be_mapped(&maps->items[*index]))
@@ -188,7 +187,7 @@ static bool known_next_range(const struct maps *maps, size_t *index, struct memo
     return true;
 }
 
-/* Adds what the main arena has mapped, since it could not move the program break. Returns whether
+/* Adds the main arena's mappings, for which it could not move the program break. Returns whether
  * the last chunk was among it. */
 static bool known_segments(struct known_search *search, const struct glibc_arena *arena)
 {
@@ -262,9 +261,9 @@ static uint64_t known_aligned_at(struct known_search *search, struct memory_span
                : 0;
 }
 
-/* Finds the aligned block of a mapping. What the mapping begins with may be of an earlier size:
- * only the head of the block changes when it is reallocated; and the address need not be aligned
- * any more then, which a thorough search allows for. */
+/* Finds the aligned block of a mapping. The beginning of the mapping may have an earlier size: only
+ * the head of the block changes when it is reallocated; and the address need not be aligned any
+ * more then, which a thorough search allows for. */
 static uint64_t known_aligned(struct known_search *search, struct memory_span range, uint64_t size,
                               bool is_thorough, uint64_t *at)
 {

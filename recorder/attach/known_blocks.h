@@ -27,8 +27,8 @@ struct known_blocks {
     const char *reason; /* why there may be more blocks, as a sentence; NULL if these are all */
 };
 
-/* Returns the x of the newest version 2.x that is named in a library's table of strings, which is
- * that of the library; 0 if there is none. */
+/* Returns the x of the newest version 2.x that is named in a library's table of strings: the
+ * library's version; 0 if there is none. */
 unsigned known_blocks_version(const char *strings, size_t size);
 
 /*

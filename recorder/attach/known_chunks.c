@@ -178,8 +178,8 @@ static bool known_cache_bin(struct known_search *search, uint64_t first, unsigne
     return false;
 }
 
-/* Tries a block as a thread's cache. A cache that is empty cannot be told from a block that the
- * program has cleared: it stays a block. */
+/* Tries a block as a thread's cache. An empty cache looks like a block that the program has
+ * cleared: it stays a block. */
 static void known_cache(struct known_search *search, uint64_t address)
 {
     struct {

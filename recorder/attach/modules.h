@@ -21,7 +21,7 @@ struct attach_symbols {
 struct attach_module {
     const char *path; /* in the maps */
     uint64_t begin, end, bias;
-    int file; /* -1 if it cannot be opened, or is not what is mapped */
+    int file; /* -1 if it cannot be opened, or is not the mapped file */
     Elf64_Phdr *segments;
     size_t segment_count;
     struct attach_symbols exported, all; /* `items` is NULL before the first look */

@@ -73,7 +73,7 @@ static void refuse_stop(struct attachment *attachment, const struct threads *thr
     attach_refuse(attachment, "its threads could not be stopped; try again");
 }
 
-/* All that traces the process is done by one thread: when it ends, the system lets go what was not.
+/* All that traces the process is done by one thread: when it ends, the system frees the rest.
  */
 static void *stop_and_work(void *context)
 {
@@ -150,7 +150,7 @@ int64_t attach_call(struct threads *threads, const struct borrowed_code *code, u
 
 enum { CAVE_CODE = 64 };
 
-/* Whether nothing uses these bytes: they are 0, or what a recorder has left there that was killed.
+/* Whether nothing uses these bytes: they are 0, or the remains of a killed recorder.
  */
 static bool is_unused(const struct attachment *attachment, uint64_t address, const void *left)
 {

@@ -25,8 +25,8 @@ static inline bool attach_finds_frames(const struct attach_function *function)
     return strcmp(function->hook->name, "_dl_find_object") == 0;
 }
 
-/* Runs `work` in a thread of its own while all threads of the process are stopped. Returns what
- * that returns; false, with the reason, if they cannot be stopped. */
+/* Runs `work` in a thread of its own while all threads of the process are stopped. Returns its
+ * status; false, with the reason, if they cannot be stopped. */
 bool attach_stopped(struct attachment *attachment,
                     bool (*work)(struct attachment *attachment, struct threads *threads));
 

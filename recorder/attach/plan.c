@@ -14,7 +14,7 @@
 #include "attach/parts.h"
 #include "attach/process.h"
 
-/* Refuses a process that is recorded: it has a channel mapped, which tells by whom. */
+/* Refuses a process that is recorded: it has a channel mapped, which names the recorder. */
 static bool check_unrecorded(struct attachment *attachment)
 {
     for (size_t i = 0; i < attachment->modules.maps.count; i++) {

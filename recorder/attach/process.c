@@ -94,7 +94,7 @@ static bool can_suspend_filters(void)
     return can;
 }
 
-/* Looks for what watches system calls and returns. */
+/* Looks for watchers of system calls and returns. */
 struct process_watch {
     const char *reason;
     bool is_filtered;

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Writes the reason why the process cannot be attached to, as far as the system's files tell it.
+/* Writes the reason why the process cannot be attached to, as far as the system's files show it.
  * Returns false if there is one. `is_filtered` is set if seccomp filters have to be suspended. */
 bool attach_process_check(uint32_t pid, bool *is_filtered, char *reason, size_t size);
 

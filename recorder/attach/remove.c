@@ -41,8 +41,8 @@ bool attach_has_executed(const struct attachment *attachment)
     return attach_is_gone(attachment) && readlink(path, program, sizeof program) > 0;
 }
 
-/* Restores what is still as it was written; something else may have changed a function since. The
- * functions are those by which unwinders find the frames of hooks, or all others. */
+/* Restores places that still have the written bytes; something else may have changed a function
+ * since. The functions are those by which unwinders find the frames of hooks, or all others. */
 static void restore_entries(struct attachment *attachment, bool finds_frames)
 {
     for (size_t i = 0; i < attachment->undo.patch_count; i++) {
@@ -139,8 +139,8 @@ static void unmap_noted(struct attachment *attachment, struct threads *threads,
     attachment->is_to_wait = true;
 }
 
-/* Unmaps what a part of the list has of the memory that the library has mapped for itself. Returns
- * the address of the next part; 0 for none. */
+/* Unmaps the memory in a part of the list that the library has mapped for itself. Returns the
+ * address of the next part; 0 for none. */
 static uint64_t unmap_part(struct attachment *attachment, struct threads *threads,
                            const struct borrowed_code *code, uint64_t address)
 {
@@ -209,7 +209,7 @@ static void unmap_channel(struct attachment *attachment, struct threads *threads
     maps_free(&maps);
 }
 
-/* Gives up the process's own copies of pages that were changed: they are those of the files again.
+/* Gives up the process's own copies of pages that were changed: they equal the files' again.
  */
 static void drop_pages(struct attachment *attachment, struct threads *threads,
                        const struct borrowed_code *code)
@@ -354,7 +354,7 @@ static uint64_t find_left(const struct attachment *attachment, Elf64_Ehdr *heade
     return 0;
 }
 
-/* Reads what the other recorder has noted in its image. Returns false if it has not got that far.
+/* Reads the other recorder's notes in its image. Returns false if it has not got that far.
  */
 static bool read_left(struct attachment *attachment, uint64_t begin, const Elf64_Ehdr *header)
 {

@@ -91,7 +91,7 @@ bool snapshots_have_store(struct trace *trace)
     return trace->store != NULL;
 }
 
-/* Collects most of what is published, so that less is left to do while the program is held. */
+/* Collects most of the published records, so that less is left to do while the program is held. */
 static void snapshots_catch_up(struct collector *collector)
 {
     enum { ROUNDS = 5, FEW = 10000 };
@@ -103,7 +103,7 @@ static void snapshots_catch_up(struct collector *collector)
  * and limit their number. */
 enum { WAITING_FEW = 4 };
 
-/* Takes a snapshot with references. `request` is a copy of that of a thread that waits, or NULL. */
+/* Takes a snapshot with references. `request` is a copy of a waiting thread's request, or NULL. */
 static enum take_result take_references(struct snapshot_taking *taking,
                                         const struct snapshot_request *request)
 {
@@ -129,7 +129,7 @@ static enum take_result take_references(struct snapshot_taking *taking,
     return result;
 }
 
-/* Takes a snapshot of the blocks alone, which the events tell: it is a position. */
+/* Takes a snapshot of the blocks alone, which the events give: it is a position. */
 static enum take_result take_blocks(struct snapshot_taking *taking)
 {
     struct snapshot_subject subject;
@@ -139,7 +139,8 @@ static enum take_result take_blocks(struct snapshot_taking *taking)
 }
 
 /* Answers a thread that waits: all that is needed of the process has been read. Returns false if
- * the request was withdrawn: a process that went on meanwhile may have changed what was read. */
+ * the request was withdrawn: a process that went on meanwhile may have changed the memory that was
+ * read. */
 static bool answer_taken(struct snapshot_taking *taking)
 {
     taking->has_answered = taking->asked != NULL;
@@ -167,7 +168,7 @@ static void note_doubtful(struct collector *collector, const struct ttd_snapshot
     collector->snapshots_doubtful.incomplete += (snapshot->flags & TTD_SNAPSHOT_INCOMPLETE) != 0;
 }
 
-/* Contents of memory come with references, which tell what the memory is. */
+/* Contents of memory come with references, which describe the memory. */
 static enum take_result snapshots_take_one(struct snapshot_taking *taking,
                                            const struct snapshot_request *request)
 {
@@ -236,7 +237,7 @@ static void take_asked(struct collector *collector, struct process *process,
         .asked = asked,
         .own_memory = request.own_memory,
         .borrowed = request.borrowed,
-        /* No more than what was asked for here. */
+        /* No more than the request. */
         .snapshot = {.contents = request.contents & collector->snapshots.at_exit,
                      .reason = request.reason <= INT32_MAX ? request.reason : 0},
     };
@@ -302,7 +303,7 @@ void snapshots_step(struct collector *collector, uint64_t now)
             continue;
         if (process->next_snapshot == 0)
             process->next_snapshot = now + process->every;
-        /* One that has asked is at its end: what it holds from then on is not its own doing. */
+        /* One that has asked is at its end: all it holds from then on is not its own doing. */
         if (now < process->next_snapshot || process->has_exited || process->requests != 0)
             continue;
         struct ttd_snapshot snapshot = {.reason = TTD_SNAPSHOT_INTERVAL,

@@ -17,7 +17,7 @@
 #include "collect/upkeep.h"
 #include "messages.h"
 
-/* What the collector waits for once the launched program has ended. */
+/* The processes that the collector waits for once the launched program has ended. */
 
 #define PATIENCE_NS UINT64_C(1000000000)
 
@@ -121,8 +121,8 @@ static bool find_threads(struct collector *collector)
     return complete;
 }
 
-/* Takes what a process has published up to a sequence. Its threads are waited for, which may be
- * about to publish, but not for long. Returns whether all was taken. */
+/* Takes the records that a process has published up to a sequence. Its threads are waited for,
+ * which may be about to publish, but not for long. Returns whether all was taken. */
 static bool collector_catch_up(struct collector *collector, struct process *process,
                                uint64_t sequence)
 {
@@ -367,9 +367,9 @@ static bool is_awaited(struct collector *collector)
     return is_held || (collector->was_held && collector->unheld_looks < UNHELD_LOOKS);
 }
 
-/* Sleeps. Each look interrupts the program, so a few milliseconds of what a program publishes are
- * taken together, unless it publishes much; but the clock moves on each millisecond. A program that
- * has published nothing may end soon, and somebody may wait for that. */
+/* Sleeps. Each look interrupts the program, so a few milliseconds of records are taken together,
+ * unless it publishes much; but the clock moves on each millisecond. A program that has published
+ * nothing may end soon, and somebody may wait for that. */
 static void rest(struct host *host, uint32_t attention, size_t merged, unsigned idle)
 {
     int more = merged != 0 && merged < LIGHT_RECORDS ? SLEEP_LIGHT_MS - SLEEP_BUSY_MS : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The collector: writes what the launched program and its children publish into traces. */
+/* The collector: writes the records of the launched program and its children into traces. */
 #ifndef RECORDER_COLLECT_COLLECTOR_H
 #define RECORDER_COLLECT_COLLECTOR_H
 
@@ -41,7 +41,8 @@ struct collector {
     bool had_run;                       /* before it was attached to */
     const struct known_blocks *earlier; /* that process's, from before: see earlier.h */
     const char *earlier_reason;
-    /* Called in each round; detaches on request, and then sets what ends collector_run(). */
+    /* Called in each round; detaches on request, and then sets the flag that ends
+     * collector_run(). */
     void (*step)(struct collector *collector);
     int launched_status; /* as from waitpid(), once `launched_has_ended` */
     bool launched_has_ended;

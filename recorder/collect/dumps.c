@@ -28,7 +28,7 @@ static uint32_t dump_protection(const struct mapping *mapping)
            (mapping->is_shared ? TTD_MEMORY_SHARED : 0);
 }
 
-/* Finds what is mapped of [begin, end). Returns false if memory ran out, it is not permitted, or
+/* Finds the mapped parts of [begin, end). Returns false if memory ran out, it is not permitted, or
  * the process ended meanwhile. */
 static bool find_parts(struct parts *parts, uint32_t pid, uint32_t tid, const struct dump *dump)
 {
@@ -100,7 +100,7 @@ static enum take_result write_parts(struct collector *collector, struct process 
 }
 
 /* A range of which nothing is mapped leaves nothing in the trace. A thread that does not wait may
- * have executed another program: that one's memory is not what was asked for. */
+ * have executed another program: that one's memory is not the requested one. */
 static enum take_result read_range(struct collector *collector, struct process *process,
                                    const struct dump *dump)
 {
@@ -120,7 +120,7 @@ static enum take_result read_range(struct collector *collector, struct process *
     return result;
 }
 
-/* What a reader does, and what comes of it. */
+/* A reader's task, and its result. */
 struct dump_reading {
     struct collector *collector;
     struct process *process;
@@ -171,7 +171,7 @@ static enum take_result dump_take_module(struct collector *collector, struct pro
     return take_range(collector, process, &range);
 }
 
-/* Tells the absolute path of the trace. */
+/* Returns the absolute path of the trace. */
 static enum take_result tell_name(struct collector *collector, const struct process *process)
 {
     struct trace_name *name = channel_trace_name(&collector->host.view, process->slot);

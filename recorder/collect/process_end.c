@@ -20,7 +20,7 @@
 #include "collect/process/origin.h"
 #include "collect/trace/process_trace.h"
 
-/* What a trace whose file could not be written to its end has in it. */
+/* The contents of a trace whose file could not be written to its end. */
 
 /* The blocks that the C and C++ runtimes keep, as found by a copy of the process: see
  * preload/end/runtime.c. */
@@ -248,7 +248,7 @@ static void note_live(struct collector *collector, const struct trace *trace)
     collector->most_live_path = strdup(trace->path);
 }
 
-/* Counts what has been written. What follows are the names and the end of the trace. */
+/* Counts the written records. The names and the end of the trace follow. */
 static void count_events(struct collector *collector, struct trace *trace)
 {
     trace_write_kept(trace);
@@ -263,7 +263,7 @@ static void count_events(struct collector *collector, struct trace *trace)
     note_live(collector, trace);
 }
 
-/* Takes over what the trace says of calls that are not recorded. */
+/* Takes over the trace's notes about calls that are not recorded. */
 static void count_unrecorded(struct collector *collector, const struct process *process)
 {
     if (process->is_launched) {
@@ -303,7 +303,7 @@ void process_end(struct collector *collector, size_t index, const struct ttd_end
     uint32_t notes = atomic_load(&channel_process(&collector->host.view, process->slot)->notes);
     collector->snapshots_missing.late += (notes & NOTE_SNAPSHOT_LATE) != 0;
     uint32_t slot = process->slot;
-    /* A child's command is read at its end: at first it is mostly that of the forking shell. */
+    /* A child's command is read at its end: at first it is mostly the forking shell's. */
     if (!process->is_launched) {
         origin_image(process->trace, channel_process(&collector->host.view, slot), NULL);
         group_name_child(channel_process(&collector->host.view, slot), process->trace);

@@ -8,7 +8,7 @@
 /* Whether a process has ended, as far as processes_poll() or waitpid() has found out. */
 bool process_end_is_due(struct collector *collector, const struct process *process);
 
-/* Returns how and when a process ended. The reason is unknown if the system does not tell. */
+/* Returns how and when a process ended. The reason is unknown if the system does not give it. */
 struct ttd_end process_end_reason(const struct collector *collector, const struct process *process);
 
 /* Writes the rest of the process at `index`, hands its trace on to be closed, and removes it. */

@@ -34,7 +34,7 @@ static bool ahead_go_to(struct stream_cursor *cursor, struct host *host, uint32_
     return cursor->chunk != NULL;
 }
 
-/* Adds the block that a record acquires. `size` is that of the reallocation under way. */
+/* Adds the block that a record acquires. `size` is the size of the reallocation under way. */
 static void add_block(struct heap_pages *pages, const volatile uint64_t *words, uint64_t *size)
 {
     uint64_t head = words[0], operands[CALL_OPERANDS] = {[OPERAND_ONE] = 1};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The collector's side of a snapshot: tells what is known of the process, and writes the trace. */
+/* The collector's side of a snapshot: gives the known facts about the process, and writes the
+ * trace. */
 #ifndef RECORDER_COLLECT_SNAPSHOT_CALLS_H
 #define RECORDER_COLLECT_SNAPSHOT_CALLS_H
 
@@ -13,7 +14,7 @@ struct snapshot_taking {
     struct process *process;
     struct trace *trace;
     struct snapshot_request *asked; /* by a thread that waits; NULL if none does */
-    bool has_answered;              /* what was asked; the thread may have asked anew since */
+    bool has_answered;              /* the request; the thread may have asked anew since */
     uint64_t own_memory;
     struct borrowed_code borrowed;
     struct ttd_snapshot snapshot;

@@ -23,7 +23,7 @@ static void answer_status(const struct process *process, struct control_answer *
                                      : "");
 }
 
-/* Refuses what a process cannot do whose trace is complete. */
+/* Refuses requests to a process whose trace is complete. */
 static bool requests_refuse_stopped(const struct process *process, struct control_answer *answer)
 {
     if (trace_is_stopped(process->trace))

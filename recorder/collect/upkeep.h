@@ -7,7 +7,7 @@
 
 #include "collect/collector.h"
 
-/* Does what is due at `now`, a time of the channel's clock. */
+/* Does the work that is due at `now`, a time of the channel's clock. */
 void upkeep(struct collector *collector, uint64_t now);
 
 /* Starts a lookup of the names that are missing in the trace of a process that asks for a snapshot,

@@ -139,7 +139,7 @@ static __attribute__((noinline)) void read_augmentation(struct cursor *cursor, c
     cursor->is_bad |= data.is_bad;
 }
 
-/* Reads a CIE; `id` tells it from an FDE. */
+/* Reads a CIE; `id` distinguishes it from an FDE. */
 static bool read_cie(struct cfi_lookup *lookup, uintptr_t begin, uint32_t id)
 {
     struct cfi_function *function = &lookup->function;

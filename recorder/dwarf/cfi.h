@@ -103,7 +103,7 @@ enum cfi_how {
     CFI_OFFSET,     /* in memory, at the CFA + value */
     CFI_VAL_OFFSET, /* is the CFA + value */
     CFI_EXPR,       /* in memory, at the address that the expression gives */
-    CFI_VAL_EXPR,   /* is what the expression gives */
+    CFI_VAL_EXPR,   /* is the value of the expression */
     CFI_REGISTER,   /* is in register `value` */
 };
 

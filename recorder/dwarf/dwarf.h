@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Pointer encodings: the low half is the format, the high half what it is relative to. */
+/* Pointer encodings: the low half is the format, the high half its base. */
 enum {
     PE_ABSPTR = 0x00,
     PE_ULEB = 0x01,
@@ -117,7 +117,7 @@ struct cursor {
         shift; /* from where the bytes are to where the process has them; 0 if it is this one */
 };
 
-/* Returns the address, in the process, of what is read next. */
+/* Returns the address, in the process, of the next byte. */
 static inline uintptr_t cursor_address(const struct cursor *cursor)
 {
     return (uintptr_t)cursor->next + cursor->shift;

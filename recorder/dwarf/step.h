@@ -28,8 +28,8 @@ struct unwind_mem {
         .own_low = UINTPTR_MAX, .own_high = sizeof(uintptr_t)                                      \
     }
 
-/* Does what unwind_read() does, for an address outside of the thread's own stack. Each program that
-   follows frames has its own. */
+/* Like unwind_read(), for an address outside of the thread's own stack. Each program that follows
+ * frames has its own. */
 bool unwind_read_elsewhere(struct unwind_mem *mem, uintptr_t address, uintptr_t *value);
 
 /* Reads the word at `address` into `*value`. False, and `*value` untouched, if it cannot be read.
@@ -86,8 +86,8 @@ enum step_result {
 
 struct unwind_scratch;
 
-/* Replaces the registers of a frame by those of its caller, and logs the step in scratch->log.
-   `regs` stay as they are unless it returns STEP_DONE. */
+/* Replaces the registers of a frame by its caller's, and logs the step in scratch->log. `regs` stay
+ * as they are unless it returns STEP_DONE. */
 enum step_result unwind_step(struct step_regs *regs, struct unwind_mem *mem,
                              struct unwind_scratch *scratch);
 

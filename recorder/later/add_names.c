@@ -181,7 +181,7 @@ static const char *later_reason(const struct wanted_module *module, enum symboli
     }
 }
 
-/* Whether a module with the same path and build-id was told of before: modules that are loaded
+/* Whether a module with the same path and build-id was reported before: modules that are loaded
  * again are defined again. */
 static bool later_is_reported(const struct names_to_add *adding, const size_t *unnamed,
                               size_t index)

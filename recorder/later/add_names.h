@@ -46,7 +46,7 @@ int replacement_publish(struct replacement *replacement);
 /* Removes the file. */
 void replacement_discard(struct replacement *replacement);
 
-/* Tells which names were added to a trace, and why others were not. */
+/* Reports which names were added to a trace, and why others were not. */
 
 /* Shows on the terminal, in one line that is overwritten, which of `count` lookups has begun. */
 void report_progress(const struct wanted_module *module, size_t index, size_t count);

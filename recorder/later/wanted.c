@@ -294,8 +294,8 @@ static int compare_ids(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-/* Whether a name is that of a part of a section, where the debug information may know a variable.
- * Ids of strings rise in the file. */
+/* Whether a name means a part of a section, where the debug information may know a variable. Ids of
+ * strings rise in the file. */
 static bool is_part(const struct wanted *wanted, ttd_id name)
 {
     return wanted->part_count > 0 && bsearch(&name, wanted->parts, wanted->part_count,

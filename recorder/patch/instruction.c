@@ -61,7 +61,7 @@ struct heading {
     bool has_vector;    /* VEX, EVEX or XOP */
 };
 
-/* Finds what follows an opcode of one of the maps that VEX, EVEX and XOP have numbers for. */
+/* Finds the bytes behind an opcode of one of the maps that VEX, EVEX and XOP have numbers for. */
 static bool instruction_vector_follows(unsigned map, struct heading *heading)
 {
     switch (map) {

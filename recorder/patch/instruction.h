@@ -3,8 +3,8 @@
 #define RECORDER_PATCH_INSTRUCTION_H
 
 /*
- * The size of one x86-64 instruction, and what in it depends on the place where it stands. Pure: no
- * I/O, no memory but the arguments; used in the recorded process and from outside.
+ * The size of one x86-64 instruction, and its parts that depend on its place. Pure: no I/O, no
+ * memory but the arguments; used in the recorded process and from outside.
  */
 
 #include <stdbool.h>

@@ -93,7 +93,7 @@ static void patch_find_moved(struct making *making)
     making->end = (uint8_t)at;
 }
 
-/* Refuses a function that jumps into what is replaced, or to its entry: each round of such a loop
+/* Refuses a function that jumps into the replaced bytes, or to its entry: each round of such a loop
  * would be a call. */
 static void patch_check_jumps(struct making *making)
 {
@@ -178,7 +178,7 @@ static uint64_t patch_new_target(struct making *making, uint64_t target)
     return target;
 }
 
-/* A call to the entry is one more call; other targets and operands must not be what is replaced. */
+/* A call to the entry is one more call; other targets and operands must not be replaced bytes. */
 static void patch_check_operand(struct making *making, const struct moved *moved, uint64_t target)
 {
     uint64_t old_at = target - making->patch->entry;

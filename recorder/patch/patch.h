@@ -32,7 +32,7 @@ enum patch_status {
     PATCH_OK,
     PATCH_UNKNOWN,   /* an instruction that cannot be decoded */
     PATCH_SHORT,     /* the function ends before five bytes, and no padding follows */
-    PATCH_JUMPED_TO, /* a jump leads to what would be replaced */
+    PATCH_JUMPED_TO, /* a jump leads to bytes that would be replaced */
     PATCH_FIXED,     /* an instruction that means something else at another place */
     PATCH_FAR,       /* something is more than 2 GB away from where it must be reached */
 };
@@ -41,7 +41,7 @@ enum patch_status {
 struct patch_point {
     uint64_t pc;
     uint8_t offset;      /* in the trampoline */
-    bool is_instruction; /* that of an instruction that was moved */
+    bool is_instruction; /* of a moved instruction */
 };
 
 struct patch {
@@ -66,8 +66,8 @@ enum patch_place {
 
 /*
  * Makes the patch of a function at `entry`, whose bytes, as they are without it, are at `bytes`:
- * `size` of them, to its end or to that of its padding. Calls are to go to `destination`, within
- * 2 GB of the entry, as `trampoline` is, which has room for PATCH_TRAMPOLINE_MAX bytes. On failure
+ * `size` of them, to its end or the end of its padding. Calls are to go to `destination`, within 2
+ * GB of the entry, as `trampoline` is, which has room for PATCH_TRAMPOLINE_MAX bytes. On failure
  * `patch` is undefined.
  */
 enum patch_status patch_make(struct patch *patch, uint64_t entry, const uint8_t *bytes, size_t size,
@@ -80,7 +80,7 @@ const char *patch_reason(enum patch_status status);
  * at the entry has not begun the call: it stays. */
 enum patch_place patch_pc_forward(const struct patch *patch, uint64_t *pc);
 
-/* Moves that of a thread that was stopped in the trampoline to where it is in the function. */
+/* Moves the counter of a thread that was stopped in the trampoline to its place in the function. */
 enum patch_place patch_pc_back(const struct patch *patch, uint64_t *pc);
 
 /* Writes a jump to any address, which changes no register: a destination near a function for code

@@ -10,7 +10,7 @@
 /* Connects to the daemon of a session. Returns -1 if there is no such session. */
 int client_connect(const char *session);
 
-/* Sends the changes, and prints what the daemon answers. Returns an exit status. */
+/* Sends the changes, and prints the daemon's answer. Returns an exit status. */
 int client_update(int connected, const char *words, size_t size);
 
 /* Waits until no recorder of the session begins any more. Prints why processes that the changes

@@ -388,7 +388,7 @@ static size_t poll_all(const struct daemon *daemon, struct pollfd *polled)
     return count;
 }
 
-/* Handles what has happened. */
+/* Handles the events of the poll. */
 static void daemon_step(struct daemon *daemon, const struct pollfd *polled, size_t count)
 {
     struct names_event event;

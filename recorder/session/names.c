@@ -68,7 +68,7 @@ int names_watch(struct names *names, const char *path)
         return EEXIST;
     if (names->count == NAMES_MAX)
         return ENOSPC;
-    /* The folder first: what replaces the file from now on is seen. */
+    /* The folder first: a file that replaces it from now on is seen. */
     struct named_program *item = &names->items[names->count];
     item->folder = watch_folder(names, path);
     if (item->folder < 0)

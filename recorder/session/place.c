@@ -35,7 +35,7 @@ static int place_make_folder(int above, const char *name)
     return open_folder(above, name);
 }
 
-/* Opens the folder in which ours is to be: nobody but this user and root can rename what is in it.
+/* Opens the folder in which ours is to be: nobody but this user and root can rename its files.
  */
 static int open_above(void)
 {

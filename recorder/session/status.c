@@ -85,7 +85,7 @@ static uint64_t trace_size(const char *path)
     return stat(path, &status) == 0 && S_ISREG(status.st_mode) ? (uint64_t)status.st_size : 0;
 }
 
-/* Adds the processes of a recorder: that of the session, then its children. */
+/* Adds the processes of a recorder: the session's, then its children's. */
 static void add_entry(struct status_rows *rows, const struct session_entry *entry,
                       const char *folder)
 {
@@ -177,7 +177,7 @@ static void print_json(const char *session, const struct client_list *list,
     printf("%s]\n}\n", rows->count > 0 ? "\n  " : "");
 }
 
-/* Copies the name of the program from that of the trace: PROGRAM.PID.bin, or of a child
+/* Copies the name of the program from the trace's name: PROGRAM.PID.bin, or of a child
  * TRACE.PID.PROGRAM. */
 static void program_of(const struct status_row *row, char *name, size_t size)
 {

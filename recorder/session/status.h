@@ -12,7 +12,7 @@
 int status_print(const char *session, bool watches, bool is_json);
 
 /* Sends a command to the recorder of each process, with an interval unless that is NULL, and prints
- * the answers. Returns an exit status: that of a failure if one fails. */
+ * the answers. Returns an exit status: the status of a failure if one fails. */
 int status_each(const char *session, enum control_command command, const uint64_t *interval);
 
 #endif

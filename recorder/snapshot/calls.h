@@ -19,8 +19,8 @@ struct stack_frames {
 
 /* Those that return a bool return false to give up. */
 struct snapshot_calls {
-    /* Is called once the threads are stopped: collects what they have published, and says what is
-       known of the process by then. */
+    /* Is called once the threads are stopped: collects their published records, and gives the facts
+     * known about the process by then. */
     bool (*settle)(void *context, struct snapshot_subject *subject);
     /* Return the trace's id of a thread and of a text, or TTD_NONE. */
     ttd_id (*thread)(void *context, uint32_t tid);
@@ -32,13 +32,14 @@ struct snapshot_calls {
     bool (*headers)(void *context, const struct ttd_block_headers *headers);
     /* Writes the frames of a thread's stack. */
     bool (*frames)(void *context, uint32_t tid, const struct stack_frames *frames);
-    /* Is told of how many threads there was no time to follow the stacks. */
+    /* Gets the number of threads whose stacks there was no time to follow. */
     void (*frames_missing)(void *context, size_t threads);
-    /* Is told of each word of a module's data, or thread-local storage, that is a reference. */
+    /* Gets each word of a module's data, or thread-local storage, that is a reference. */
     void (*variable)(void *context, const struct region *region, uint64_t offset);
     /* Shows, every few milliseconds, that the collector is alive. */
     void (*tick)(void *context);
-    /* Collects what the process publishes while it goes on, and the snapshot is not done yet. */
+    /* Collects the records that the process publishes while it goes on, and the snapshot is not
+     * done yet. */
     void (*follow)(void *context);
     void *context;
 };

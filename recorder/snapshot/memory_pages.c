@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The part of reading a process's memory that tells which of its pages are there. */
+/* The part of reading a process's memory that finds which of its pages are there. */
 #include "snapshot/process_memory.h"
 
 #include <stdlib.h>
@@ -42,7 +42,7 @@ enum { PAGES_AT_ONCE = 1 << 18 };
 
 /* Asks the system for regions of pages without any of the categories in `without`, at most
  * MEMORY_SPANS of them, and moves `*begin` on to where it ended. Returns their number; 0 and no
- * `has_scan` any more if the system cannot tell. */
+ * `has_scan` any more if the system does not know. */
 static size_t pages_ask_system(struct memory *memory, uint64_t *begin, uint64_t end,
                                uint64_t without, struct scan_region regions[MEMORY_SPANS])
 {
@@ -148,7 +148,7 @@ static size_t look(const struct memory *memory, uint64_t *begin, uint64_t end, u
     return count;
 }
 
-/* Finds pages with one of the ways that there are: the image if it tells, else the system. */
+/* Finds pages with one of the ways that there are: the image if it has them, else the system. */
 static size_t find_pages(struct memory *memory, uint64_t *begin, uint64_t end, bool is_for_written,
                          struct memory_span spans[MEMORY_SPANS])
 {
@@ -180,7 +180,7 @@ size_t memory_written(const struct memory *memory, uint64_t *begin, uint64_t end
     return find_pages(&asked, begin, end, true, spans);
 }
 
-/* Lists the spans of the image, up to a limit. Returns false if the system cannot tell, or if
+/* Lists the spans of the image, up to a limit. Returns false if the system does not know, or if
  * memory ran out. */
 static bool list_spans(struct memory *memory, struct memory_image *image)
 {
@@ -223,8 +223,8 @@ static size_t read_parts(const struct memory *memory, const struct memory_image 
     return whole;
 }
 
-/* Reads what the image has parts for, and leaves out those that cannot be read so: such as what
- * the program has protected. */
+/* Reads the parts of the image, and leaves out unreadable ones: such as memory that the program has
+ * protected. */
 static void fill(const struct memory *memory, struct memory_image *image)
 {
     enum { FAILURES_MAX = 16 };

@@ -62,9 +62,9 @@ bool memory_is_late(const struct memory *memory);
 bool memory_read(const struct memory *memory, uint64_t address, void *bytes, size_t size);
 
 /*
- * Finds what the process has in memory, or swapped out, of [*begin, end), which are multiples of
- * the page size. Moves `*begin` on to where the search ended. Returns the number of spans, of at
- * most MEMORY_SPANS, which may be 0 also before the end.
+ * Finds the next part of [*begin, end) that the process has in memory, or swapped out, which are
+ * multiples of the page size. Moves `*begin` on to where the search ended. Returns the number of
+ * spans, of at most MEMORY_SPANS, which may be 0 also before the end.
  */
 size_t memory_touched(struct memory *memory, uint64_t *begin, uint64_t end,
                       struct memory_span spans[MEMORY_SPANS]);
@@ -80,10 +80,10 @@ struct memory_batch {
         uint32_t size;
         uint32_t at;                /* in `bytes` of the batch, which has room there */
         uint32_t tag;               /* the caller's */
-        bool is_known;              /* the image has told its bytes */
+        bool is_known;              /* the image has given its bytes */
         const unsigned char *bytes; /* once it is read: there, or in the image */
-        bool may_lack;              /* what cannot be read of it is not there, and not missing */
-        bool is_device;             /* reading what is not plain memory may have an effect */
+        bool may_lack;  /* an unreadable part of it does not exist, and is not missing */
+        bool is_device; /* reading other than plain memory may have an effect */
     } pieces[MEMORY_SPANS];
     size_t count;
     uint32_t used;

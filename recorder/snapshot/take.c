@@ -50,7 +50,7 @@ static int take_compare_tids(const void *left, const void *right)
 }
 
 /* Whether frames of the thread that waits may lie below its stack pointer: between a handler of a
- * signal and what it has interrupted there may be any distance, and a coroutine may run anywhere.
+ * signal and the interrupted code there may be any distance, and a coroutine may run anywhere.
  */
 static bool has_frames_below(const struct snapshot_request *request)
 {
@@ -124,7 +124,7 @@ static bool take_stopped(struct taking *taking)
     calls->tick(calls->context);
     if (is_done)
         hold(taking);
-    /* Without roots nothing can be told, but nor can it with roots alone. */
+    /* A snapshot needs roots, and more than roots. */
     taking->memory.deadline = taking_now_ns() + taking->order->time_limit / 2;
     is_done = is_done && layout_find(&taking->layout, taking->order->pid, &taking->memory,
                                      &taking->subject, taking->living, taking->living_count);
@@ -169,8 +169,8 @@ static void take_let_go(struct taking *taking)
     taking->has_let_go = true;
 }
 
-/* Looks after the reader: nothing that it waits for, or does, may hold the process for ever. What
- * it waits for may be up to the process. */
+/* Looks after the reader: nothing that it waits for, or does, may hold the process for ever. Its
+ * wait may depend on the process. */
 static void take_watch(void *context, uint64_t stalled)
 {
     struct taking *taking = context;
@@ -195,7 +195,7 @@ static void take_read(void *context)
         taking->result = TAKE_DONE;
 }
 
-/* The thread that traces the process: when it ends, the system lets go what was not. */
+/* The thread that traces the process: when it ends, the system frees the rest. */
 static void *take_run_thread(void *argument)
 {
     struct taking *taking = argument;
@@ -262,7 +262,7 @@ enum take_result snapshot_take(const struct snapshot_order *order, struct ttd_sn
     return result;
 }
 
-/* The part of taking a snapshot that tells the frames of stacks. */
+/* The part of taking a snapshot that finds the frames of stacks. */
 
 /* Processor time to follow all stacks, while the process may be held. On a busy machine as many are
  * followed as on an idle one; the deadline of the snapshot holds as well. */

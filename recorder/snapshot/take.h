@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Takes a snapshot of a process: stops its threads, finds out what its memory is, and
- * tells the words that may point into blocks; and what the heaps contain, if that is asked for.
+ * Takes a snapshot of a process: stops its threads, divides its memory, and reports the words that
+ * may point into blocks; and the contents of the heaps, if they are wanted.
  */
 #ifndef RECORDER_SNAPSHOT_TAKE_H
 #define RECORDER_SNAPSHOT_TAKE_H
@@ -33,7 +33,8 @@ struct snapshot_order {
     const struct borrowed_code *borrowed;  /* likewise */
     uint64_t copy_min;        /* resident memory from which a process is copied, if nobody waits */
     struct page_store *store; /* of the trace; needed if memory is among the contents */
-    bool is_hurried; /* many wait for theirs: no time for what the process has not touched itself */
+    bool is_hurried; /* many wait for theirs: no time for memory that the process has not touched
+                        itself */
     uint64_t time_limit; /* how long the program is held, at most; nanoseconds */
     struct snapshot_calls calls;
 };

@@ -67,7 +67,7 @@ static bool has_heap_in_gap(const struct taking *taking)
     return false;
 }
 
-/* Whether the copy has all that the process has, but for what is shared and the gaps. */
+/* Whether the copy has all the memory of the process, except shared memory and the gaps. */
 static bool is_whole(const struct taking *taking)
 {
     struct maps maps;
@@ -177,7 +177,7 @@ void taking_tick(void *context)
         return;
     calls->follow(calls->context);
     taking->followed = taking_now_ns();
-    /* The copy would keep open what an ended process had open. */
+    /* The copy would keep open the descriptors of an ended process. */
     struct pollfd process = {.fd = taking->process, .events = POLLIN};
     if (taking->process >= 0 && poll(&process, 1, 0) > 0)
         taking->memory.deadline = 1;
@@ -185,8 +185,8 @@ void taking_tick(void *context)
 
 /*
  * The part of taking a snapshot that finds which pages of shared memory there are, although the
- * process has not touched them. The system tells that to the process only, so a thread of it that
- * is held, or waits for the snapshot, is made to ask.
+ * process has not touched them. The system answers only the process itself, so a held thread of it,
+ * or one that waits for the snapshot, is made to ask.
  */
 
 /* Room for a signal handler, on the stack that has the answer at its other end. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The part of taking a snapshot that lists what the C library's allocator keeps in front of blocks.
+/* The part of taking a snapshot that lists the headers of the C library's allocator in front of
+ * blocks.
  */
 #include <signal.h>
 #include <string.h>
@@ -234,7 +235,7 @@ static void headers_write_mapped(struct header_list *list, const struct region *
     headers_flush(list, 0);
 }
 
-/* Writes the headers of all blocks with mappings of their own. They tell nothing if other functions
+/* Writes the headers of all blocks with mappings of their own. They mean nothing if other functions
  * than the C library's may have given blocks from there. */
 static void headers_write_all_mapped(struct header_list *list)
 {

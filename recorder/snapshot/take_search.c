@@ -49,8 +49,8 @@ static void add_region(struct taking *taking, const struct region *region)
                             .name = name_id(taking, name)};
 }
 
-/* Numbers the regions: registers, then what a copy has not, then roots, then the heap, which is
- * searched last, since without roots nothing else can be told. */
+/* Numbers the regions: registers, then memory that a copy lacks, then roots, then the heap, which
+ * comes last, since nothing can be said without roots. */
 static bool number_regions(struct taking *taking)
 {
     const struct regions *regions = &taking->layout.regions;

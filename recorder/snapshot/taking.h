@@ -12,7 +12,7 @@
 struct held_stack {
     uint32_t tid;
     uint64_t registers[THREAD_REGISTERS];
-    struct memory_span span; /* what is in use of it */
+    struct memory_span span; /* its used part */
 };
 
 struct taking {
@@ -50,12 +50,12 @@ struct taking {
     bool may_have_lock;        /* one that has failed there, and may have a lock */
     struct held_stack *stacks; /* of the threads that were stopped */
     size_t stack_count;
-    int process;       /* tells when the process ends, once the copy is there; or -1 */
+    int process;       /* shows when the process ends, once the copy is there; or -1 */
     uint64_t followed; /* when the process was last followed */
 };
 
-/* Searches the regions of the layout, and copies what they contain if that is wanted. Releases the
- * process if it can. */
+/* Searches the regions of the layout, and copies their contents if wanted. Releases the process if
+ * it can. */
 bool taking_search(struct taking *taking);
 
 /* Lets the process go on if a copy of it can be made, and reads the copy from then on. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The parent process: starts children, limits their time, and decides what follows a failure. */
+/* The parent process: starts children, limits their time, and decides how to go on after a
+ * failure. */
 #define _GNU_SOURCE /* pipe2, F_SETPIPE_SZ */
 #include "symbolize/symbolize.h"
 
@@ -88,7 +89,7 @@ static bool listen_to(struct wire_decoder *decoder, int fd, unsigned module_time
     return decoder->is_finished;
 }
 
-/* Decides what the next child does with the module on which this one failed: reads its symbol table
+/* Decides how the next child treats the module on which this one failed: reads its symbol table
  * only or, if this one did that, skips the module. */
 static void degrade(struct wire_decoder *decoder, struct symbolize_summary *summary)
 {

@@ -2,8 +2,8 @@
 /**
  * Names for addresses of modules: functions, files, lines and inlined calls; and variables.
  *
- * Debug information is untrusted input, so it is read in a child process, which can only write to
- * a pipe or a socket. Whatever happens to the child, the caller gets well-formed names or none. A
+ * Debug information is untrusted input, so it is read in a child process, which can only write to a
+ * pipe or a socket. Whatever happens to the child, the caller gets well-formed names or none. A
  * child that crashes, hangs or sends malformed messages is killed; the answers before that are
  * kept, and the rest of the module is read once more, its symbol table only.
  *
@@ -11,11 +11,11 @@
  * link below /usr/lib/debug, split or shared with dwz, or from debuginfod if DEBUGINFOD_URLS is set
  * in the environment), .symtab, .gnu_debugdata, .dynsym.
  *
- * A file is used only if its build-id is that of the module. If that at the module's path is
- * another, or there is none, a separate debug file is looked for by build-id alone. A module
- * without build-id is named by a file at its path that has none either, and is still the same file.
- * Modules that are no regular files (the vDSO, deleted files) and have no
- * debug file have no names; that is no error.
+ * A file is used only if its build-id equals the module's. If that at the module's path is another,
+ * or there is none, a separate debug file is looked for by build-id alone. A module without
+ * build-id is named by a file at its path that has none either, and is still the same file. Modules
+ * that are no regular files (the vDSO, deleted files) and have no debug file have no names; that is
+ * no error.
  */
 #ifndef RECORDER_SYMBOLIZE_SYMBOLIZE_H
 #define RECORDER_SYMBOLIZE_SYMBOLIZE_H
@@ -27,7 +27,7 @@
 
 /**
  * Set in offsets of thread-local data, whose other bits count from the begin of the module's block
- * of thread-local storage. Its addresses in the file may be those of other sections, too.
+ * of thread-local storage. Its addresses in the file may belong to other sections, too.
  */
 #define SYMBOLIZE_TLS (UINT64_C(1) << 63)
 
@@ -37,7 +37,7 @@ enum {
                                          longer files left out */
 };
 
-/** What tells a file from others that are at its path later. Times are in nanoseconds. */
+/** Distinguishes a file from others that are at its path later. Times are in nanoseconds. */
 struct symbolize_file {
     uint64_t device;
     /** 0 if nothing is known. */
@@ -127,7 +127,7 @@ struct symbolize_options {
     unsigned module_time;
     /** Milliseconds for all (120 s). */
     unsigned total_time;
-    /** Bytes of address space on top of what the caller has (SYMBOLIZE_MEMORY). */
+    /** Bytes of address space on top of the caller's (SYMBOLIZE_MEMORY). */
     uint64_t memory;
     /** Set for each module that has offsets; NULL if nobody wants to know. */
     enum symbolize_result *results;
@@ -142,7 +142,8 @@ struct symbolize_options {
  *
  * `function` is called at most once for each element of `offsets`, module by module, in no order
  * within a module: for those that have names and, if the module was read to the end with its debug
- * information, for those of code that have none. It is called by this thread while the child runs.
+ * information, for addresses of code that have none. It is called by this thread while the child
+ * runs.
  *
  * One child, beside a helper, exists at a time and is gone on return. Only its own process id is
  * waited for; the caller may ignore SIGCHLD, and must tolerate one while it runs. The child

@@ -108,8 +108,8 @@ struct heap_moves_options {
     size_t chains;
     /** Splits the groups, beside the stack. */
     enum heap_split split;
-    /** Counts only calls in these islands; NULL for all. A chain is then what these calls made of
-     * its block. */
+    /** Counts only calls in these islands; NULL for all. A chain is then the history of its block
+     * through these calls. */
     const struct heap_islands *islands;
 };
 

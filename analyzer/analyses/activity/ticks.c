@@ -62,7 +62,7 @@ void heap_spans_add(struct heap_tick_spans *spans, size_t begin, size_t end, uin
 
 void heap_spans_merge(struct heap_tick_spans *spans, const uint32_t *new_ticks, size_t count)
 {
-    /* A span never moves to a later index, so what has been merged is never met again. */
+    /* A span never moves to a later index, so a merged entry is never met again. */
     for (size_t end = 1, i = 0; end < count; end++) {
         for (size_t begin = 0; begin < end; begin++, i++) {
             struct heap_tick_span span = spans->spans[i];
@@ -105,7 +105,7 @@ enum ttd_status heap_spans_limit(struct heap_tick_spans *spans, size_t *count, s
     return TTD_OK;
 }
 
-/* Adds what happened in a tick to the one that follows it and takes its place. */
+/* Adds the changes of a tick to the next one, which replaces it. */
 static void ticks_join(struct heap_tick *tick, const struct heap_tick *before)
 {
     if (heap_sum_is_less(tick->peak, before->peak))
@@ -197,7 +197,7 @@ static void begin_stretch(struct ticks_finder *finder, uint64_t distance)
     finder->stretch_last = heap_add(finder->open.stretch * width, width - 1);
 }
 
-/** Ends ticks before the next position, which is that of an effect. */
+/** Ends ticks before the next position, an effect's. */
 static enum ttd_status ticks_move_on(struct ticks_finder *finder, const struct heap_effect *effect)
 {
     struct ttd_position position = effect->position;
@@ -270,7 +270,7 @@ static size_t birth_of(const struct ticks_finder *finder, const struct heap_bloc
                : tick_at(ticks, block->allocated);
 }
 
-/* Takes a block out of the series. Those of a destroyed heap are told late. */
+/* Takes a block out of the series. The blocks of a destroyed heap come late. */
 static enum ttd_status ticks_take_block(struct ticks_finder *finder,
                                         const struct heap_effect *effect)
 {
@@ -363,7 +363,7 @@ static void ticks_prepare(void *context, const struct heap_notes *notes)
     }
 }
 
-/* Adds a block to what was live at the peak, by record of the series. */
+/* Adds a block to the live sums at the peak, by record of the series. */
 static void count_at_peak(struct heap_ticks *ticks, const struct heap_block *block)
 {
     ttd_id keys[HEAP_TICK_KEYS];

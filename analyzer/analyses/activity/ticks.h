@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Ticks: the heap at a bounded number of moments, and what changed between them, by call site,
+/** Ticks: the heap at a bounded number of moments, and the changes between them, by call site,
  * thread and heap. */
 #ifndef ANALYZER_ANALYSES_ACTIVITY_TICKS_H
 #define ANALYZER_ANALYSES_ACTIVITY_TICKS_H
@@ -20,8 +20,8 @@
 /** The live bytes and blocks of one key, such as a stack. Sums and differences are modulo 2^64. */
 struct heap_tick_record {
     ttd_id key;
-    /** The thread that allocated its blocks, the first one if there are several; TTD_NONE if nobody
-     * told it. */
+    /** The thread that allocated its blocks, the first one if there are several; TTD_NONE if
+     * unknown. */
     ttd_id thread;
     uint64_t bytes;
     uint64_t blocks;
@@ -56,8 +56,8 @@ struct heap_tick_series {
      * few threads, heaps and sizes. */
     ttd_id last_key;
     uint32_t last_record;
-    /** The changes of all ticks, in each tick by record; ends[i] is the index behind those of
-     * tick i. */
+    /** The changes of all ticks, in each tick by record; ends[i] is the index behind tick i's
+     * entries. */
     struct heap_tick_change *changes;
     size_t change_count;
     size_t change_capacity;
@@ -136,7 +136,7 @@ static inline enum ttd_status heap_series_take(struct heap_tick_series *series, 
     return heap_series_change(series, key, -size, -UINT64_C(1));
 }
 
-/** Tells which thread allocated the block that was added last. */
+/** Sets the thread that allocated the newest block. */
 static inline void heap_series_tell_thread(struct heap_tick_series *series, ttd_id thread)
 {
     struct heap_tick_record *record = &series->records[series->last_record];
@@ -161,9 +161,9 @@ enum ttd_status heap_series_end_tick(struct heap_tick_series *series);
  */
 enum ttd_status heap_series_settle(struct heap_tick_series *series, const uint32_t *new_ticks);
 
-/* Spans: blocks by the tick in which each was allocated and the later one in which it was
- * released. With the states at the ticks they tell, of any range that begins and ends with a tick,
- * how many blocks were allocated and released inside or outside of it. */
+/* Spans: blocks by the tick in which each was allocated and the later one in which it was released.
+ * With the states at the ticks they give, for any range from tick to tick, how many blocks were
+ * allocated and released inside or outside of it. */
 
 /** Blocks that were allocated in one tick and released in another, and their bytes; sums are modulo
  * 2^64. */
@@ -173,8 +173,8 @@ struct heap_tick_span {
 };
 
 struct heap_tick_spans {
-    /** By tick of the release, and for each by tick of the allocation, which is before it: those of
-     * tick 1, then those of tick 2. */
+    /** By tick of the release, and for each by tick of the allocation, which is before it: the
+     * entries of tick 1, then of tick 2. */
     struct heap_tick_span *spans;
     /** Number of ticks that are one from the second on: 1 unless heap_spans_limit() has merged
      * some. The first tick is the state before the range, and stays by itself. */
@@ -274,9 +274,9 @@ struct heap_ticks {
      * live there that the filter and the islands let pass. */
     struct heap_peak peak;
     struct heap_groups at_peak;
-    /** The tick that the peak would end, which is within another one: its stretch begins as that of
-     * the other. Valid if `has_peak_tick`, that is if all blocks count and the peak is in the
-     * range; so is `peak_sums`, which has by record of each series but that by stack what was live.
+    /** The tick that the peak would end, which is within another one: its stretch begins where the
+     * other's does. Valid if `has_peak_tick`, that is if all blocks count and the peak is in the
+     * range; so is `peak_sums`, which has the live sums by record of each series, except by stack.
      */
     bool has_peak_tick;
     struct heap_tick peak_tick;

@@ -10,7 +10,7 @@
 enum heap_axis {
     /** Nanoseconds from the start: the wall time of the latest call. */
     HEAP_AXIS_TIME,
-    /** Events, in the order of their effects. The distance of two positions says nothing of what
+    /** Events, in the order of their effects. The distance of two positions does not show how much
      * happened between them, so positions themselves make no useful axis. */
     HEAP_AXIS_POSITION
 };
@@ -60,7 +60,7 @@ struct heap_timeline_options {
  * Replays the whole trace.
  *
  * @param timeline  set on TTD_OK; release with heap_timeline_free()
- * @return as heap_replay_to(), and what the filter returns.
+ * @return as heap_replay_to(), or the filter's status.
  */
 enum ttd_status heap_timeline_find(const struct heap_trace *trace,
                                    const struct heap_timeline_options *options,

@@ -107,7 +107,7 @@ void heap_usage_end(struct heap_usage *usage);
 /**
  * Presents the sites as a table of call sites, weighted by the value that options.order names; for
  * HEAP_RANK_BY_LIFETIME that is bytes times microseconds. For HEAP_RANK_BY_TEMPORARY, bytes and
- * count are those of temporary blocks.
+ * count are sums of temporary blocks.
  */
 struct heap_site_table heap_usage_site_table(struct heap_usage *usage);
 

@@ -48,8 +48,8 @@ struct chronicle_life {
     uint32_t end;
 };
 
-/** The destruction of a heap: the blocks that ended with it are those of `ended` from index `first`
- * to before `behind`. */
+/** The destruction of a heap: the blocks that ended with it are `ended[first]` to before
+ * `ended[behind]`. */
 struct chronicle_destruction {
     uint32_t effect;
     ttd_id heap;
@@ -187,8 +187,8 @@ struct chronicle_quadrants {
 };
 
 /**
- * Finds what was live at the first moment or acquired since, and whether it had ended by the second
- * one. Blocks that the runtimes keep are not distinguished.
+ * Finds the blocks that were live at the first moment or acquired since, and whether each had ended
+ * by the second one. Blocks that the runtimes keep are not distinguished.
  *
  * @param quadrants  release with chronicle_quadrants_free(), also on failure
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.

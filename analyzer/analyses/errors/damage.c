@@ -18,7 +18,7 @@
 /** The size of these mappings is a multiple of it. */
 #define HEADER_MAPPED_UNIT UINT64_C(4096)
 
-/** The least size that a header has; and what it may have beyond what its block needs. */
+/** The least size that a header has; and how much it may exceed its block's need. */
 #define HEADER_SIZE_MIN 32
 #define HEADER_SLACK    32
 
@@ -217,8 +217,8 @@ static struct heap_neighbour damage_find_block(const struct header_search *searc
     return (struct heap_neighbour){.address = 0};
 }
 
-/* Compares a live block with its header. A block within what was asked for by another one is of an
- * allocator that has its memory from this one. */
+/* Compares a live block with its header. A block within another block belongs to an allocator that
+ * has its memory from this one. */
 static void damage_see_block(const struct header_search *search, const struct heap_block *block)
 {
     uint32_t index;
@@ -277,8 +277,8 @@ static bool damage_is_mapped(const struct header_search *search)
     return (search->first->value & HEADER_MAPPED) != 0 && search->run->count > 1;
 }
 
-/* Whether a header behind the one with this index is right: the allocator has gone on with what the
- * one says. */
+/* Whether a header behind the one with this index is right: the allocator has gone on with the
+ * first one's value. */
 static bool goes_on(const struct header_search *search, uint32_t index)
 {
     for (size_t i = (size_t)index + 1; i < search->run->count; i++) {
@@ -374,9 +374,9 @@ static unsigned bytes_written_anyhow(uint64_t header)
     return header >> 40 ? (unsigned)(71 - __builtin_clzll(header)) / 8 : 1;
 }
 
-/* Whether it is certain that this very header is wrong: that of a live block, or else one that
- * comes right behind a live block. Where a thread may have been in a call, it may have been
- * changing the header; and the trace may lack the call, if the process died then. */
+/* Whether it is certain that this very header is wrong: a live block's, or else one right behind a
+ * live block. Where a thread may have been in a call, it may have been changing the header; and the
+ * trace may lack the call, if the process died then. */
 static bool damage_is_certain(const struct header_search *search, const struct header_place *place,
                               bool is_of_block, bool is_adjacent)
 {

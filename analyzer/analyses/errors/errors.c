@@ -209,7 +209,7 @@ static enum ttd_status find_held(struct error_finder *finder, struct ttd_reader 
     return status;
 }
 
-/* A finding rests on what happened since the block was allocated or released, or on everything. */
+/* A finding rests on the events since the block was allocated or released, or on all events. */
 static void errors_judge_all(struct heap_errors *errors)
 {
     for (size_t i = 0; i < errors->count; i++) {

@@ -161,7 +161,7 @@ struct heap_fatal;
 
 enum heap_error_kind {
     /** The header of a block was overwritten: see errors_parts.h. `call` has allocated the block
-     * that the finding is about, and `address` is that of the header. */
+     * that the finding is about, and `address` is the header's. */
     HEAP_ERROR_HEAP_DAMAGE,
     /** A release, or a reallocation, of a block that has been released and not allocated since. */
     HEAP_ERROR_DOUBLE_FREE,

@@ -8,8 +8,8 @@
 /* Pairs of allocation functions: which one may release the blocks of which. */
 
 /* Functions that may be paired. Aligned and unaligned operators are families of their own, since
- * their allocators may differ; free() takes what any of the C functions has allocated, those that
- * only one allocator has included. */
+ * their allocators may differ; free() takes blocks of any C function, including functions that only
+ * one allocator has. */
 enum family {
     FAMILY_UNKNOWN,
     FAMILY_C,
@@ -128,8 +128,8 @@ void heap_finding_set_block(struct heap_finding *finding, const struct heap_bloc
     finding->allocated = heap_call_of_block(block);
 }
 
-/* Whether a gap lies between a position and a call: what is known of the position need not hold any
- * more. */
+/* Whether a gap lies between a position and a call: the facts known at the position need not hold
+ * any more. */
 static bool errors_has_gap(struct error_finder *finder, struct ttd_position since,
                            const struct ttd_event *event)
 {

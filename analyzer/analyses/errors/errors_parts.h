@@ -12,11 +12,10 @@
 
 /*
  * Damage of the heap: headers of blocks, which an allocator keeps in front of them, that the
- * program has overwritten. A snapshot has the headers, and the events tell what they must be at
- * least.
+ * program has overwritten. A snapshot has the headers, and the events give their least values.
  *
  * The size in the header of a live block never changes. So one that is too small for its block, or
- * that claims the memory of another live block, is wrong; and that of a free block is wrong if the
+ * that claims the memory of another live block, is wrong; and a free block's is wrong if the
  * recorder says so. While a thread is in a call of the allocator, it may be changing headers, and
  * blocks that it reallocates may not be live any more: nothing is said then, unless the process
  * died of a fault in a call of the allocator, and that is not certain.
@@ -76,7 +75,7 @@ enum ttd_status heap_damage_find(struct error_finder *finder, const struct heap_
 /*
  * The call that was under way when the process died of a fault, such as an abort() inside free():
  * the last call of the thread that died, if it never returned. If the trace does not show which
- * thread died, that of each thread; if several never returned, none of them is certain.
+ * thread died, each thread's; if several never returned, none of them is certain.
  */
 
 /** Limit on the calls that are kept; calls of any more threads are left out. */

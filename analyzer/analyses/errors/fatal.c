@@ -26,7 +26,7 @@ bool heap_fatal_has_address(const struct ttd_fatal_signal *signal)
 }
 
 /* DWARF numbers of x86-64; and distances from the stack pointer within which a thread uses its
- * stack: what it has just pushed, and frames that it has not yet touched. */
+ * stack: its newest pushes, and frames that it has not yet touched. */
 enum { RSP = 7, RIP = 16, ABOVE = 1 << 12, BELOW = 1 << 20 };
 
 static bool find_register(const struct heap_fatal *fatal, uint32_t number, uint64_t *value)
@@ -108,7 +108,7 @@ static enum ttd_status find_signal(struct heap_fatal *fatal, struct ttd_reader *
 }
 
 /* Takes the signal from the end of the trace: a thread whose stack has overflown may have no stack
- * left to tell of it. */
+ * left to report it. */
 static void fatal_take_end(struct heap_fatal *fatal, struct ttd_reader *reader)
 {
     struct ttd_end end;

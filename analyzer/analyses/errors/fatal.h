@@ -67,7 +67,7 @@ struct heap_fatal {
     bool has_address;
     struct heap_fatal_pointer pointers[TTD_REGISTERS_MAX + 1];
     size_t pointer_count;
-    /** Set by the caller: false if the trace is damaged, or what the fault address points at is
+    /** Set by the caller: false if the trace is damaged, or the target of the fault address is
      * uncertain. */
     bool is_certain;
 };

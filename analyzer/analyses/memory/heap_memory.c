@@ -45,8 +45,8 @@ static void begin_segment(struct sweep *sweep, uint64_t first)
         first, sweep->open_count ? sweep->open[sweep->open_count - 1] : SIZE_MAX};
 }
 
-/* Closes the innermost block, and those around it that end before it does, as those of a damaged
- * trace may. */
+/* Closes the innermost block, and blocks around it that end before it does, as in a damaged
+ * trace. */
 static void close_one(struct sweep *sweep)
 {
     uint64_t last = segments_block_last(&sweep->blocks[sweep->open[--sweep->open_count]]);

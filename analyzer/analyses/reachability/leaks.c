@@ -24,7 +24,7 @@
 
 /* Dating leaks: the range of positions in which each group, or each block, was lost. */
 
-/* The blocks that are leaks, or may be: what the replay of a search for leaks sees. */
+/* The blocks that are leaks, or may be: the replay's part of a search for leaks. */
 
 static bool leaks_is_wanted(const struct leaks_search *search, const struct heap_block *block)
 {
@@ -138,7 +138,7 @@ enum ttd_status leaks_collect(void *context, struct heap_arrival *arrival, struc
     return status;
 }
 
-/* Sets the range of each definitely lost group: from the loss of its first block to that of its
+/* Sets the range of each definitely lost group: from the loss of its first block to the loss of its
  * last one. */
 static enum ttd_status group_when(struct heap_leaks *leaks)
 {

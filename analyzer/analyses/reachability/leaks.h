@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /** Leaks: the blocks that are live at a position, without those that the language runtimes keep. If
- * there is a snapshot, they are classified by what still points at them. */
+ * there is a snapshot, they are classified by the pointers that are left. */
 #ifndef ANALYZER_ANALYSES_REACHABILITY_LEAKS_H
 #define ANALYZER_ANALYSES_REACHABILITY_LEAKS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The classes of leaks: by what holds them in the graph of a snapshot. */
+/* The classes of leaks: by their holders in the graph of a snapshot. */
 #include <stdlib.h>
 
 #include "analyses/reachability/leaks_parts.h"

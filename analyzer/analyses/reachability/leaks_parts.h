@@ -30,7 +30,7 @@ enum ttd_status leaks_see_snapshot(void *context, struct heap_arrival *arrival,
 /** Collects the blocks that are live at the position asked for. For a watcher. */
 enum ttd_status leaks_collect(void *context, struct heap_arrival *arrival, struct ttd_error *error);
 
-/** Sorts out those that the snapshot has, by what holds them. */
+/** Sorts the blocks that the snapshot has by their holders. */
 enum ttd_status leaks_classify(struct leaks_search *search, const struct heap_trace *trace,
                                struct ttd_error *error);
 
@@ -38,7 +38,7 @@ enum ttd_status leaks_classify(struct leaks_search *search, const struct heap_tr
 enum ttd_status leaks_find_holders(struct leaks_search *search, const struct heap_trace *trace,
                                    struct ttd_error *error);
 
-/** Sums of what hangs below groups, by group and stack; all zero when empty. */
+/** Sums of the blocks below groups, by group and stack; all zero when empty. */
 struct leaks_below {
     /** Index in `items`, by group and stack. */
     struct hash_map index;

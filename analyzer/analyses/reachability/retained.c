@@ -130,10 +130,10 @@ static enum ttd_status retained_roots(struct heap_retained *retained, size_t lim
 
 /*
  * Retained sizes of groups of blocks, in two steps. The first ranks all groups by an estimate from
- * the dominator tree: the union of what each block of a group retains by itself. A group retains
- * at least that, and more where several of its blocks hold a block together. The second step finds
- * the exact size of the groups that the first has chosen, in a pass over the graph for every
- * GRAPH_TOGETHER_MAX groups.
+ * the dominator tree: the union of the blocks that each block of a group retains alone. A group
+ * retains at least that, and more where several of its blocks hold a block together. The second
+ * step finds the exact size of the groups that the first has chosen, in a pass over the graph for
+ * every GRAPH_TOGETHER_MAX groups.
  */
 
 /* Sets the key of a node's group: its stack, class or label. */
@@ -258,7 +258,7 @@ static enum ttd_status retained_sum_groups(struct heap_retained *retained, const
     return status;
 }
 
-/** Finds the records of groups of blocks. @return TTD_OK, TTD_ERROR_NO_MEMORY, and those of
+/** Finds the records of groups of blocks. @return TTD_OK, TTD_ERROR_NO_MEMORY, or the status of
  * options->labels. */
 static enum ttd_status retained_groups(struct heap_retained *retained,
                                        const struct heap_retained_options *options, size_t limit)

@@ -13,7 +13,7 @@
  * these groups. The analyses `roots` and `retained` share it.
  */
 
-/** The roots in one variable, in one frame of a stack or, outside of what has a name, in one
+/** The roots in one variable, in one frame of a stack or, outside of named places, in one
  * region. */
 struct heap_root_group {
     /** The place of the first root of the group. */
@@ -153,13 +153,13 @@ struct heap_retained {
 
 /**
  * @param retained  set on TTD_OK; release with heap_retained_free()
- * @return as heap_held_find(), and what `labels` return.
+ * @return as heap_held_find(), or the status of `labels`.
  */
 enum ttd_status heap_retained_find(const struct heap_trace *trace,
                                    const struct heap_retained_options *options,
                                    struct heap_retained *retained, struct ttd_error *error);
-/** Lists what `retained->held` has, as other options say; what was listed before is dropped.
- * @return TTD_OK, TTD_ERROR_NO_MEMORY, and what `labels` return. */
+/** Lists the contents of `retained->held` by other options; an earlier list is dropped.
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, or the status of `labels`. */
 enum ttd_status heap_retained_rank(struct heap_retained *retained,
                                    const struct heap_retained_options *options);
 void heap_retained_free(struct heap_retained *retained);

@@ -88,7 +88,7 @@ struct heap_history {
 };
 
 /**
- * Replays the whole trace, or, where there is an index, only what concerns the addresses.
+ * Replays the whole trace, or with an index only the events of the addresses.
  *
  * @param options  copied
  * @param history  set on TTD_OK; release with heap_history_free()

@@ -10,8 +10,8 @@
 struct heap_peak_state_options {
     /** Splits the groups, beside the stack. */
     enum heap_split split;
-    /** Lists only blocks that were allocated in these islands; NULL for all. The peak is that of
-     * all blocks in any case. */
+    /** Lists only blocks that were allocated in these islands; NULL for all. The peak is always the
+     * peak of all blocks. */
     const struct heap_islands *islands;
 };
 

@@ -92,7 +92,7 @@ typedef enum ttd_status heap_kept_function(void *context, const struct heap_bloc
  * Decides on all deferred blocks: adds them to `runtime`, or passes them to `add`. If any of their
  * addresses is listed, the cursor goes to the end of the trace.
  *
- * @return TTD_OK, what `add` returns, and as heap_cursor_seek().
+ * @return TTD_OK, the status of `add`, or as heap_cursor_seek().
  */
 enum ttd_status heap_kept_decide(struct heap_kept *kept, struct heap_cursor *cursor,
                                  struct heap_runtime *runtime, heap_kept_function *add,

@@ -115,7 +115,7 @@ struct heap_trace_stats_options {
  * Reads and checks the whole trace. Nothing is replayed, so the counts of the outcome are 0.
  *
  * @param stats  set on TTD_OK; release with heap_trace_stats_free()
- * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, and what the hook returns.
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, or the hook's status.
  */
 enum ttd_status heap_trace_stats_find(const struct heap_trace *trace,
                                       const struct heap_trace_stats_options *options,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** The options of one command: a table of their names, and of what parses each into which member.
+/** The options of one command: a table of their names, each with its parser and its member.
  */
 #ifndef ANALYZER_CLI_OWN_OPTIONS_H
 #define ANALYZER_CLI_OWN_OPTIONS_H

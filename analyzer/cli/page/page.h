@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/** Making a page: a file of HTML that has everything it needs in it. Its data are what commands
- * print; those of each trace are collected in a memory file, and compressed. */
+/** Making a page: a file of HTML that has everything it needs in it. Its data are the output of
+ * commands; the data of each trace are collected in a memory file, and compressed. */
 #ifndef ANALYZER_CLI_PAGE_PAGE_H
 #define ANALYZER_CLI_PAGE_PAGE_H
 
 #include "cli/page/page_compress.h"
 #include "cli/session/session.h"
 
-/** A piece of the page around what the program puts into it, made from the sources in viewer/. */
+/** A constant piece of the page, made from the sources in viewer/. */
 struct page_piece {
     const unsigned char *text;
     size_t size;
 };
 
-/** Pieces: between them are what else the policy allows, and the data. */
+/** Pieces: between them stand the rest of the policy, and the data. */
 #define PAGE_PIECES 3
 
 /** Sizes are 0 if the viewer was not built. */

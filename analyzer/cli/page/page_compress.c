@@ -9,8 +9,8 @@
 #define QUICK 7
 #define GOOD  10
 
-/* Larger data, which are those of programs with thousands of call sites, are only compressed
- * quickly: otherwise that would take as long as all else. */
+/* Larger data, of programs with thousands of call sites, are only compressed quickly: otherwise
+ * that would take as long as all else. */
 #define LARGE ((size_t)2 << 20)
 
 static bool compress(const void *data, size_t size, int level, struct page_packed *packed)

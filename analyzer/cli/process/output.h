@@ -42,8 +42,8 @@ int output_open(struct output_file *output, const char *path, const char *source
 int output_spare(const char *path, const char *source);
 
 /**
- * Completes the output, or with `keep` false removes what was written. Returns `status`, or
- * STATUS_INTERNAL if the output failed.
+ * Completes the output, or with `keep` false removes it. Returns `status`, or STATUS_INTERNAL if
+ * the output failed.
  */
 int output_close(struct output_file *output, int status, bool keep);
 

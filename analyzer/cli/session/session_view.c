@@ -190,8 +190,8 @@ bool session_print_tree(struct session *session, const char *unit, const char *w
 /* Findings of a session that are listed apart: blocks that the runtimes keep, and known findings.
  */
 
-/* Frames in which a block of thread-local storage is recognized: those of an allocator's caller in
- * the dynamic linker. */
+/* Frames in which a block of thread-local storage is recognized: the frames of an allocator's
+ * caller in the dynamic linker. */
 #define JUDGED_FRAMES 4
 
 /* Frames among which the allocating functions are, behind wrappers of allocators. */

@@ -75,7 +75,7 @@ void clock_see(struct trace_clock *clock, const struct ttd_batch *batch);
 
 /**
  * Writes the time of a position, such as "+1.25s", rounded to three significant digits: a later
- * position never has an earlier time, unless its event has. Does not depend on what was seen. May
+ * position never has an earlier time, unless its event has. Does not depend on earlier calls. May
  * read from `reader`.
  *
  * @param duration  of the whole trace in nanoseconds; 0 if that is not known

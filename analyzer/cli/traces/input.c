@@ -61,7 +61,7 @@ static int write_all(int descriptor, const char *data, size_t size)
 }
 
 /* Copies an input up to its end, or up to the first read that makes it at least `*remaining` bytes;
- * subtracts what was copied from `*remaining`. */
+ * subtracts the copied bytes from `*remaining`. */
 static enum ttd_status input_copy(int source, int target, uint64_t *remaining,
                                   struct ttd_error *error)
 {

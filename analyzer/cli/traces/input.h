@@ -22,7 +22,7 @@ bool input_is_standard(const char *path);
 enum ttd_status input_open(const char *path, struct ttd_input *input, struct ttd_error *error);
 
 /**
- * Reports why a trace cannot be read, and what the file is if it is no trace.
+ * Reports why a trace cannot be read, and the type of a file that is no trace.
  *
  * @param error  the reason, if its status is `status` and it has a text
  * @return the exit status

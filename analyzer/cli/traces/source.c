@@ -136,8 +136,8 @@ int source_open(struct source *source, const char *path, bool reads_whole_chunks
     source->opened = stamp_of(path);
     struct ttd_error error = {.offset = TTD_NOWHERE, .chunk = TTD_NOWHERE, .what = ""};
     struct ttd_reader_options options = ttd_reader_options_default();
-    /* A damaged trace is useful all the same: what is missing is a loss, and makes the
-     * answer uncertain. */
+    /* A damaged trace is useful all the same: missing events are a loss, and make the answer
+     * uncertain. */
     options.tolerant = true;
     options.event_batches = heap_prefetch_batches();
     options.lazy_stacks = true;
@@ -304,7 +304,7 @@ static enum ttd_status see_loss(void *context, const struct ttd_batch *batch)
 }
 
 /* Whether the trace was recovered, and something was missing then. It may have been a list of
- * losses, or of whatever a verdict rests on: a loss that was written in its place tells of events
+ * losses, or of whatever a verdict rests on: a loss that was written in its place counts events
  * only. */
 static bool is_patched(struct source *source)
 {

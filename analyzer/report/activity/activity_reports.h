@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * The reports about what a program did with its heap over time: their data, and the functions
- * that write them in all forms. Nothing is owned.
+ * The reports about a program's use of its heap over time: their data, and the functions that write
+ * them in all forms. Nothing is owned.
  */
 #ifndef ANALYZER_REPORT_ACTIVITY_ACTIVITY_REPORTS_H
 #define ANALYZER_REPORT_ACTIVITY_ACTIVITY_REPORTS_H

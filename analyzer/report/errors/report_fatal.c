@@ -68,7 +68,7 @@ static void text_fatal_snapshot(struct report *report, const struct heap_fatal *
 
 /* Writes the signals before the one that the process died of, the newest first. There are some
  * where the program has a handler of its own: the first signal then shows the error, and the last
- * one may be that of the abort(). */
+ * one may come from abort(). */
 static void text_fatal_earlier(struct report *report, const struct heap_fatal *fatal)
 {
     struct text_output *output = report->output;

@@ -26,7 +26,7 @@ struct report_search {
     const struct heap_referrers *referrers;
 };
 
-/** Adds the reasons why contents of memory may be of different moments, or be missing: those of the
+/** Adds the reasons why contents of memory may be of different moments, or be missing: the
  * snapshots that cover the range, or would if they were complete. */
 void report_judge_contents(struct certainty *certainty, const struct heap_memory *memory);
 

@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/* Adds the amounts of a call site to those of the others. */
+/* Adds the amounts of a call site to the others'. */
 static void add_to_others(struct heap_site *others, const struct heap_site *site)
 {
     others->allocations += site->allocations;
@@ -16,7 +16,7 @@ static void add_to_others(struct heap_site *others, const struct heap_site *site
     others->temporary_bytes.high += site->temporary_bytes.high;
 }
 
-/* Lists what is written of the usage, by number of the call site: those that are not among the
+/* Lists the written members of the usage, by number of the call site: those that are not among the
  * others, then these. NULL without memory. */
 static struct heap_site *list_usage(const struct heap_usage *usage, struct page_sites *sites,
                                     size_t *count)
@@ -135,8 +135,8 @@ static size_t tick_of_peak(const struct heap_ticks *ticks)
     return tick;
 }
 
-/* Makes the sums those of the peak less those of the tick, of which most are zero then. Drops the
- * others, and sets `record` of those that are left to the call site. */
+/* Subtracts the tick's sums from the peak's, which makes most of them zero. Drops the others, and
+ * sets `record` of those that are left to the call site. */
 static enum ttd_status take_peak(const struct heap_ticks *ticks, struct heap_tick_change *sums,
                                  struct page_sites *sites, size_t *count)
 {
@@ -172,7 +172,7 @@ static enum ttd_status take_peak(const struct heap_ticks *ticks, struct heap_tic
     return status;
 }
 
-/* Writes what of a series was live at the peak, as what differs from the end of its tick. */
+/* Writes a series' live sums at the peak, as differences from the end of its tick. */
 static enum ttd_status peak_series_json(struct row *row, const char *name,
                                         const struct heap_ticks *ticks, enum heap_tick_key key,
                                         size_t tick)
@@ -216,7 +216,7 @@ static enum ttd_status peak_tick_json(struct row *row, const struct heap_ticks *
     return status;
 }
 
-/* Writes what was live at the peak, as the tick in which it is and what differs from its end. */
+/* Writes the live sums at the peak, as its tick and the differences from the tick's end. */
 enum ttd_status page_peak_json(struct row *row, const struct heap_ticks *ticks,
                                struct page_sites *sites)
 {
@@ -235,7 +235,7 @@ enum ttd_status page_peak_json(struct row *row, const struct heap_ticks *ticks,
     return status;
 }
 
-/* Writes the blocks that are lost, by kind; null if no snapshot tells. */
+/* Writes the blocks that are lost, by kind; null if no snapshot has it. */
 enum ttd_status page_lost_json(struct row *row, const struct heap_leaks *leaks,
                                struct page_sites *sites)
 {

@@ -2,7 +2,7 @@
 /**
  * The model of a page: the text that it is made of before compression. It has parts, each with a
  * name in a line of its own that begins with '#', and a JSON text behind it. Parts named like a
- * command are what that command prints with `--format json`.
+ * command are its output with `--format json`.
  */
 #ifndef ANALYZER_REPORT_PAGE_PAGE_MODEL_H
 #define ANALYZER_REPORT_PAGE_PAGE_MODEL_H
@@ -82,9 +82,9 @@ void page_ticks_json(struct row *row, const struct heap_ticks *ticks);
 enum ttd_status page_series_json(struct row *row, const struct heap_ticks *ticks,
                                  struct page_sites *sites);
 
-/** Write members: the amounts that call sites have in the whole trace; what is live at the peak, as
- * the tick in which it is and what differs from its end; and the blocks that are lost, by kind,
- * null if no snapshot shows it. */
+/** Write members: the amounts that call sites have in the whole trace; the live sums at the peak,
+ * as its tick and the differences from the tick's end; and the blocks that are lost, by kind, null
+ * if no snapshot shows it. */
 enum ttd_status page_usage_json(struct row *row, const struct heap_usage *usage,
                                 struct page_sites *sites);
 enum ttd_status page_peak_json(struct row *row, const struct heap_ticks *ticks,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * The reports about what leads to blocks: their data, and the functions that write them in
- * all forms. Nothing is owned.
+ * The reports about pointers to blocks: their data, and the functions that write them in all forms.
+ * Nothing is owned.
  */
 #ifndef ANALYZER_REPORT_REACHABILITY_REACHABILITY_REPORTS_H
 #define ANALYZER_REPORT_REACHABILITY_REACHABILITY_REPORTS_H

@@ -155,8 +155,8 @@ static void data_retained(struct report *report, const struct report_retained *d
 
 /* The report of `retained` and `roots` as text. */
 
-/* Without the name of a class, the address of its table of virtual functions still tells classes
- * apart. */
+/* Without the name of a class, the address of its table of virtual functions still distinguishes
+ * classes. */
 static void text_retained_class(struct report *report, const struct heap_retained *retained,
                                 const struct heap_retainer *retainer)
 {

@@ -60,7 +60,7 @@ void certainty_add_choice(struct certainty *certainty, const struct heap_choice 
 void certainty_add_snapshot(struct certainty *certainty, const struct ttd_snapshot *snapshot,
                             uint64_t misplaced);
 
-/** Add the reason why contents of memory that a snapshot tells may be of different moments, or be
+/** Add the reason why the contents of memory in a snapshot may come from different moments, or be
  * missing. */
 void certainty_add_torn(struct certainty *certainty, const struct ttd_snapshot *snapshot);
 void certainty_add_missing(struct certainty *certainty, const struct ttd_snapshot *snapshot);

@@ -21,8 +21,8 @@
  * Plain calls: ttd_writer_calls() writes a run of ordinary allocations and releases in much less
  * time than ttd_writer_event().
  *
- * Packs of references: a recorder that searches a large heap packs what it finds while another
- * thread writes the packs before, which compresses them.
+ * Packs of references: a recorder that searches a large heap packs its findings while another
+ * thread compresses and writes the earlier packs.
  *
  * Threads: one thread at a time may use an object. ttd_reader_event_batches() may be called by any
  * thread while another reads.
@@ -127,9 +127,9 @@ TTD_EXPORT enum ttd_status ttd_writer_calls(struct ttd_writer *writer,
                                             const struct ttd_calls *calls, size_t *written);
 
 /**
- * References of one snapshot, as a chunk has them: a quarter of what an array of them takes. A pack
- * is used by one thread at a time, so that one thread can fill a pack while another writes packs
- * that were handed over to it.
+ * References of one snapshot, as a chunk has them: a quarter of an array's size. A pack is used by
+ * one thread at a time, so that one thread can fill a pack while another writes packs that were
+ * handed over to it.
  */
 struct ttd_reference_pack;
 

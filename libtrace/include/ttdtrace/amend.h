@@ -33,7 +33,7 @@ struct ttd_amendment {
 /**
  * Copies a trace and adds names, which replace earlier ones of the same address (spec, "Symbols").
  * Everything else is copied unchanged. If the trace is damaged or was not closed, the names are
- * added to what ttd_recover() makes of it.
+ * added to the result of ttd_recover().
  *
  * @param input      copied; read twice, and closed by this call in any case
  * @param output     closed by this call in any case

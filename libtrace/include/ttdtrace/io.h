@@ -49,7 +49,7 @@ TTD_EXPORT enum ttd_status ttd_input_memory(const void *data, size_t size,
                                             struct ttd_input *input);
 
 /**
- * Opens a file for reading. It may be growing. Directories and what cannot be seeked are refused.
+ * Opens a file for reading. It may be growing. Directories and unseekable files are refused.
  *
  * @param path   file name; on Windows in UTF-8
  * @param error  detail on failure; may be NULL

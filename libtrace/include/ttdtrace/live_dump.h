@@ -5,8 +5,8 @@
  *
  * A dump is a snapshot in the trace, at a position soon after the call. The recorder copies memory
  * from outside the program, in whole pages: memory that is not mapped, or is unmapped meanwhile,
- * causes no fault and is not recorded. Other threads go on, and what they write meanwhile may be
- * torn; they are stopped only for a dump of the heaps. Pages that were copied before are not stored
+ * causes no fault and is not recorded. Other threads go on, and their writes meanwhile may be torn;
+ * they are stopped only for a dump of the heaps. Pages that were copied before are not stored
  * again.
  *
  * A trace with dumps has contents of memory, whatever the options of the recorder.

@@ -6,14 +6,14 @@
  *
  * A heap is identified by its *handle*: an address that no other heap of the process has while the
  * heap exists, such as the call for the pool's own structure. A heap lies within its *parent*,
- * another heap or that of malloc: its blocks are parts of blocks of the parent and are not counted
- * twice. Destroy a heap before its memory goes back to its parent: blocks that remain outside any
- * block of the parent make everything in the trace uncertain.
+ * another heap or malloc's: its blocks are parts of blocks of the parent and are not counted twice.
+ * Destroy a heap before its memory goes back to its parent: blocks that remain outside any block of
+ * the parent make everything in the trace uncertain.
  *
  * A call is recorded with its thread, its stack and its position, like one of malloc. Make it after
  * the operation that creates or allocates, and before the one that frees, destroys or protects:
  * then no other thread can get an address before its release is recorded. Calls in a thread that is
- * not being recorded are missing in the trace, like those of malloc. A call on a destroyed heap is
+ * not being recorded are missing in the trace, like calls of malloc. A call on a destroyed heap is
  * an error of the program, until a heap with the same handle is created.
  *
  * Each function returns whether its call was recorded. Without a client, with a closed one, or with

@@ -87,8 +87,7 @@ TTD_EXPORT void ttd_names_close(struct ttd_names *names);
  *
  * @param position  when
  * @param id        set on TTD_OK; may be NULL
- * @return as above; TTD_ERROR_ARGUMENT also if the range is empty or overlaps that of a loaded
- *         module.
+ * @return as above; TTD_ERROR_ARGUMENT also if the range is empty or overlaps a loaded module.
  */
 TTD_EXPORT enum ttd_status ttd_names_load(struct ttd_names *names, struct ttd_position position,
                                           const struct ttd_loaded *module, ttd_id *id);

@@ -21,7 +21,7 @@ struct ttd_position {
     uint64_t steps;
 };
 
-/** Sequence of the invalid position, which stands for what never happened. */
+/** Sequence of the invalid position, which stands for events that never happened. */
 #define TTD_SEQUENCE_INVALID UINT64_MAX
 /** The largest valid sequence. */
 #define TTD_SEQUENCE_MAX (UINT64_MAX - 1)
@@ -50,7 +50,7 @@ static inline struct ttd_position ttd_position_invalid(void)
     return position;
 }
 
-/** Returns whether a position is valid: whether what it stands for happened. */
+/** Returns whether a position is valid: whether its event happened. */
 static inline bool ttd_position_is_valid(struct ttd_position position)
 {
     return position.sequence != TTD_SEQUENCE_INVALID;
@@ -73,8 +73,8 @@ static inline int ttd_position_compare(struct ttd_position a, struct ttd_positio
 TTD_EXPORT size_t ttd_position_format(struct ttd_position position, char text[TTD_POSITION_TEXT]);
 
 /**
- * Reads what ttd_position_format() writes, in either case. Returns true and sets `*position`
- * if the whole NUL-terminated text is one valid position; otherwise leaves it unchanged.
+ * Reads the text of ttd_position_format(), in either case. Returns true and sets `*position` if the
+ * whole NUL-terminated text is one valid position; otherwise leaves it unchanged.
  */
 TTD_EXPORT bool ttd_position_parse(const char *text, struct ttd_position *position);
 

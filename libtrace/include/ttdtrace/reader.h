@@ -20,10 +20,10 @@
 TTD_BEGIN_DECLS
 
 /**
- * A reader goes through the records of a trace in file order, in batches. Its memory is bounded
- * by a few chunks (of at most 16 MiB each), whatever the input says. It remembers the headers of
- * the first 65,536 chunks: those of chunks that a later pass passes over are not read again. One
- * thread at a time may use a reader; different readers are independent.
+ * A reader goes through the records of a trace in file order, in batches. Its memory is bounded by
+ * a few chunks (of at most 16 MiB each), whatever the input says. It remembers the headers of the
+ * first 65,536 chunks: headers of chunks that a later pass skips are not read again. One thread at
+ * a time may use a reader; different readers are independent.
  */
 struct ttd_reader;
 
@@ -62,7 +62,7 @@ struct ttd_reader_options {
      */
     uint32_t event_batches;
     /**
-     * Leaves stacks undecoded: a batch has those of a whole chunk, for ttd_stacks_open(). The
+     * Leaves stacks undecoded: a batch has the stacks of a whole chunk, for ttd_stacks_open(). The
      * payload's checksum is still verified.
      */
     bool lazy_stacks;
@@ -191,8 +191,8 @@ TTD_EXPORT enum ttd_status ttd_reader_rewind_checked(struct ttd_reader *reader, 
 TTD_EXPORT bool ttd_reader_rest(const struct ttd_reader *reader, struct ttd_loss *loss);
 
 /**
- * Returns whether the last checked reading reached the end of the trace and found what ttd_verify()
- * calls ok: every chunk from the first to End is present and intact.
+ * Returns whether the last checked reading reached the end of the trace and found the trace ok, as
+ * ttd_verify() does: every chunk from the first to End is present and intact.
  */
 TTD_EXPORT bool ttd_reader_is_intact(const struct ttd_reader *reader);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Version of the library and of the format it writes, and what a program may rely on from one
- * version to the next.
+ * Version of the library and of the format it writes, and the guarantees from one version to the
+ * next.
  *
  * Before version 1.0 any minor version may change any interface: the soname has the number 0, and a
- * program must be built with the headers of the library that it runs with; ttd_version() tells
- * which one that is. From 1.0 on, as long as the soname stays the same:
+ * program must be built with the headers of the library that it runs with; ttd_version() returns
+ * its version. From 1.0 on, as long as the soname stays the same:
  *
  * - Handles, such as struct ttd_reader, are opaque. Functions may be added; none changes.
  * - Structs of options begin with their size. They may grow at their end, and the library accepts

@@ -192,8 +192,8 @@ TTD_EXPORT enum ttd_status ttd_writer_block_headers(struct ttd_writer *writer,
                                                     const struct ttd_block_headers *headers);
 
 /**
- * Writes a snapshot after all of its parts, and flushes: a reader of the growing file, or of what a
- * crash leaves, finds the whole snapshot. Its numbers of regions and references are ignored.
+ * Writes a snapshot after all of its parts, and flushes: a reader of the growing file, or of the
+ * file after a crash, finds the whole snapshot. Its numbers of regions and references are ignored.
  */
 TTD_EXPORT enum ttd_status ttd_writer_snapshot(struct ttd_writer *writer,
                                                const struct ttd_snapshot *snapshot);
@@ -203,8 +203,8 @@ TTD_EXPORT enum ttd_status ttd_writer_fatal_signal(struct ttd_writer *writer,
                                                    const struct ttd_fatal_signal *signal);
 
 /**
- * Writes everything buffered as complete chunks, so that a reader of the growing file, or of what a
- * crash leaves, sees it.
+ * Writes everything buffered as complete chunks, so that a reader of the growing file, or of the
+ * file after a crash, sees it.
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, TTD_ERROR_MISUSE.
  */

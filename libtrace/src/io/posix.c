@@ -153,7 +153,7 @@ enum ttd_status ttd_output_file(const char *path, const struct ttd_allocator *al
     if (new_file(-1, 1, &table, &handle) != TTD_OK)
         return ttd_fail(error, TTD_ERROR_NO_MEMORY, "memory", TTD_NOWHERE, TTD_NOWHERE);
     /* Neither replaces a file nor follows a link; readable by the owner only, since a trace may
-     * hold what the program knew. The handle comes first: no file is left if memory runs out. */
+     * hold the program's secrets. The handle comes first: no file is left if memory runs out. */
     handle->descriptor =
         open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
     if (handle->descriptor < 0) {

@@ -231,7 +231,7 @@ enum ttd_status ttd_check_chunk(struct ttd_reader *reader, struct ttd_error *err
     return TTD_OK;
 }
 
-/** The file ends, or what can be read of it, before any End. */
+/** The file, or its readable part, ends before any End. */
 static void end_early(struct ttd_reader *reader, enum ttd_status status,
                       const struct ttd_error *error)
 {
@@ -324,7 +324,7 @@ bool ttd_index_check_chunk(struct ttd_reader *reader, struct ttd_cursor payload,
     ttd_decode_index_links(&payload, &links, header->record_count);
     *what = payload.error;
     struct ttd_index_link self = check->pending;
-    /* Without events in what it covers, it stands for the next event to come. */
+    /* Without events in its chunks, it stands for the next event to come. */
     if (!check->pending_set)
         self = (struct ttd_index_link){0, reader->next_event, reader->position};
     self.offset = header->offset;

@@ -148,7 +148,7 @@ enum ttd_status ttd_check_batch(struct ttd_reader *reader, const struct ttd_batc
 /**
  * Checks all stacks of the current chunk without decoding them, and notes them if there is no
  * violation. If there is one, the caller decodes the stacks and checks them batch by batch, which
- * finds out what is wrong.
+ * finds the problem.
  *
  * @param is_right  set to whether there is no violation, also on failure
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.

@@ -301,7 +301,7 @@ static enum ttd_status try_events(struct ttd_reader *reader, const struct ttd_he
 }
 
 /**
- * Does what comes before the events of a chunk: finds out whether they are good, where that must be
+ * Does the work before the events of a chunk: finds out whether they are good, where that must be
  * known first, and reports the loss. TTD_OK with a batch that was made up, or when they are to be
  * read; TTD_END when they were passed over.
  */

@@ -18,7 +18,7 @@
  *
  * @param check    its functions are called on the way
  * @param verdict  set on TTD_OK
- * @return as ttd_verify(), and what the functions return
+ * @return as ttd_verify(), or the status of the functions
  */
 enum ttd_status ttd_walk_run(const struct ttd_check *check, const struct ttd_input *input,
                              const struct ttd_allocator *allocator, struct ttd_verdict *verdict,
@@ -51,7 +51,7 @@ enum ttd_status ttd_copy_stored(struct ttd_copy *copy, const struct ttd_header *
                                 const uint8_t *stored);
 
 /** Writes the first chunk, unless it was written: a copy of the old one or, if that is damaged, one
- * with what the reader knows. Statuses as above. */
+ * with the reader's values. Statuses as above. */
 enum ttd_status ttd_copy_begin(struct ttd_copy *copy, const struct ttd_reader *reader);
 
 /**
@@ -68,7 +68,7 @@ bool ttd_copy_is_made(struct ttd_copy *copy, const struct ttd_reader *reader,
  * @param copy     its output and allocator are set here
  * @param check    its context is passed to before_end as well
  * @param verdict  set on TTD_OK
- * @return as ttd_recover(), and what the functions return
+ * @return as ttd_recover(), or the status of the functions
  */
 enum ttd_status ttd_copy_run(struct ttd_copy *copy, const struct ttd_check *check,
                              const struct ttd_input *input, const struct ttd_output *output,

@@ -147,7 +147,7 @@ static enum ttd_status pass_over(struct ttd_reader *reader, const struct ttd_err
 }
 
 /** Whether a chunk's header must be read although it is known: its records will be returned or
- * checked, or tell where the trace begins and ends. */
+ * checked, or give the begin and the end of the trace. */
 static bool must_read(const struct ttd_reader *reader, uint32_t kinds,
                       const struct ttd_header *header)
 {

@@ -41,8 +41,8 @@ void ttd_directory_free(struct ttd_directory *directory, const struct ttd_alloca
 const struct ttd_header *ttd_directory_find(struct ttd_directory *directory, uint64_t offset);
 
 /**
- * Takes in a good header that was read just now. One that differs from what is known of its place
- * shows that the file has changed: all from there on is forgotten.
+ * Takes in a good header that was read just now. A header that differs from the known one at its
+ * place shows that the file has changed: all from there on is forgotten.
  *
  * @return false without memory
  */
@@ -162,7 +162,7 @@ struct ttd_reader {
     bool first_is_told;
     /** The End chunk was passed. */
     bool has_ended;
-    /** A loss was made up for what the End chunk's totals say; they are not to be compared again.
+    /** A loss was made up from the End chunk's totals; they are not to be compared again.
      */
     bool end_judged;
     struct ttd_gap gap;
@@ -201,8 +201,8 @@ struct ttd_reader {
     struct ttd_memory_run *runs;
     size_t runs_capacity;
     uint64_t variable_offset;
-    /** Regions, references, classes or block headers; or what the frames or fatal signals of a
-     * batch point to. Its capacity is in bytes. */
+    /** Regions, references, classes or block headers; or the targets of the frames or fatal signals
+     * of a batch. Its capacity is in bytes. */
     void *items;
     size_t items_capacity;
     struct ttd_loss synthetic;
@@ -246,8 +246,8 @@ enum ttd_status ttd_reader_stop(struct ttd_reader *reader, const struct ttd_erro
  * Finds the next chunk at or after reader->offset. A tolerant reader passes over damage and notes
  * it in reader->gap.
  *
- * @param kinds  TTD_KIND_BITs; headers of these are read, those of others may come from the
- *               directory. A reader that checks reads all.
+ * @param kinds  TTD_KIND_BITs; headers of these are read, other headers may come from the
+ * directory. A reader that checks reads all.
  * @return TTD_OK; TTD_END, TTD_ERROR_TRUNCATED, TTD_ERROR_CORRUPT, TTD_ERROR_UNSUPPORTED,
  *         TTD_ERROR_LIMIT, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO.
  */
@@ -311,8 +311,8 @@ static inline enum ttd_status ttd_reader_fail(const struct ttd_reader *reader,
 enum ttd_status ttd_reader_decode_records(struct ttd_reader *reader, struct ttd_batch *batch,
                                           size_t *count, struct ttd_error *error);
 
-/* Parts of the same for kinds of snapshots. They fail without memory; what is wrong with the
- * payload is in reader->payload. */
+/* Parts of the same for kinds of snapshots. They fail without memory; the payload's problem is in
+ * reader->payload. */
 
 /** Decodes the chunk at hand, of regions, references or classes. */
 enum ttd_status ttd_reader_decode_part(struct ttd_reader *reader, struct ttd_error *error);

@@ -96,7 +96,7 @@ static void redact_fatal_signal(struct redaction *r, struct ttd_cursor *cursor, 
 }
 
 /** Writes the next record of a payload without its private contents. `ordinal` is its number among
- * those of its kind in the trace, for strings the id. */
+ * the records of its kind in the trace, for strings the id. */
 typedef void redact_function(struct redaction *r, struct ttd_cursor *in, uint64_t ordinal);
 
 /** Writes all records of a chunk. */

@@ -19,7 +19,7 @@ static bool seek_reaches(const struct ttd_header *header, const struct seek_targ
     return header->first_record + header->record_count > target->event;
 }
 
-/** Whether what an index chunk covers begins before the target, so that earlier ones lack it. */
+/** Whether an index chunk's part begins before the target, so that earlier ones lack it. */
 static bool begins_before(const struct ttd_index_link *link, const struct seek_target *target)
 {
     if (target->by_position)

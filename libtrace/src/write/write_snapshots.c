@@ -232,7 +232,7 @@ enum ttd_status ttd_writer_snapshot(struct ttd_writer *writer, const struct ttd_
     if (status != TTD_OK)
         return status;
     writer->snapshots = order;
-    /* The writer has counted the parts: what the caller says cannot contradict the file. */
+    /* The writer has counted the parts: the caller's values cannot contradict the file. */
     struct ttd_snapshot whole = *snapshot;
     whole.regions = order.regions;
     whole.references = order.references;

@@ -15,8 +15,8 @@ struct host {
     int probe;         /* the channel, opened once more: see host_is_held() */
     uint64_t start;    /* a copy of channel->start, which programs could overwrite */
     bool has_barriers; /* membarrier() is available */
-    uint64_t looks;    /* number of looks at what threads have published; anything read before the
-                          last look may be out of date */
+    uint64_t looks;    /* number of looks at published records; anything read before the last look
+                        * may be out of date */
     char path[64];     /* opens the channel, from any process that may see this one */
 };
 
@@ -39,7 +39,7 @@ uint64_t host_now(const struct host *host);
 uint64_t host_tick(struct host *host);
 
 /* Whether another process holds the channel: it records, or may begin to, such as a forked child
- * that has not allocated yet. Returns false if the system cannot tell. */
+ * that has not allocated yet. Returns false if the system does not know. */
 bool host_is_held(const struct host *host);
 
 /* Makes every recording thread execute a memory barrier. */

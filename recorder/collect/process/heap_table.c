@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-/* Heaps that are remembered, and those of them that were destroyed, at most: the program is not to
- * use up the collector's memory. */
+/* Bounds of the remembered heaps, and of the destroyed ones among them: the program is not to use
+ * up the collector's memory. */
 enum { HEAPS_MAX = 1 << 20, ENDED_MAX = 1024, FIRST_BUCKETS = 64 };
 
 static struct custom_heap **bucket_of(const struct custom_heaps *heaps, uint64_t handle)

@@ -13,10 +13,10 @@
 #define HEAP_OUTER UINT64_MAX
 
 /*
- * A heap, in the chain of its bucket, in the list of its siblings, and in a list of heaps: those
- * that exist, in which parents come before what lies within them, or those that were destroyed, in
- * the order of their ends. The latter tell what a late call means, and what the child of an earlier
- * fork has. The newest of a handle is the first one in the chain.
+ * A heap, in the chain of its bucket, in the list of its siblings, and in a list of heaps: existing
+ * ones, parents before the heaps within them, or destroyed ones, in the order of their ends. The
+ * latter give late calls their meaning, and the child of an earlier fork its heaps. The newest of a
+ * handle is the first one in the chain.
  */
 struct custom_heap {
     uint64_t handle;
@@ -26,7 +26,7 @@ struct custom_heap {
     uint64_t within;   /* its parent's handle, 0 or HEAP_OUTER */
     ttd_id id, name;
     struct custom_heap *chained;
-    struct custom_heap *parent; /* NULL for that of malloc, or none, or if it was destroyed */
+    struct custom_heap *parent; /* NULL for malloc's heap, or none, or if it was destroyed */
     struct custom_heap *child, *sibling, *sibling_before;
     struct custom_heap *before, *after;
     char text[]; /* its name */

@@ -57,7 +57,7 @@ static void destroy_within(struct process *process, struct custom_heap *top,
     }
 }
 
-/* Returns the event of a destruction that no call tells of. */
+/* Returns the event of a destruction without a call. */
 static struct ttd_event destruction(const struct process *process, struct ttd_position position)
 {
     return (struct ttd_event){.action = TTD_ACTION_DESTROY,

@@ -29,7 +29,7 @@ void origin_describe(struct trace *trace, uint32_t channel_flags)
         trace_metadata(trace, "stacks", "not recorded");
 }
 
-/* A copy of what a process says of itself, which it may change meanwhile. */
+/* A copy of a process's own statements, which it may change meanwhile. */
 static size_t copy_text(char *text, const volatile char *shared, size_t size, size_t limit)
 {
     size = size < limit ? size : limit;

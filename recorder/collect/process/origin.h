@@ -21,8 +21,8 @@ uint64_t origin_start_time(uint32_t pid);
 /* Returns the parent of a process; 0 if unknown. */
 uint32_t origin_parent(uint32_t pid);
 
-/* Whether a process id in shared memory cannot be that of a recorded process: it is invalid, or
- * that of the collector or a child of it, or of a process older than `start`, that of the program.
+/* Whether a process id in shared memory cannot be a recorded process's: it is invalid, or names the
+ * collector, a child of it, or a process older than `start`, the program's.
  */
 bool origin_is_impossible(uint32_t pid, uint64_t start);
 
@@ -39,7 +39,7 @@ bool origin_is_over(uint32_t pid, uint64_t start);
  */
 bool origin_exit_status(uint32_t pid, int pidfd, int *status);
 
-/* Ids of processes and threads in other PID namespaces, which these state: what they are here. */
+/* Ids of processes and threads in other PID namespaces, which these state: their values here. */
 
 /* Returns the process that has this id in its own namespace, and the value at the address in its
  * memory, which no other has; 0 if there is none. */

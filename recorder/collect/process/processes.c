@@ -237,7 +237,7 @@ static void sweep_slots(const struct process *process, struct host *host)
 void process_drain(struct process *process, struct host *host)
 {
     process->is_dead = true;
-    /* What it has not confirmed until its end is doubtful. */
+    /* A block that it has not confirmed by its end is doubtful. */
     _Atomic uint32_t *notes = &channel_process(&host->view, process->slot)->notes;
     if ((atomic_load(notes) & NOTE_FORWARDS) != 0)
         atomic_fetch_or(notes, NOTE_FOREIGN_MALLOC);

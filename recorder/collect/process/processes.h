@@ -90,7 +90,7 @@ void process_free(struct process *process);
 bool process_is_empty(const struct process *process);
 
 /* Converts a time of the clock to a wall time of the process's trace. The program may have
- * overwritten both of its operands with anything, so the result is limited to what can be written.
+ * overwritten both of its operands with anything, so the result is limited to valid values.
  */
 static inline uint64_t process_time(const struct process *process, uint64_t clock)
 {
@@ -175,13 +175,13 @@ void processes_free(struct processes *processes);
 /* Return the process, or NULL. `slot` may be any number. */
 struct process *processes_by_slot(const struct processes *processes, uint32_t slot);
 struct process *processes_by_pid(const struct processes *processes, uint32_t pid);
-/* Returns the process whose image was replaced, by execution, by that of `slot`: see
-   process_has_image(). NULL if there is none: a forked process and the guest of an emulator replace
-   no image. */
+/* Returns the process whose image was replaced, by execution, by the image of `slot`: see
+ * process_has_image(). NULL if there is none: a forked process and the guest of an emulator replace
+ * no image. */
 struct process *processes_replaced(const struct processes *processes, struct host *host,
                                    const struct process_slot *slot);
 
-/* Returns the process that forked or started that of `slot`; NULL if it is not recorded. */
+/* Returns the process that forked or started the process of `slot`; NULL if it is not recorded. */
 struct process *processes_parent(const struct processes *processes,
                                  const struct process_slot *slot);
 

@@ -11,10 +11,10 @@ enum { RUN_CALLS = 64, RUN_FRAMES = 512 };
  * processor that has written them. */
 enum { PREFETCH_BYTES = 512 };
 
-/* The stack of a call that is not known yet, as a difference from that of the call before. */
+/* The stack of a call that is not known yet, as a difference from the stack of the call before. */
 struct run_stack {
     uint32_t kept;
-    uint32_t depth; /* the other frames are in run.frames, behind those of the call before */
+    uint32_t depth; /* the other frames are in run.frames, behind the frames of the call before */
 };
 
 struct run_frame {

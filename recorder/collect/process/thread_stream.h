@@ -31,7 +31,7 @@ struct thread_stream {
     uint32_t inner;              /* number of inner levels of this one */
     ttd_id id; /* in the trace; TTD_NONE before its first event, or if there is no trace */
     bool is_defined;
-    char name[THREAD_NAME_SIZE]; /* what the trace calls it, if the thread has said so itself */
+    char name[THREAD_NAME_SIZE]; /* its name in the trace, if the thread has set one itself */
     struct stream stream;
     struct record next; /* valid while `has_next` */
     bool has_next;

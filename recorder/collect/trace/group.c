@@ -64,8 +64,8 @@ static bool is_stale(const char *path, uint64_t process, const struct ttd_trace 
 
 /*
  * Removes the traces, and their indexes, of the child processes of that recording. A file is
- * removed only if it is a regular file of this user beside `path`, its name is that of `path`
- * followed by a process id, and it is a trace of that process and of the same group.
+ * removed only if it is a regular file of this user beside `path`, its name is `path` followed by a
+ * process id, and it is a trace of that process and of the same group.
  */
 static void stale_remove(const char *path, const struct ttd_trace *old)
 {

@@ -50,7 +50,7 @@ static bool read_headers(struct image_copy *copy)
     return read_process(copy->pid, copy->segments, size, begin + header->e_phoff) == size;
 }
 
-/* Copies what a segment has of the file; what cannot be read becomes zero. */
+/* Copies a segment's part of the file; unreadable bytes become zero. */
 static bool copy_segment(const struct image_copy *copy, const Elf64_Phdr *segment, uint8_t *part)
 {
     if (segment->p_filesz > IMAGE_SIZE_MAX || segment->p_offset > IMAGE_SIZE_MAX)
@@ -68,8 +68,7 @@ static bool copy_segment(const struct image_copy *copy, const Elf64_Phdr *segmen
     return true;
 }
 
-/* Turns addresses in the dynamic section, which the loader has relocated, back into those of the
- * file. */
+/* Turns addresses in the dynamic section, which the loader has relocated, back into the file's. */
 static bool restore_dynamic(const struct image_copy *copy, const Elf64_Phdr *segment)
 {
     const struct module *module = copy->module;
@@ -235,7 +234,7 @@ static int open_as_seen(const char *module, const struct symbolize_file *sought,
     return fd;
 }
 
-/* Opens the file of a module by what the system says of the process. It may have been removed. */
+/* Opens the file of a module by the system's view of the process. It may have been removed. */
 static int open_of_process(const struct module *module, const struct logged_file *logged,
                            uint32_t pid, struct symbolize_file *file)
 {
@@ -255,7 +254,7 @@ static int open_of_process(const struct module *module, const struct logged_file
     return fd;
 }
 
-/* Whether the file has other contents now: what of it is mapped may have them, too. */
+/* Whether the file has other contents now: its mapped part may have them too. */
 static bool module_file_is_overwritten(const struct module *module,
                                        const struct logged_file *logged)
 {

@@ -16,7 +16,7 @@
 /*
  * Descriptors that the collector keeps open for long. Their number may be limited to fewer than
  * there are recorded processes, and other work needs some for a moment. The system gives out the
- * lowest free number, so a number tells how many are in use.
+ * lowest free number, so a number shows how many are in use.
  */
 
 /* Quarters of the limit below which a descriptor may stay open. */
@@ -31,7 +31,7 @@ static inline bool descriptor_may_stay(int descriptor, unsigned quarters)
 
 enum { MODULE_FILES_MAX = 128 };
 
-/* What a process has logged of a module's file. */
+/* A process's log of a module's file. */
 struct logged_file {
     bool is_there;              /* at the module's path */
     uint64_t begin, end;        /* its first mapping */
@@ -39,8 +39,8 @@ struct logged_file {
 };
 
 /*
- * Sets `module->kept` and `module->file` by what the process `pid` has logged of the module's
- * file. The file stays open until all modules that have it are released.
+ * Sets `module->kept` and `module->file` by the log of process `pid` about the module's file. The
+ * file stays open until all modules that have it are released.
  */
 void module_files_keep(struct module *module, const struct logged_file *logged, uint32_t pid);
 void module_files_release(struct module *module);

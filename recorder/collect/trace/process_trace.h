@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The trace of one process: its file, and what is defined in it. */
+/* The trace of one process: its file, and its definitions. */
 #ifndef RECORDER_COLLECT_TRACE_PROCESS_TRACE_H
 #define RECORDER_COLLECT_TRACE_PROCESS_TRACE_H
 
@@ -18,7 +18,7 @@
 #include "snapshot/calls.h"
 
 /*
- * An output before that of a file: it gathers the chunks of a trace, most of which are small, so
+ * An output in front of a file's: it gathers the chunks of a trace, most of which are small, so
  * that a flush is one call of the system.
  */
 
@@ -28,7 +28,7 @@ struct gathered;
  * itself, and is freed then. Returns NULL, with `output` as it was, if memory ran out. */
 struct gathered *gathered_put_before(struct ttd_output *output);
 
-/* Writes what was gathered. Returns 0 or an errno value. */
+/* Writes the gathered bytes. Returns 0 or an errno value. */
 int gathered_flush(struct gathered *gathered);
 
 struct symbolize_cache;
@@ -101,7 +101,7 @@ void trace_abandon(struct trace *trace);
 void trace_metadata(struct trace *trace, const char *key, const char *value);
 ttd_id trace_thread_begin(struct trace *trace, struct ttd_position position, uint64_t tid,
                           const char *name);
-/* The name replaces that of the begin, unless it is NULL. */
+/* The name replaces the one from its begin, unless it is NULL. */
 void trace_thread_end(struct trace *trace, struct ttd_position position, ttd_id id,
                       const char *name);
 
@@ -199,7 +199,7 @@ static inline void trace_event(struct trace *trace, const struct ttd_event *even
 }
 
 /*
- * Does what trace_event() does for each of these calls. No event that was written before comes
+ * Does the same as trace_event() for each of these calls. No event that was written before comes
  * after the first of them.
  */
 void trace_calls(struct trace *trace, const struct ttd_calls *calls);

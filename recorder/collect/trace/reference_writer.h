@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Writes the references of a snapshot in a thread of its own, while the process is searched for
- * more. They are packed where they are found: a pack is a quarter of what they take otherwise, and
- * is compressed and written by the other thread. What is left at the end of the search is written
- * when the writer is closed, and the process need not wait for that.
+ * more. They are packed where they are found: a pack takes a quarter of their size, and is
+ * compressed and written by the other thread. The rest at the end of the search is written when the
+ * writer is closed, and the process need not wait for that.
  */
 #ifndef RECORDER_COLLECT_TRACE_REFERENCE_WRITER_H
 #define RECORDER_COLLECT_TRACE_REFERENCE_WRITER_H
@@ -29,7 +29,7 @@ struct reference_writer {
     size_t first, waiting; /* those that are to be written, from packs[first] on */
     bool has_thread;
     bool is_closed;
-    bool is_dropped; /* what is left is not wanted */
+    bool is_dropped; /* the rest is not wanted */
     bool has_failed;
     pthread_t thread;
 };
@@ -49,7 +49,7 @@ bool reference_writer_add(struct reference_writer *writer, const struct ttd_refe
 void reference_writer_lock(struct reference_writer *writer);
 void reference_writer_unlock(struct reference_writer *writer);
 
-/* Ends the thread and frees everything. If the references are wanted, writes what is left. Returns
+/* Ends the thread and frees everything. If the references are wanted, writes the rest. Returns
  * whether all of them were written. */
 bool reference_writer_close(struct reference_writer *writer, bool are_wanted);
 

@@ -67,7 +67,7 @@ static struct stack_entry *stacks_add_entry(struct stacks *stacks, uint32_t hash
     return entry;
 }
 
-/* Moves all entries but those of addresses in [begin, end) to a table of the given capacity. */
+/* Moves all entries, except addresses in [begin, end), to a table of the given capacity. */
 static bool rebuild(struct stacks *stacks, size_t capacity, uint64_t begin, uint64_t end)
 {
     struct stacks old = *stacks;
@@ -98,6 +98,6 @@ struct stack_entry *stacks_find(struct stacks *stacks, uint32_t hash, ttd_id par
 void stacks_forget(struct stacks *stacks, uint64_t begin, uint64_t end)
 {
     stacks->removals++;
-    /* If memory runs out the entries stay, and names may be those of the unloaded code. */
+    /* If memory runs out the entries stay, and names may belong to the unloaded code. */
     rebuild(stacks, stacks->capacity, begin, end);
 }

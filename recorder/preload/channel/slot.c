@@ -85,7 +85,7 @@ static uint32_t wait_for_slot(void)
     return index;
 }
 
-/* The slot of a copy follows from that of its parent: see channel_copy(). */
+/* The slot of a copy follows from its parent's: see channel_copy(). */
 static uint32_t slot_for_copy(uint32_t process)
 {
     return try_slot(channel_copy(process)) ? channel_copy(process) : CHANNEL_NONE;

@@ -30,7 +30,7 @@ struct stack_bounds {
 
 enum asking { ASKING_NOT, ASKING_NOW, ASKING_OVER };
 
-/* Reads 0 in the child of a fork, by MADV_WIPEONFORK, and stays 1 in that of a vfork. */
+/* Reads 0 in the child of a fork, by MADV_WIPEONFORK, and stays 1 in the child of a vfork. */
 struct on_page {
     uint32_t on;
     /* The collector has refused this process: it is not to begin again. */
@@ -105,17 +105,18 @@ void process_confine(void);
 /* Set if the process is, or may be, in another PID namespace than the collector. */
 extern bool process_is_elsewhere;
 
-/* Set in a copy of the process that only tells what the runtimes would release (end/runtime.c). */
+/* Set in a copy of the process that only reports which blocks the runtimes would release
+ * (end/runtime.c). */
 extern bool process_is_copy;
 
-/* Set, beside process_is_copy, in a process that tells so itself because it has nothing else left
- * to do. */
+/* Set, beside process_is_copy, in a process that reports them itself because it has nothing else
+ * left to do. */
 extern bool process_asks_itself;
 
 /* Makes the next call begin anew, as the first one in a fork's child does. */
 void process_forget(void);
 
-/* Tells the collector what the process does: enum process_notes. */
+/* Shows the collector the state of the process: enum process_notes. */
 void process_note(uint32_t note);
 
 /* Called before and after an attempt to execute another program; not in a confined process. */

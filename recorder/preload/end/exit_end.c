@@ -163,7 +163,8 @@ enum way {
     BY_QUICK_HANDLER,
 };
 
-/* Blocks all signals: a handler would change what the snapshot shows, and in the copy none may run.
+/* Blocks all signals: a handler would change the memory of the snapshot, and in the copy none may
+ * run.
  */
 static void block_signals(unsigned long *before)
 {
@@ -190,8 +191,8 @@ static struct thread *enter(unsigned long *before)
     return thread;
 }
 
-/* Finds what exit() calls after the last handler, and what flushes the streams: no function of the
- * program of the same name. */
+/* Finds the function that exit() calls after the last handler, and the one that flushes the
+ * streams: no function of the program of the same name. */
 static int (*find_flush(void))(void)
 {
     int (*flush)(void);
@@ -200,7 +201,7 @@ static int (*find_flush(void))(void)
 }
 
 /*
- * Does what exit() does after its last handler, as far as the program can notice: the process may
+ * Does the work of exit() after its last handler, as far as the program can notice: the process may
  * then end here. Returns whether it may; if not, it is as it was, but for streams that are flushed.
  * Sets `*thread` to NULL if it does not record any more.
  */
@@ -216,7 +217,7 @@ static bool finish_exit(struct thread **thread, unsigned long *before)
     return *thread != NULL;
 }
 
-/* Does what is left to do at the end. */
+/* Does the rest of the work at the end. */
 static void end_recording(enum way way, int status)
 {
     unsigned long before = 0;
@@ -256,9 +257,10 @@ static void at_quick_exit(void *unused)
 }
 
 /*
- * The loader runs the constructor that calls this before the program starts. Only then does the
- * C library register what runs all destructors of modules, so `at_exit` comes after these, after
- * the program's handlers, and after the destructors of thread-local and static objects.
+ * The loader runs the constructor that calls this before the program starts. Only then does the C
+ * library register the function that runs all destructors of modules, so `at_exit` comes after
+ * these, after the program's handlers, and after the destructors of thread-local and static
+ * objects.
  */
 void end_register(void)
 {

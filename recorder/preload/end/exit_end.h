@@ -20,7 +20,7 @@ void end_register(void);
 void snapshot_ask(struct thread *thread, uint64_t mask);
 
 /*
- * Tells the collector of a signal of which the process dies, from its handler, and asks for a
+ * Reports a signal of which the process dies to the collector, from its handler, and asks for a
  * snapshot if one is wanted. Waits as snapshot_ask() does.
  */
 void snapshot_tell_signal(int number, const siginfo_t *info, const ucontext_t *context);
@@ -33,7 +33,7 @@ bool snapshot_is_called_by(const ucontext_t *context, uintptr_t begin, uintptr_t
 bool runtime_has_process_alone(void);
 
 /*
- * Tells in the process itself which blocks the runtimes keep, and ends it with `status`: it has
+ * Reports in the process itself which blocks the runtimes keep, and ends it with `status`: it has
  * nothing else left to do. Returns only if it cannot do so without harm, before it has changed
  * anything; then a copy is needed. The thread is as for runtime_copy().
  */
@@ -49,8 +49,8 @@ _Noreturn void runtime_end(int status);
  */
 bool runtime_tries_functions(void);
 
-/* Copies the process. The copy tells which blocks the runtimes keep, and ends. Returns its process
- * id, or a negative errno. The thread is in PHASE_RECORD, with all signals blocked. */
+/* Copies the process. The copy reports which blocks the runtimes keep, and ends. Returns its
+ * process id, or a negative errno. The thread is in PHASE_RECORD, with all signals blocked. */
 long runtime_copy(struct thread *thread);
 
 /* Waits for the copy, for a limited time. A signal may end the wait. */

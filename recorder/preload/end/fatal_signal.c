@@ -18,7 +18,8 @@
 static const uint64_t faults = SIGNAL(SIGSEGV) | SIGNAL(SIGBUS) | SIGNAL(SIGILL) | SIGNAL(SIGFPE) |
                                SIGNAL(SIGABRT) | SIGNAL(SIGTRAP) | SIGNAL(SIGSYS);
 
-/* Those of which no process dies, that cannot be caught, or that the C library keeps for itself. */
+/* Signals of which no process dies, that cannot be caught, or that the C library keeps for
+ * itself. */
 #ifndef TTD_ATTACHED
 static const uint64_t others =
     SIGNAL(SIGCHLD) | SIGNAL(SIGCONT) | SIGNAL(SIGURG) | SIGNAL(SIGWINCH) | SIGNAL(SIGTSTP) |
@@ -39,7 +40,8 @@ static uint64_t watched;
  * The process dies of the signal when the handler returns: where it was interrupted, with the same
  * information about the signal, so that the core is the same. To return from the handler and fail
  * again would not do: a trap goes on behind it, and another thread may have mapped memory
- * meanwhile. What waits for a signal, such as sigsuspend(), may block it again as it returns.
+ * meanwhile. A function that waits for a signal, such as sigsuspend(), may block it again as it
+ * returns.
  */
 static void die(int number, siginfo_t *info, ucontext_t *context)
 {
@@ -65,7 +67,8 @@ static bool is_ignored(int number)
     return !fatal_is_fault(number) && sys_call3(SYS_getpid, 0, 0, 0) == 1;
 }
 
-/* Whether the collector is told. Many processes that are asked to end have done nothing yet. */
+/* Whether the collector gets a report. Many processes that are asked to end have done nothing
+ * yet. */
 static bool fatal_is_reported(int number)
 {
     return target_on->on != 0 && !process_is_confined && process_is_own() &&
@@ -127,7 +130,7 @@ static void find_abort(void)
 }
 
 /* Called when a handler of SIGABRT has returned. If abort() has raised the signal, the process dies
- * now. Without room on the handler's stack nothing is told. */
+ * now. Without room on the handler's stack nothing is reported. */
 static void fatal_handled(const ucontext_t *context) __attribute__((used));
 
 static void fatal_handled(const ucontext_t *context)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Signals of which a program dies: the recorder's handler takes the place of the default action,
- * and only that. It tells the collector, and lets the process die of the signal as it would have.
- * The program sees the default action: see hooks/signal.c.
+ * and only that. It reports the signal to the collector, and lets the process die of it as it would
+ * have. The program sees the default action: see hooks/signal.c.
  */
 #ifndef RECORDER_PRELOAD_END_FATAL_SIGNAL_H
 #define RECORDER_PRELOAD_END_FATAL_SIGNAL_H
@@ -26,7 +26,7 @@ void fatal_take_place(int number);
 /* Whether the handler takes the place of the signal's default action. */
 bool fatal_is_watched(int number);
 
-/* Whether a signal tells of a mistake of the program. Any other one asks it to end. */
+/* Whether a signal shows a mistake of the program. Any other one asks it to end. */
 bool fatal_is_fault(int number);
 
 /* Called before the process ends, or becomes another program, in any other way: waits if another
@@ -38,8 +38,8 @@ bool fatal_is_own(const struct sigaction *installed);
 
 /*
  * Where the program's handlers of SIGABRT return to, in the place of the C library's function that
- * goes on with what was interrupted. abort() resets the action when the handler has returned, past
- * any hook, and raises the signal again: it is told of here.
+ * continues the interrupted code. abort() resets the action when the handler has returned, past any
+ * hook, and raises the signal again: it is reported here.
  */
 void fatal_return(void) __attribute__((visibility("hidden")));
 

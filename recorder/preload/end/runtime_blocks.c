@@ -156,7 +156,7 @@ static bool try_functions(void)
     return forwards;
 }
 
-/* Makes the request, and ends. Before that, confirms what was found when the program started. */
+/* Makes the request, and ends. Before that, confirms the findings from the start of the program. */
 static _Noreturn void runtime_ask_for_kept(struct thread *thread)
 {
     _Atomic uint32_t *notes = &channel_process(&target_view, process_index())->notes;
@@ -187,7 +187,7 @@ void runtime_ask_and_end(struct thread *thread, int status)
     runtime_ask_for_kept(thread);
 }
 
-/* Returns 0 in the copy, else what runtime_copy() returns. */
+/* Returns 0 in the copy, else the result of runtime_copy(). */
 static long copy_process(void)
 {
     long parent = sys_call3(SYS_getpid, 0, 0, 0);

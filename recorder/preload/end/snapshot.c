@@ -77,7 +77,7 @@ static uint32_t list_frames(struct unwinder *unwinder, const struct step_regs *r
     return count;
 }
 
-/* Says where the thread's stack counts from, and what was in its registers there. */
+/* Says where the thread's stack counts from, and gives its registers there. */
 static void describe_thread(struct unwinder *unwinder, struct snapshot_request *request)
 {
     struct step_regs regs;
@@ -189,7 +189,7 @@ static void snapshot_ask_collector(struct snapshot_request *request, uint64_t ma
         sys_call3(SYS_prctl, PR_SET_PTRACER, 0, 0);
 }
 
-/* The collector sees the memory of an emulator, not that of its guest. */
+/* The collector sees the memory of an emulator, not its guest's. */
 static bool is_guest(void)
 {
     return channel_process(&target_view, process_index())->flags & PROCESS_GUEST;

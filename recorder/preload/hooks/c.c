@@ -253,7 +253,7 @@ HOOK_FREE(free, real.free, target_enter)
 HOOK_FREE(__libc_free, real_libc.free, ENTER_LIBC)
 
 /*
- * Functions that only the newest or the oldest C libraries have; each does what `free` does. The
+ * Functions that only the newest or the oldest C libraries have; each does the same as `free`. The
  * parameters of the function are followed by its operands in the record.
  */
 #define HOOK_RARE_FREE(name, operation, parameters, ...)                                           \

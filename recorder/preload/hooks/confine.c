@@ -43,7 +43,7 @@ __attribute__((used)) static long failed_call(long result)
     return -1;
 }
 
-/* Does what syscall() is to do, for a system call that executes a program: it returns only if it
+/* Does the work of syscall() for a system call that executes a program: it returns only if it
  * fails. */
 __attribute__((used)) static long executing_call(long number, long a, long b, long c, long d,
                                                  long e)
@@ -54,7 +54,7 @@ __attribute__((used)) static long executing_call(long number, long a, long b, lo
     return failed_call(result);
 }
 
-/* Does what syscall() is to do for the system call that ends the process. */
+/* Does the work of syscall() for the system call that ends the process. */
 __attribute__((used)) static long ending_call(long number, long status)
 {
     (void)number;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Dumps: what ttdtrace/live_dump.h declares. A dump is asked for by a record in the stream of the
- * thread, so that any number of threads can ask at once; the collector answers one that waits in
- * the slot of the stream.
+ * Dumps: the functions of ttdtrace/live_dump.h. A dump is asked for by a record in the stream of
+ * the thread, so that any number of threads can ask at once; the collector answers one that waits
+ * in the slot of the stream.
  */
 #include <linux/futex.h>
 #include <string.h>

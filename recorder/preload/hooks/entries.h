@@ -2,9 +2,9 @@
 /*
  * Hooks of functions that only one allocator has, such as mallocx(). This library does not export
  * them: programs look for their names to find out which allocator they have. Where the program's
- * allocator defines one when it starts, its symbol is made to be the hook (redirect.c), and what is
- * bound to it already is bound to the hook (rebind.c). In a process to which the recorder is
- * attached they are rows of the table of patched.h.
+ * allocator defines one when it starts, its symbol is made to be the hook (redirect.c), and
+ * existing bindings to it become bindings to the hook (rebind.c). In a process to which the
+ * recorder is attached they are rows of the table of patched.h.
  */
 #ifndef RECORDER_PRELOAD_HOOKS_ENTRIES_H
 #define RECORDER_PRELOAD_HOOKS_ENTRIES_H
@@ -52,7 +52,7 @@ struct redirection *entries_named(const char *name);
         return block;                                                                              \
     }
 
-/* A function that does what posix_memalign() does. */
+/* A function like posix_memalign(). */
 #define ENTRY_POSIX_MEMALIGN(function)                                                             \
     ENTRY(int, function, (void **result, size_t alignment, size_t size))                           \
     {                                                                                              \

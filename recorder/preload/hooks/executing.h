@@ -59,7 +59,7 @@ static inline void executing_take_back(int lent)
         sys_call3(SYS_close, lent, 0, 0);
 }
 
-/* A process that has a slot has a trace, in which the collector notes what follows. */
+/* A process that has a slot has a trace, in which the collector notes the following. */
 static inline void executing_begins(enum program_kind kind)
 {
     process_executes(true);

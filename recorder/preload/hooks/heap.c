@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Custom heaps: what ttdtrace/live_heap.h declares. The collector knows which heaps exist; here a
- * handle is only a number.
+ * Custom heaps: the functions of ttdtrace/live_heap.h. The collector knows which heaps exist; here
+ * a handle is only a number.
  */
 #include <string.h>
 
@@ -22,10 +22,10 @@ static size_t name_size(const char *name)
     return size;
 }
 
-/* Each heap begins and ends with a new fragment: then the sequence alone tells whether a fork came
+/* Each heap begins and ends with a new fragment: then the sequence alone shows whether a fork came
  * before or after. */
 
-/* Tells the collector of a heap, also while the thread is suspended: calls of others need it. */
+/* Reports a heap to the collector, even while the thread is suspended: calls of others need it. */
 static __attribute__((noinline)) void define(const void *handle, const void *parent,
                                              const char *name)
 {
@@ -52,7 +52,7 @@ static bool append_call(struct thread *level, unsigned operation, const struct u
             level_count_lost(level);
             return false;
         }
-        /* Its stack is that of this level's last capture, which ends here. */
+        /* Its stack is this level's last capture, which ends here. */
         if (level->outer->held.is_captured)
             level_record_held(level->outer);
     }

@@ -147,8 +147,8 @@ static inline void release_end(struct thread *thread)
         target_phase(thread, PHASE_CALL);                                                          \
     } while (0)
 
-/* Appends the second record of a reallocation, which has its result; `operation` is that of the
- * record. */
+/* Appends the second record of a reallocation, which has its result; `operation` is the
+ * record's. */
 static inline void reallocation_end(struct thread *thread, bool is_begun, unsigned operation,
                                     void *block)
 {

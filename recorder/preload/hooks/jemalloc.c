@@ -35,7 +35,7 @@ ENTRY(int, mallctl, CONTROL)
     return ENTRY_CALL(int, mallctl, CONTROL, (name, old, old_size, value, size));
 }
 
-/* The first call tells of the second one, which has only numbers. */
+/* The first call describes the second one, which has only numbers. */
 #define LOOK_UP (const char *name, size_t *mib, size_t *length)
 
 ENTRY(int, mallctlnametomib, LOOK_UP)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The live API: what ttdtrace/live.h declares. A client is never freed or used again, so that a
- * closed one can be told from an open one as long as the program runs.
+ * The live API: the functions of ttdtrace/live.h. A client is never freed or used again, so a
+ * closed one differs from an open one as long as the program runs.
  */
 #include <string.h>
 

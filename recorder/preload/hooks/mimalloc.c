@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mimalloc's own functions. What has the parameters of a function of C, or but a heap and an offset
- * besides, is recorded as that.
+ * mimalloc's own functions. A function with the parameters of a C function, perhaps plus a heap or
+ * an offset, is recorded as that C function.
  */
 #include <string.h>
 

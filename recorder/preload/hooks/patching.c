@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Patches the functions that the program defines in place of those of the C library and the C++
+ * Patches the functions with which the program replaces functions of the C library and the C++
  * runtime: no hook could come before them otherwise. When the program starts there is one thread,
  * which is here, and so in none of them.
  */
@@ -213,7 +213,7 @@ static bool patching_write(int memory, uint64_t address, const uint8_t *bytes)
     return true;
 }
 
-/* Writes all jumps; on failure puts back what was written. */
+/* Writes all jumps; on failure puts back the old bytes. */
 static bool patching_write_jumps(void)
 {
     int memory =

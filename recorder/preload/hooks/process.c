@@ -88,7 +88,8 @@ EXPORT int execveat(int descriptor, const char *path, char *const argv[], char *
     return result;
 }
 
-/* Collects the arguments of the execl functions into `argv`; `list` then has what follows them. */
+/* Collects the arguments of the execl functions into `argv`; `list` then has the rest behind
+ * them. */
 #define COLLECT(argv, first, list)                                                                 \
     do {                                                                                           \
         size_t count_ = 1;                                                                         \

@@ -55,7 +55,7 @@ static const void *program_part(const struct program_file *file, uint64_t offset
                : NULL;
 }
 
-/* Finds the table of all symbols, or that of those that other modules see. */
+/* Finds the table of all symbols, or the table of symbols that other modules see. */
 static bool program_find_table(struct program_file *file, uint32_t type)
 {
     const Elf64_Ehdr *header = (const Elf64_Ehdr *)file->bytes;

@@ -83,7 +83,7 @@ static void rebind_table(const struct dl_phdr_info *info, const struct symbols *
     }
 }
 
-/* Whether the module defines one of the functions: what it calls of its own stays. */
+/* Whether the module defines one of the functions: its calls of its own functions stay. */
 static bool defines_any(const struct link_map *map, const struct rebinding *rebinding)
 {
     for (size_t i = 0; i < rebinding->count; i++) {

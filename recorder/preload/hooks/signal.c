@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hooks of the functions that set what a signal does: where the program sets or asks for the
+ * Hooks of the functions that set the action of a signal: where the program sets or asks for the
  * default action, the recorder's handler takes its place, or is not shown.
  */
 #include <errno.h>
@@ -233,7 +233,7 @@ EXPORT int sigaltstack(const stack_t *stack, stack_t *before)
 
 typedef sighandler_t signal_function(int, sighandler_t);
 
-/* Makes what one of the older functions has set, and returns, as sigaction() would. `earlier` is
+/* Returns the result of one of the older functions, as sigaction() would have made it. `earlier` is
  * the handler that once_entry() has called until then. */
 static sighandler_t signal_settle(int number, sighandler_t handler, sighandler_t before,
                                   uintptr_t earlier)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tcmalloc's own functions: other names of those of C and of C++, as which they are recorded. */
+/* tcmalloc's own functions: other names of the functions of C and C++, as which they are
+ * recorded. */
 #include <errno.h>
 
 #include "preload/hooks/entries.h"

@@ -70,7 +70,7 @@ static void remember_environment(const char *channel_path, const char *preload)
         strncat(strcpy(preload_variable, preload_name), preload, size);
 }
 
-/* Whether valgrind runs the process: it would report what this library does. Instructions without
+/* Whether valgrind runs the process: it would report this library's accesses. Instructions without
  * an effect ask that, where nobody answers the result is 0. */
 static bool is_in_valgrind(void)
 {

@@ -18,7 +18,7 @@
 /*
  * Copies of the section .debug_frame of modules whose segments lack call frame information, as
  * those built with -g and -fno-asynchronous-unwind-tables. A copy, not a mapping: a file that is
- * truncated would end the program. Its callers hold the lock of modules.c, except those of
+ * truncated would end the program. Its callers hold the lock of modules.c, except the callers of
  * debug_frames_find().
  */
 
@@ -27,7 +27,7 @@
 
 enum { COPIES = 64, IS_GONE = 1 };
 
-/* The section of a module, and what tells its file from others. Without FDEs it has none. */
+/* The section of a module, and the identity of its file. Without FDEs it has none. */
 static struct frame_copy {
     _Atomic uintptr_t begin; /* of the module; 0: free, IS_GONE: unloaded */
     struct debug_frame frame;
@@ -75,7 +75,7 @@ static bool debug_frames_read_at(int file, uint64_t offset, void *bytes, size_t 
     return true;
 }
 
-/* Whether a section's name, at `offset` in the file, is that of the section. */
+/* Whether the name at `offset` in the file is the section's. */
 static bool is_debug_frame(int file, uint64_t offset)
 {
     static const char wanted[] = ".debug_frame";
@@ -264,7 +264,8 @@ static void add_locked(uintptr_t begin, uintptr_t end, const struct link_map *ma
         index++;
     if (!is_known && index < MODULES_MAX) {
         struct module *module = &modules[index];
-        module->begin = begin; /* what is kept of the slot's last module stays: its room is taken */
+        module->begin =
+            begin; /* the kept facts of the slot's last module stay: its room is taken */
         module->end = end;
         module->map = map;
         module->gone = false;

@@ -158,7 +158,7 @@ static uint64_t nanoseconds(struct timespec time)
 }
 
 /* Decides between the loader's name and that in the map: the former if it is the same file. Numbers
- * of devices in the map are not always those of the file system (overlayfs, btrfs). */
+ * of devices in the map are not always the file system's (overlayfs, btrfs). */
 static void choose_path(void)
 {
     struct stat named, mapped;
@@ -272,7 +272,7 @@ static uint64_t *put_bytes(uint64_t *word, const void *bytes, size_t size)
     return word + words;
 }
 
-/* Records of modules: what is in them is looked up once, and not in each of the thousands of forked
+/* Records of modules: their contents are looked up once, and not in each of the thousands of forked
  * children of a server. There is room for about 600; the others are looked up again. */
 enum { KEPT_WORDS = 1 << 14, KEPT_SEQUENCE = 1, KEPT_STEPS };
 _Static_assert(KEPT_WORDS - 1 <= UINT16_MAX, "positions fit into struct module");

@@ -39,9 +39,9 @@ void module_log_unload(uintptr_t begin);
 void module_log_forget(void);
 
 /*
- * The file of a loaded module: its path, and what tells it from other files at that path. The
- * memory map decides, since the loader's name may be relative, a symbolic link, or that of a file
- * that was replaced. Its callers hold the lock of modules.c.
+ * The file of a loaded module: its path, and its identity among files at that path. The memory map
+ * decides, since the loader's name may be relative, a symbolic link, or the name of a replaced
+ * file. Its callers hold the lock of modules.c.
  */
 
 struct module_file {

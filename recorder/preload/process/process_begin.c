@@ -37,8 +37,8 @@ bool process_is_own(void)
                                              (uint32_t)sys_call3(SYS_getpid, 0, 0, 0);
 }
 
-/* Whether process ids here are those of the collector. Looking that up in /proc is the slowest part
- * of attaching, so other evidence is used first. */
+/* Whether process ids here equal the collector's. Looking that up in /proc is the slowest part of
+ * attaching, so other evidence is used first. */
 static bool same_pid_namespace(const struct channel *channel, uint32_t parent)
 {
     struct stat status;
@@ -126,8 +126,8 @@ bool process_begin(uint32_t parent, uint64_t parent_sequence, uint64_t parent_st
     return true;
 }
 
-/* Attaches the child of a fork. The parent's thread is copied as it was in the fork, which tells
- * where in the parent's trace this process begins. */
+/* Attaches the child of a fork. The parent's thread is copied as it was in the fork, which gives
+ * the position in the parent's trace where this process begins. */
 static bool attach_forked(void)
 {
     stale_forget_foreign();

@@ -19,8 +19,8 @@ size_t environment_count(char *const *environment);
 /* Whether an image with this environment loads this library; also true if nothing is recorded. */
 bool environment_is_ours(char *const *environment);
 
-/* Whether it is that of a program which runs another one in valgrind. That one is not to load this
- * library: valgrind would report what it does, and suppressions would not match its frames. */
+/* Whether it belongs to a program that runs another one in valgrind. That one is not to load this
+ * library: valgrind would report its accesses, and suppressions would not match its frames. */
 bool environment_is_of_valgrind(char *const *environment);
 
 /* Returns the bytes that environment_extend() and environment_strip() need for `joined`. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The list of what the recorder has mapped for itself: see struct own_memory of the channel. */
+/* The list of the recorder's own mappings: see struct own_memory of the channel. */
 #ifndef RECORDER_PRELOAD_SYSTEM_OWN_MEMORY_H
 #define RECORDER_PRELOAD_SYSTEM_OWN_MEMORY_H
 
@@ -38,7 +38,7 @@ bool unwind_range_readable(uintptr_t address, size_t size);
 
 /*
  * No system call is made any more, since it might not be allowed. Memory then comes out of
- * `reserve` bytes that are mapped now; what is not known to be readable is not read.
+ * `reserve` bytes that are mapped now; memory that may be unreadable is not read.
  */
 void unwind_confine(size_t reserve);
 

@@ -25,8 +25,8 @@ struct real_functions {
     size_t (*malloc_usable_size)(void *);
 };
 
-/* Valid once real_ready() has returned true. Those of the C library under their other names, such
- * as __libc_malloc, are beside them; NULL where there is no such name. */
+/* Valid once real_ready() has returned true. The C library's functions under their other names,
+ * such as __libc_malloc, are beside them; NULL where there is no such name. */
 extern HIDDEN struct real_functions real, real_libc;
 
 /* realloc() of the GNU C library, if it is among these; else NULL. */
@@ -117,8 +117,8 @@ struct redirection {
 
 void redirect(struct redirection *redirections, size_t count);
 
-/* Binds what is bound to the functions already to the hooks, but not the modules that define them
- * (hooks/rebind.c). */
+/* Turns existing bindings to the functions into bindings to the hooks, except in the modules that
+ * define them (hooks/rebind.c). */
 void rebind(const struct redirection *redirections, size_t count);
 
 /* Puts the hooks of functions that only one allocator has in their place (hooks/entries.c). Called
@@ -131,8 +131,8 @@ void entries_look_at(uintptr_t address);
 /* Finds a function in the module that defines `function`; NULL if there is none. */
 void *real_find_beside(uintptr_t function, const char *name);
 
-/* Whether reallocarray() does what a call of our realloc() does, and nothing else: it is that of
- * the C library, and ours is the first realloc() of all. Set when the program starts. */
+/* Whether reallocarray() does the same as a call of our realloc(), and nothing else: it is the C
+ * library's, and ours is the first realloc() of all. Set when the program starts. */
 extern bool real_reallocarray_is_plain;
 
 /* Finds the next function of a name, also in a library opened with RTLD_LOCAL; NULL if there is

@@ -93,7 +93,7 @@ void replaced_find(void)
     replaced_any = !replaced_each(is_none);
 }
 
-/* What the C library was called for within one call of the program's functions. */
+/* Calls of the C library within one call of the program's functions. */
 enum { CALLS = 16 };
 static struct {
     uintptr_t base;
@@ -168,7 +168,7 @@ static void *watch_valloc(size_t size)
     return base;
 }
 
-/* Makes the hooks call the functions above, which call those of the C library. */
+/* Makes the hooks call the functions above, which call the C library's. */
 static void replaced_watch(void)
 {
     before = real;
@@ -218,7 +218,7 @@ static void *call(const char *name, const char *arguments, void *block, size_t s
     return arguments[0] == 'r' ? stored : result;
 }
 
-/* Returns the block of the C library, acquired in this call, that holds what the call returned and
+/* Returns the block of the C library, acquired in this call, that holds the returned memory and
  * little else; 0 if there is none. */
 static uintptr_t find_base(const void *block, size_t size)
 {

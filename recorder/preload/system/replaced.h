@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions that the program defines in place of those of the C library and the C++ runtime. It
+ * Functions with which the program replaces functions of the C library and the C++ runtime. It
  * comes before this library, so it calls its own and not the hooks.
  */
 #ifndef RECORDER_PRELOAD_SYSTEM_REPLACED_H
@@ -40,7 +40,7 @@ bool patch_within(void);
 
 /*
  * Whether the program's functions take each block from a call of the C library's, and release it by
- * one, as far as trying them with several sizes tells. Only in a copy of the process, or in one
+ * one, as far as trying them with several sizes shows. Only in a copy of the process, or in one
  * that has nothing left to do: it calls them, and the hooks must not record meanwhile.
  */
 bool replaced_forward(void);

@@ -3,7 +3,7 @@
  * Finds the stack of the calling thread, and its id.
  *
  * The C library keeps both in the thread's control block, on top of the stack, but no interface
- * tells where in it; pthread_getattr_np() takes locks and allocates. So the fields are searched
+ * shows where in it; pthread_getattr_np() takes locks and allocates. So the fields are searched
  * for: a stack that ends just behind the control block, and the id that the system returns. The
  * stack of the first thread is elsewhere; the loader knows where it ends. For any other stack
  * /proc/self/maps is read: reading it for every thread would take time in proportion to the square

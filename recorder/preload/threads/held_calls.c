@@ -56,8 +56,9 @@ void level_forget_held(struct thread *level)
     level->is_special = level->outer != NULL || level->has_early;
 }
 
-/* Notes that the acquisition held at `outer` has been recorded, while the call there goes on. What
- * a signal handler acquires does not serve the call, and anybody may release it meanwhile. */
+/* Notes that the acquisition held at `outer` has been recorded, while the call there goes on. A
+ * block that a signal handler acquires does not serve the call, and anybody may release it
+ * meanwhile. */
 static void note_early(struct thread *outer)
 {
     struct early *early = outer->early;
@@ -86,7 +87,7 @@ void level_forget_early(struct thread *level)
     level->is_special = level->outer != NULL;
 }
 
-/* Whether free() may release what the operation has acquired. */
+/* Whether free() may release a block that the operation has acquired. */
 static bool is_for_free(unsigned operation)
 {
     switch (operation) {
@@ -108,8 +109,8 @@ static bool is_for_free(unsigned operation)
     }
 }
 
-/* Records, by the level within `outer`, the release of what the call there acquires itself; counts
- * it as lost if it would seem to be a mismatched one. */
+/* Records, by the level within `outer`, the release of the block that the call there acquires
+ * itself; counts it as lost if it would seem to be a mismatched one. */
 static void release_early(struct thread *outer, const struct early *early)
 {
     const struct unwind_delta no_frames = {0};
@@ -128,7 +129,7 @@ static void release_early(struct thread *outer, const struct early *early)
         level->guard = 0;
 }
 
-/* Ends what was recorded early within the level's call, which acquires `block`, or 0 for none. */
+/* Ends early records within the level's call, which acquires `block`, or 0 for none. */
 static void settle_early(struct thread *level, uint64_t block)
 {
     if (!level->has_early)
@@ -183,8 +184,8 @@ void level_record_held(struct thread *outer)
     level_forget_held(outer);
 }
 
-/* Ends what the level holds when the call at the level returns `block`, or 0 for none: drops it if
- * it is that block, and records it if not. */
+/* Ends the level's held acquisitions when the call at the level returns `block`, or 0 for none:
+ * drops it if it is that block, and records it if not. */
 static void held_settle(struct thread *level, uint64_t block)
 {
     if (level->held.block == 0)
@@ -265,7 +266,7 @@ bool level_begins(struct thread *level, uint64_t base, uintptr_t site)
         level->is_silent = true;
         return false;
     }
-    /* Its stack is that of this level's last capture, which ends here. */
+    /* Its stack is this level's last capture, which ends here. */
     if (level->outer != NULL && level->outer->held.is_captured)
         level_record_held(level->outer);
     drop_early(level, base);

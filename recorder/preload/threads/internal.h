@@ -16,8 +16,8 @@
 
 extern struct attached attached __asm__(ATTACHED_SYMBOL) __attribute__((visibility("default")));
 
-/* Number of hooks that the thread is in. It tells when the hooks can be taken away; at the
- * instructions before it is raised, and after it was lowered, the program counter tells. */
+/* Number of hooks that the thread is in. It shows when the hooks can be taken away; at the
+ * instructions before it is raised, and after it was lowered, the program counter shows it. */
 #define attached_depth thread_locals.attached.depth
 
 static inline __attribute__((always_inline)) void attached_leave(const int *unused)

@@ -47,7 +47,7 @@ struct thread *island_forget(void);
 void island_open(struct island *island, const uint64_t client[2], uint64_t activity,
                  uint64_t maximum);
 
-/* Tells the trace of a change, with the user's data. */
+/* Writes a change into the trace, with the user's data. */
 void island_changed(struct thread *level, enum ttd_thread_event kind, const uint64_t client[2],
                     const void *data, size_t size);
 

@@ -74,7 +74,8 @@ static inline struct thread *level_enter_serving(const struct thread *thread, ui
     return level;
 }
 
-/* Whether the acquisition that a level holds has served that of `block`. It is then dropped. */
+/* Whether the acquisition that a level holds has served the acquisition of `block`. It is then
+ * dropped. */
 static inline bool level_was_served(struct thread *level, uint64_t block)
 {
     if (level->outer != NULL || level->held.block != block || level->held.is_captured ||
@@ -86,7 +87,7 @@ static inline bool level_was_served(struct thread *level, uint64_t block)
 }
 
 /* Enters a hook that releases `base`, or 0. Returns the level at which it is recorded, or NULL. The
- * frame is that of the hook. */
+ * frame is the hook's. */
 static inline __attribute__((always_inline)) struct thread *target_enter(uint64_t base)
 {
     if (UNLIKELY(internal_is_call((uintptr_t)__builtin_return_address(0))))

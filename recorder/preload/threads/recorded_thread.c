@@ -138,7 +138,7 @@ static struct thread *thread_of_handle(uint64_t handle)
     return latest;
 }
 
-/* Whether the slot is still that of a thread of this process which runs. */
+/* Whether the slot still belongs to a running thread of this process. */
 static bool has_thread(const struct thread_slot *slot)
 {
     uint32_t state = atomic_load(&slot->state), kind = state & SLOT_STATE;

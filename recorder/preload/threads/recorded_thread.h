@@ -33,7 +33,7 @@ struct island {
     uint64_t activity;
     uint64_t maximum;   /* calls to be recorded, at most */
     uint64_t remaining; /* of these */
-    uint64_t skipped;   /* LOSS_OFF of the thread's slot, as far as the trace tells of it */
+    uint64_t skipped;   /* LOSS_OFF of the thread's slot, as far as the trace has it */
 };
 
 /* The operation of an acquisition and its operands; the last operand is the block. */
@@ -107,7 +107,7 @@ struct thread {
     uint64_t steps;
     uint64_t clock;
     struct stack_bounds stack; /* level 0 only */
-    struct island island;      /* that of level 0 counts */
+    struct island island;      /* the one of level 0 counts */
     struct unwinder *unwinder;
     void *signal_stack;      /* level 0 only: see signal_stack.h */
     uint64_t handle;         /* level 0 only: the pthread_t */
@@ -166,7 +166,7 @@ static inline bool thread_stamp(struct thread *thread)
     return true;
 }
 
-/* Until thread_not_pending() the collector waits for what this thread may publish. */
+/* Until thread_not_pending() the collector waits for records that this thread may publish. */
 static inline void thread_pending(struct thread *thread)
 {
     atomic_store_explicit(&thread->slot->pending, thread->sequence + 1, memory_order_relaxed);

@@ -16,7 +16,7 @@ enum { STACK_SIZE = 64 * 1024 };
 static atomic_bool are_given;
 static atomic_uint stack_count;
 static void *first;
-/* The calling thread's; also that of the thread that has forked this process. */
+/* The calling thread's; also the one of the thread that has forked this process. */
 static __thread void *own __attribute__((tls_model("initial-exec")));
 
 static void *map_stack(void)

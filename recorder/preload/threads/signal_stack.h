@@ -19,8 +19,8 @@ void signal_stacks_end(void);
 /* Whether threads may have a signal stack that the program has not set. */
 bool signal_stacks_are_given(void);
 
-/* Gives the calling thread a signal stack, if it has none or that of another slot. `memory` is of
- * the thread's slot: the stack that an earlier thread has left there, or NULL. */
+/* Gives the calling thread a signal stack, if it has none or another slot's. `memory` is of the
+ * thread's slot: the stack that an earlier thread has left there, or NULL. */
 void signal_stack_give(void **memory);
 
 /* Whether a signal stack of the calling thread is the recorder's. */

@@ -3,7 +3,7 @@
  * Thread-local data of a thread that is gone. The C library reuses the control blocks of threads,
  * and clears the thread-local storage of modules that it knows. The library that is attached to a
  * process has its data in bytes of the control block that the C library does not use, and does not
- * clear: a cookie beside them tells which attachment, and which thread, they belong to.
+ * clear: a cookie beside them names the attachment and the thread that they belong to.
  */
 #ifndef RECORDER_PRELOAD_THREADS_STALE_STACK_H
 #define RECORDER_PRELOAD_THREADS_STALE_STACK_H

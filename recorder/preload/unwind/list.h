@@ -2,8 +2,8 @@
 #ifndef RECORDER_PRELOAD_UNWIND_LIST_H
 #define RECORDER_PRELOAD_UNWIND_LIST_H
 
-/* Lists a stack with all that is known of its frames, slowly. What an unwinder remembers of the
-   last capture stays as it is. */
+/* Lists a stack with all that is known of its frames, slowly. An unwinder's memory of the last
+ * capture stays as it is. */
 
 #include "preload/unwind/unwind.h"
 #include "dwarf/step.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Turns the frames of a walk into those of the last capture, with the words that they rest on. */
+/* Makes the frames of a walk the last capture, with the words that they rest on. */
 #include "preload/unwind/unwind_state.h"
 
 /* The rule of a frame if the step from it depends on nothing but the state; else RULE_NONE. */
@@ -21,8 +21,8 @@ static bool is_live_at(const struct new_frame *frame, bool is_live_at_caller)
 static const uintptr_t unread;
 
 /*
- * Adds the words that a step other than by rsp or rbp has read. `arrival` is that of the caller, by
- * its pc.
+ * Adds the words that a step other than by rsp or rbp has read. `arrival` is the caller's, by its
+ * pc.
  */
 static __attribute__((noinline)) struct check *
 add_general_checks(struct unwinder *unwinder, struct check *next, const struct new_frame *frame,
@@ -53,7 +53,7 @@ add_general_checks(struct unwinder *unwinder, struct check *next, const struct n
 
 /*
  * Adds the words that the step from `frame` to frames[caller] has read. Those that rbp was loaded
- * from count only if it is live at the caller. Returns the end of what was added to `next`.
+ * from count only if it is live at the caller. Returns the end of the entries added to `next`.
  */
 static inline struct check *add_checks(struct unwinder *unwinder, struct check *next,
                                        const struct new_frame *frame, uint32_t caller, bool is_live)
@@ -90,8 +90,8 @@ void unwinder_remember(struct unwinder *unwinder, const struct walk_place *place
     }
     for (uint32_t i = kept; i < depth; i++) {
         frame--;
-        /* If the caller was met, the words through which this walk arrived there replace those of
-           the last one. */
+        /* If the caller was met, the words through which this walk arrived there replace the words
+         * of the last one. */
         if (i > 0 && is_checked)
             next = add_checks(unwinder, next, frame, i - 1, is_live);
         is_live = is_live_at(frame, is_live);

@@ -28,8 +28,8 @@ static const struct link_map *last_lasting;
 static void (*_Atomic announce)(const struct dl_find_object *);
 static atomic_flag growing = ATOMIC_FLAG_INIT;
 
-/* Whether this is the child of a fork. What it puts into the table that it shares with its
- * siblings, these find there; they do not see a larger one by which it replaces that. */
+/* Whether this is the child of a fork. Its siblings find the entries that it puts into the shared
+ * table; they do not see a larger one by which it replaces that. */
 static bool is_forked;
 
 /* Start addresses of the announced objects; a hash table. Once it is full, further objects are

@@ -38,7 +38,7 @@ enum {
     RULE_END = 4,     /* the outermost frame */
     RULE_NO_CFI = 5,  /* code of a module without valid call frame information */
     RULE_STRAY = 6,   /* in no module: made at run time, or not code at all */
-    RULE_GENERAL = 7, /* what does not fit into a word: unwind_step() */
+    RULE_GENERAL = 7, /* rules that do not fit into a word: unwind_step() */
 };
 
 #define RULE_BP_SHIFT     4
@@ -95,7 +95,7 @@ extern struct rule_table *_Atomic rules_table;
 /* Changes whenever rules are forgotten. */
 extern _Atomic uint32_t rules_epoch;
 
-/* Makes the table, or empties it. The parameters are those of unwind_setup(). */
+/* Makes the table, or empties it. The parameters are as for unwind_setup(). */
 void rules_setup(void (*announcer)(const struct dl_find_object *),
                  unwind_frame_finder *frame_finder);
 

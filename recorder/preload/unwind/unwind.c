@@ -265,8 +265,8 @@ static __attribute__((noinline)) uint32_t capture_on(struct unwinder *unwinder,
 
 /*
  * Walks by common steps. Returns true if they lead to a candidate, and there is room to remember
- * them. Not inlined: the stack may be small, and its part of it is free again when what follows
- * needs more.
+ * them. Not inlined: the stack may be small, and its part of it is free again when later steps need
+ * more.
  */
 static __attribute__((noinline)) bool walk_fast(struct unwinder *unwinder, uintptr_t own_low)
 {
@@ -297,7 +297,7 @@ static uint32_t capture(struct unwinder *unwinder, const struct unwind_regs *reg
     return capture_on(unwinder, regs, is_own, candidates);
 }
 
-/* Drops what rests on rules that have changed. The epoch comes last: a signal handler may jump out
+/* Drops everything that rests on changed rules. The epoch comes last: a signal handler may jump out
  * of here. False if captures are stopped. */
 static bool begin_epoch(struct unwinder *unwinder, uint32_t epoch)
 {

@@ -68,18 +68,18 @@ struct unwind_delta {
  * Prepares the rules that all threads share. Call it once before anything else. Both functions may
  * be NULL. `announcer` is called, from within a capture, when code of a loaded object is met for
  * the first time (by several threads at once, perhaps several times), before the capture that met
- * it returns. It must itself be async-signal-safe. Objects are told apart by their link map: for a
- * program mapped in pieces, the bounds are those of a segment.
+ * it returns. It must itself be async-signal-safe. Objects are distinguished by their link map: for
+ * a program mapped in pieces, the bounds are a segment's.
  */
 void unwind_setup(void (*announcer)(const struct dl_find_object *),
                   unwind_frame_finder *frame_finder);
 
 /* Prepares them again in a fork's child, where no other thread uses them. They are kept: the caller
- * forgets those of modules that are gone. */
+ * forgets the ones of modules that are gone. */
 void unwind_setup_forked(void);
 
 /*
- * Forgets what is known of the code in [start, end), which was unmapped or is about to be. Other
+ * Forgets all rules for the code in [start, end), which was unmapped or is about to be. Other
  * threads may be capturing meanwhile. Every unwinder's next capture is a whole stack.
  */
 void unwind_forget(uintptr_t start, uintptr_t end);

@@ -44,14 +44,14 @@
  * information ended the stack, it ends it again in the same state.
  *
  * The gain of each trick: the instructions of a capture without it, divided by those with it,
- * counted by `bench/unwind.py --build build`. The names are those of its workloads.
+ * counted by `bench/unwind.py --build build`. The names are its workloads'.
  *
  *   Frames of the last capture are met: python 6.7, stress 5.8, perl 1.8.
  *   No walk where the innermost frame differs at most in its pc, and the rule for the new pc is
  * that for the old one (is_same_frame): stress 3.7, python 1.05. rbp is part of the state only
  * where it is live: stress 2.6, python 1.26. Rules are compiled to one word each and kept in a
- * table (rules.h): perl 11, python 9. Common steps have a loop of their own that keeps the
- * state in registers (take_fast_steps): perl 1.19, python 1.11. Words are compared four at a time
+ * table (rules.h): perl 11, python 9. Common steps have a loop of their own that keeps the state in
+ * registers (take_fast_steps): perl 1.19, python 1.11. Words are compared four at a time
  * (count_valid): python 1.09, which has 31 frames; stress 0.89, which has 3. Frames realigned by
  * gcc have a kind of rule (RULE_DRAP): realigned 2.9. Rules say where other registers are saved
  * (rule_other): registers 1.45. A chain of frame pointers is verified once, not at each link
@@ -101,7 +101,7 @@ struct known_frame {
     uintptr_t sp;
     uintptr_t bp;
     unwind_rule rule;     /* RULE_NONE unless the step depends on nothing but the state */
-    uint32_t first_check; /* the checks before it are those of the steps from here outwards */
+    uint32_t first_check; /* the checks before it belong to the steps from here outwards */
     bool is_bp_live;
 };
 
@@ -122,11 +122,12 @@ struct new_frame {
     struct unwind_regs state;
     unwind_rule rule;
     uint32_t kind;
-    uint32_t first_read; /* in unwinder.reads: what a general step has read; else not set */
+    uint32_t
+        first_read; /* in unwinder.reads: the words that a general step has read; else not set */
     uint32_t read_count;
 };
 
-/* The state of a walk, and what it may meet. */
+/* The state of a walk, and the candidates that it may meet. */
 struct walk_place {
     struct unwind_regs state;
     uint32_t new_count;  /* of unwinder.new_frames */
@@ -171,7 +172,7 @@ enum walk_end {
     WALK_ENDED,      /* the last new frame is the outermost one */
     WALK_DEEP,       /* there is no room for more frames, and no end */
     WALK_NEEDS_REGS, /* a rule needs registers that are not followed */
-    WALK_GOES_ON,    /* of a step: walk->state is that of the caller */
+    WALK_GOES_ON,    /* of a step: walk->state is the caller's */
 };
 
 #pragma GCC visibility push(hidden)
@@ -189,15 +190,15 @@ bool unwinder_grow(struct unwinder *unwinder);
 void unwinder_remember(struct unwinder *unwinder, const struct walk_place *place, uint32_t kept,
                        bool is_checked, bool is_live);
 
-/* Does what unwinder_remember() does for a walk that has met a candidate by common steps only. */
+/* Like unwinder_remember(), for a walk that has met a candidate by common steps only. */
 void unwinder_remember_plain(struct unwinder *unwinder, const struct walk_place *place);
 
 /* Walks until a candidate is met or the stack ends. If walk->others is set, it must hold the
    callee-saved registers of the first frame. */
 enum walk_end walk_stack(struct unwinder *unwinder, struct walk *walk);
 
-/* Takes one step from `frame`, whose state is the walk's. Notes in `frame` what the step depended
-   on. Returns WALK_GOES_ON, WALK_ENDED or WALK_NEEDS_REGS. */
+/* Takes one step from `frame`, whose state is the walk's. Notes in `frame` the dependencies of the
+ * step. Returns WALK_GOES_ON, WALK_ENDED or WALK_NEEDS_REGS. */
 enum walk_end walk_step(struct unwinder *unwinder, struct walk *walk, struct new_frame *frame);
 
 /* Finds the callee-saved registers of the frame `start` by unwinding this library itself, and

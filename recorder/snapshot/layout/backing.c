@@ -78,8 +78,8 @@ static void backing_type(const struct backing *backing, uint64_t device, char ty
         sscanf(behind, " - %31s", type);
 }
 
-/* Whether a file was not written since the process began. Its time is that of the last write to any
- * shared mapping of it, too. */
+/* Whether a file was not written since the process began. Its time is also the time of the last
+ * write to any shared mapping of it. */
 static bool backing_is_old(const struct backing *backing, const struct mapping *mapping)
 {
     enum { MARGIN = 2 /* seconds: times of files are not exact */ };

@@ -5,8 +5,9 @@
 #include <string.h>
 
 /*
- * The structure of a thread, struct pthread. It begins with what the compiler and the linker agree
- * on: a pointer to itself, one to the vector of thread-local storage, and another one to itself.
+ * The structure of a thread, struct pthread. It begins with the part that the compiler and the
+ * linker agree on: a pointer to itself, one to the vector of thread-local storage, and another one
+ * to itself.
  */
 enum {
     THREAD_SIZE = 0x900,
@@ -43,9 +44,9 @@ static void glibc_find_block(const uint64_t *words, struct glibc_thread *thread)
     }
 }
 
-/* The vector has pairs: the number of those that follow, a generation, then for each module the
- * address of its storage and what to free: NULL for static storage, which lies before the thread's
- * structure. */
+/* The vector has pairs: the number of the following entries, a generation, then for each module the
+ * address of its storage and the pointer to free: NULL for static storage, which lies before the
+ * thread's structure. */
 static void find_static_storage(const struct memory *memory, uint64_t vector,
                                 struct glibc_thread *thread)
 {
@@ -112,7 +113,7 @@ static bool has_main_thread(const struct memory *memory, struct list list)
     return glibc_thread_read(memory, list.last - THREAD_LIST, &thread) && thread.block_begin == 0;
 }
 
-/* Reads data that is known to be touched, such as that of the library. Returns NULL if it cannot.
+/* Reads data that is known to be touched, such as the library's. Returns NULL if it cannot.
  */
 static uint64_t *read_data(const struct memory *memory, struct memory_span data, size_t *count)
 {
@@ -166,7 +167,7 @@ enum {
     LISTS = 127,
     LISTS_SURE = 60, /* so many empty lists in one array are certainly the arena's */
     CHUNK_HEAD = 16,
-    ARENA_BEFORE = 112,           /* what the arena has before the lists */
+    ARENA_BEFORE = 112,           /* the arena's part before the lists */
     ARENA_TOP = 16,               /* before the lists: the last chunk, which is free */
     ARENA_NEXT = LISTS * 16 + 16, /* from the lists on: the next arena */
     ARENA_BEHIND = ARENA_NEXT + 5 * 8,

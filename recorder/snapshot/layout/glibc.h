@@ -57,8 +57,8 @@ struct glibc_arena {
 bool glibc_arena_find(const struct memory *memory, struct memory_span data,
                       struct glibc_arena *arena);
 
-/* Alignment of the heaps of arenas other than the main one: they are as large, or larger. That of
- * the least of them, those of huge pages, counts. */
+/* Alignment of the heaps of arenas other than the main one: they are as large, or larger. The
+ * smallest one counts, for huge pages. */
 enum { GLIBC_HEAP_ALIGNMENT = 8 << 20 };
 
 /* Finds the extent of the heap of an arena at an address, a multiple of GLIBC_HEAP_ALIGNMENT.
@@ -92,12 +92,12 @@ bool glibc_chunks_of_break(const struct memory *memory, struct memory_span span,
  */
 bool glibc_chunks_of_heap(const struct memory *memory, uint64_t heap, struct glibc_chunks *chunks);
 
-/* Is told of the address and the value of a header. Returns false to end the list. */
+/* Gets the address and the value of a header. Returns false to end the list. */
 typedef bool glibc_header_function(void *context, uint64_t address, uint64_t header);
 
 enum glibc_chunks_end {
     GLIBC_CHUNKS_WHOLE,
-    GLIBC_CHUNKS_BROKEN,  /* the allocator cannot have written the header that was told last */
+    GLIBC_CHUNKS_BROKEN,  /* the allocator cannot have written the last header */
     GLIBC_CHUNKS_DERIVED, /* it may have, by another one that is wrong: the last chunk of the arena
                              does not end with a page, or is missed */
     GLIBC_CHUNKS_UNKNOWN  /* memory could not be read, or the list was ended */

@@ -71,8 +71,8 @@ static uint64_t add_arena_at(struct layout_search *search, const struct region *
     return part.end;
 }
 
-/* Adds the memory of arenas in a region: the heaps of others than the main one, and what the main
- * one has mapped. */
+/* Adds the memory of arenas in a region: the heaps of arenas other than the main one, and the main
+ * one's mappings. */
 static void add_arenas(struct layout_search *search, const struct region *region)
 {
     struct memory_span spans[MEMORY_SPANS];
@@ -90,8 +90,8 @@ static void add_arenas(struct layout_search *search, const struct region *region
     free(heads.batch);
 }
 
-/* Adds the heap pages of the program break that have held blocks of the main arena. What else is
- * there belongs to the program: the program break is open to all. If the program has moved it, even
+/* Adds the heap pages of the program break that have held blocks of the main arena. All else there
+ * belongs to the program: the program break is open to all. If the program has moved it, even
  * memory that has held blocks may be the program's now. */
 static void add_heap_pages(struct layout_search *search, const struct region *region)
 {

@@ -37,8 +37,8 @@ bool layout_is_library(const char *path);
 /* Cuts out the data of modules, and finds the blocks of their thread-local storage. */
 void layout_add_modules(struct layout_search *search);
 
-/* Cuts out stacks and thread-local storage, and what the C library's allocator keeps in its data.
- * Needs the modules. */
+/* Cuts out stacks and thread-local storage, and the data of the C library's allocator. Needs the
+ * modules. */
 void layout_add_threads(struct layout_search *search);
 
 /* Cuts out the memory that blocks come from. Needs to know whether there is an arena. */

@@ -77,7 +77,8 @@ static void add_written(struct layout_search *search, const struct mapping *mapp
     }
 }
 
-/* Whether a mapping is of a loaded module: what the program has not written there is the file's. */
+/* Whether a mapping is of a loaded module: bytes that the program has not written there are the
+ * file's. */
 static bool is_of_module(const struct layout_search *search, const struct mapping *mapping)
 {
     for (size_t i = 0; i < search->subject->module_count; i++)
@@ -87,16 +88,16 @@ static bool is_of_module(const struct layout_search *search, const struct mappin
     return false;
 }
 
-/* Whether a mapping is of a queue of the kernel's: io_uring or AIO. What the program has submitted
- * there is the kernel's until it is done. */
+/* Whether a mapping is of a queue of the kernel's: io_uring or AIO. Requests that the program has
+ * submitted there are the kernel's until they are done. */
 static bool is_kernel_queue(const struct mapping *mapping)
 {
     return layout_begins_with(mapping->name, "anon_inode:[io_uring]") ||
            layout_begins_with(mapping->name, "/[aio]");
 }
 
-/* Adds what the program may have pointers in: where it can write, or could before it protected what
- * it wrote, or before another mapping of the same memory was gone. */
+/* Adds memory in which the program may have pointers: where it can write, or could before it
+ * protected the memory, or before another mapping of the same memory was gone. */
 static void add_mapping(struct layout_search *search, const struct mapping *mapping)
 {
     struct region region = layout_region(search, mapping);
@@ -134,7 +135,7 @@ static void add_own(struct layout_search *search)
     regions_refine(search->regions, &search->refined);
 }
 
-/* Removes what is skipped, and words that do not begin where words do. */
+/* Removes skipped memory, and parts of words at its edges. */
 static void remove_skipped(struct regions *regions)
 {
     size_t count = 0;
@@ -186,7 +187,7 @@ void layout_free(struct layout *layout)
     maps_free(&layout->maps);
 }
 
-/* The data of modules, as their program headers in memory tell. */
+/* The data of modules, by their program headers in memory. */
 
 const char layout_data_name[] = ".data", layout_bss_name[] = ".bss";
 
@@ -280,7 +281,7 @@ void layout_add_modules(struct layout_search *search)
     regions_refine(search->regions, &search->refined);
 }
 
-/* Stacks and thread-local storage of threads, and what the C library keeps of threads that ended.
+/* Stacks and thread-local storage of threads, and the C library's memory of threads that ended.
  */
 
 /* Adds a thread's regions. Nothing of its stack before `begin` is in use. */
@@ -367,7 +368,7 @@ static bool is_data_of_library(const struct layout_search *search, const struct 
     return false;
 }
 
-/* Cuts out threads, and what the allocator keeps in the library's data. */
+/* Cuts out threads, and the allocator's part of the library's data. */
 void layout_add_threads(struct layout_search *search)
 {
     const struct glibc_calls calls = {may_be_thread, add_listed, search};

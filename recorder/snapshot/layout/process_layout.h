@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The layout of a process's memory: the regions that are searched for references. The
- * mappings are cut, in turn, by what modules, the recorder, threads and allocators have in them.
+ * The layout of a process's memory: the regions that are searched for references. The mappings are
+ * cut, in turn, by the parts of modules, the recorder, threads and allocators in them.
  */
 #ifndef RECORDER_SNAPSHOT_LAYOUT_PROCESS_LAYOUT_H
 #define RECORDER_SNAPSHOT_LAYOUT_PROCESS_LAYOUT_H
@@ -25,11 +25,11 @@ struct snapshot_subject {
     const struct snapshot_module *modules; /* those that are loaded */
     size_t module_count;
     const struct heap_pages *pages;
-    bool asks_usable_sizes; /* the program may use what blocks have beyond their sizes */
+    bool asks_usable_sizes; /* the program may use blocks beyond their sizes */
     uint64_t channel_inode; /* of the file of the channel, whose name is CHANNEL_NAME */
     uint64_t own_memory;    /* address in the process of the first struct own_memory, or 0 */
     bool moves_break;       /* the program itself moves the program break */
-    bool has_other_malloc;  /* functions of others give blocks that count as those of malloc() */
+    bool has_other_malloc;  /* functions of others give blocks that count as malloc()'s */
     uint64_t fault_address; /* its mapping is a region in any case, to be named; 0 for none */
 };
 
@@ -60,15 +60,15 @@ struct layout {
 
 /*
  * Finds the regions of a process with these threads, sorted by tid. Returns false if that is not
- * permitted, or memory ran out. What the process has in memory is not trusted: it yields regions
- * that are wrong, at worst.
+ * permitted, or memory ran out. The process's memory is not trusted: it yields regions that are
+ * wrong, at worst.
  */
 bool layout_find(struct layout *layout, uint32_t pid, const struct memory *memory,
                  const struct snapshot_subject *subject, const struct layout_thread *threads,
                  size_t thread_count);
 void layout_free(struct layout *layout);
 
-/* The segments of a module, as its program headers in the memory of a process tell. */
+/* The segments of a module, by its program headers in the memory of a process. */
 
 enum { MODULE_SEGMENTS = 64 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that is to be searched, by address: what each part of it is. */
+/* Memory that is to be searched, by address: the type of each part. */
 #ifndef RECORDER_SNAPSHOT_LAYOUT_REGIONS_H
 #define RECORDER_SNAPSHOT_LAYOUT_REGIONS_H
 
@@ -50,10 +50,9 @@ void regions_add(struct regions *regions, const struct region *region);
 const struct region *regions_at(const struct regions *regions, uint64_t address);
 
 /*
- * Cuts regions by others, which tell what a part of them is: `regions` keeps its extent, and is
- * what `refined` says where that has something. Sorts `refined` and frees it. `regions` must be
- * sorted and without overlaps, and stays so; of overlapping parts of `refined` the first one
- * counts.
+ * Cuts regions by others, which describe parts of them: `regions` keeps its extent, and takes its
+ * type from `refined` where that has one. Sorts `refined` and frees it. `regions` must be sorted
+ * and without overlaps, and stays so; of overlapping parts of `refined` the first one counts.
  */
 void regions_refine(struct regions *regions, struct regions *refined);
 

@@ -22,7 +22,7 @@ static const Elf64_Phdr *tls_find_segment(const struct tls_module *module, uint3
     return NULL;
 }
 
-/* Returns the distance at which the loader places the first of all blocks, that of the program. */
+/* Returns the distance at which the loader places the first of all blocks, the program's. */
 static uint64_t program_distance(const Elf64_Phdr *tls)
 {
     uint64_t align = tls->p_align > 1 ? tls->p_align : 1;
@@ -152,7 +152,7 @@ void tls_blocks_add(struct tls_blocks *blocks, const struct memory *memory,
         blocks->items[blocks->count++] = (struct tls_block){module->id, distance, tls->p_memsz};
 }
 
-/* Only what begins with a word is told. */
+/* Only ranges that begin with a word are reported. */
 static void add_blocks(const struct tls_blocks *blocks, const struct region *tls,
                        struct regions *refined)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the GNU C library's static blocks of thread-local variables: those of modules that are
+ * Finds the GNU C library's static blocks of thread-local variables: blocks of modules that are
  * loaded when the program starts lie at the same distance before each thread's pointer. No
- * interface tells. The program's own block comes first, by a rule; that of a library is told by
- * what the loader has written for the library's code to find it.
+ * interface shows it. The program's own block comes first, by a rule; a library's is found by the
+ * value that the loader has written for the library's own code.
  */
 #ifndef RECORDER_SNAPSHOT_LAYOUT_TLS_H
 #define RECORDER_SNAPSHOT_LAYOUT_TLS_H
@@ -35,8 +35,8 @@ struct tls_blocks {
     bool has_program; /* the module that was started was added */
 };
 
-/* Adds the block of a module, if it has one and its place can be told. `pointer` is the thread
- * pointer of any thread. Modules are added in the order in which they were loaded. */
+/* Adds the block of a module, if it has one and its place is known. `pointer` is the thread pointer
+ * of any thread. Modules are added in the order in which they were loaded. */
 void tls_blocks_add(struct tls_blocks *blocks, const struct memory *memory,
                     const struct tls_module *module, uint64_t pointer);
 

@@ -60,7 +60,7 @@ static void copy_span(struct copying *copying, struct memory_span span)
     }
 }
 
-/* Adds what is left of a part. */
+/* Adds the rest of a part. */
 static void end_part(struct copying *copying, uint64_t end)
 {
     if (copying->is_late && copying->done < end)

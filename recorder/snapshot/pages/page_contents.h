@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Copies what the heaps of a process contain, page by page. */
+/* Copies the contents of a process's heaps, page by page. */
 #ifndef RECORDER_SNAPSHOT_PAGES_PAGE_CONTENTS_H
 #define RECORDER_SNAPSHOT_PAGES_PAGE_CONTENTS_H
 
@@ -12,16 +12,16 @@ struct contents_job {
     struct memory *memory;
     const struct heap_pages *pages;
     struct page_store *store;    /* has begun a snapshot */
-    bool is_stopped;             /* all threads are: what memory there is does not change */
+    bool is_stopped;             /* all threads are: the set of pages does not change */
     void (*tick)(void *context); /* is called every few milliseconds */
     void *context;
 };
 
 /*
  * Adds to the store all memory of the regions that has held blocks. Pages that were never touched
- * are zeros if the threads are stopped, else they may be gone, and are not captured. Neither is
- * what is left at the deadline of the memory. Pages that went away meanwhile are unreadable.
- * Returns how many bytes were not captured or could not be read.
+ * are zeros if the threads are stopped, else they may be gone, and are not captured. Neither is the
+ * rest of the memory at the deadline. Pages that went away meanwhile are unreadable. Returns how
+ * many bytes were not captured or could not be read.
  */
 uint64_t contents_copy(const struct contents_job *job, const struct regions *regions);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes the pages of memory snapshots of one trace, each content once: pages of a snapshot share
- * what is the same, and so do snapshots. Pages of zeros cost nothing.
+ * Writes the pages of memory snapshots of one trace, each content once: equal pages are shared
+ * within a snapshot, and among snapshots. Pages of zeros cost nothing.
  *
  * Whether two pages are the same is decided by a hash of 128 bits, whose seed is a secret: nobody
  * can make two pages of the same hash on purpose.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tells which words of a process's memory are pointers to tables of virtual functions, and of which
+ * Finds which words of a process's memory are pointers to tables of virtual functions, and of which
  * class, as the Itanium C++ ABI lays them out; no symbols are needed.
  *
  *     object   vtable pointer ----> vtable  ...
@@ -68,11 +68,11 @@ struct classes {
     size_t name_count, name_capacity, name_bytes;
     struct class_cached_page *pages;
     unsigned char *bytes; /* CLASS_PAGE of each of `pages` */
-    bool is_incomplete;   /* a limit was reached: some classes were not told */
+    bool is_incomplete;   /* a limit was reached: some classes were not found */
 };
 
-/* Prepares a search; `is_plain` may be set then. `ranges` are those of all modules, ascending; they
- * are borrowed. Without memory it finds nothing, and is incomplete. */
+/* Prepares a search; `is_plain` may be set then. `ranges` are the ranges of all modules, ascending;
+ * they are borrowed. Without memory it finds nothing, and is incomplete. */
 void classes_init(struct classes *classes, class_page_reader *reader, void *context,
                   const struct class_range *ranges, size_t range_count);
 void classes_free(struct classes *classes);

@@ -51,7 +51,7 @@ struct scan *scan_open(const struct scan_job *job)
     return scan;
 }
 
-/* Gives the references away. If they cannot be written, what is found next is left out. */
+/* Gives the references away. If they cannot be written, the next ones are left out. */
 static void scan_flush(struct scan *scan)
 {
     const struct snapshot_calls *calls = scan->job.calls;
@@ -104,7 +104,7 @@ struct words {
     uint32_t size;
     uint64_t low;  /* the least value that is looked for */
     uint32_t line; /* where the next line begins */
-    unsigned left; /* words of the line before that are not told yet: a bit for each */
+    unsigned left; /* words of the line before that are not reported yet: a bit for each */
 };
 
 /* The least value that is looked at: 0 points at nothing, even if a program says that it has a
@@ -270,8 +270,8 @@ static bool scan_ask_resident(struct scan *scan, const struct region *region, ui
     return is_known;
 }
 
-/* Adds those of the pages that are in memory, written by others. Returns where the system cannot
- * tell any more. */
+/* Adds the pages that are in memory, written by others. Returns where the system's knowledge
+ * ends. */
 static uint64_t scan_add_resident(struct scan *scan, const struct region *region, uint32_t number,
                                   struct memory_span span)
 {
@@ -291,7 +291,7 @@ static uint64_t scan_add_resident(struct scan *scan, const struct region *region
 
 /* Adds pages that the process has not touched itself, or not lately, although others may have
  * written them. The first reader of a page that nobody has written makes the system provide it, so
- * there is a limit, beyond which the system must tell which pages there are. Behind the end of a
+ * there is a limit, beyond which the system must know which pages there are. Behind the end of a
  * file there is nothing. */
 static void scan_add_absent(struct scan *scan, const struct region *region, uint32_t number,
                             struct memory_span span)

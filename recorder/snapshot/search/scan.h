@@ -16,12 +16,12 @@ struct tables {
     struct classes classes;
     struct class_range *ranges;
     size_t range_count;
-    /* Heap pages that have constant data of modules, or data that was copied from there: what lies
-       in no such page is no table. */
+    /* Heap pages that have constant data of modules, or data that was copied from there: an address
+     * in no such page is no table. */
     struct heap_pages pages;
 };
 
-/* Begins to tell tables. The memory must stay open. Without memory none is told. */
+/* Begins the search for tables. The memory must stay open. Without memory none is found. */
 void tables_open(struct tables *tables, const struct layout *layout,
                  const struct snapshot_subject *subject, struct memory *memory);
 void tables_close(struct tables *tables);
@@ -35,7 +35,7 @@ struct scan_job {
     uint64_t references_max;
     bool leaves_absent; /* shared memory that the process has not touched is not searched */
     const struct snapshot_calls *calls;
-    /* Finds which pages of shared memory are in memory: a byte for each, whose lowest bit tells.
+    /* Finds which pages of shared memory are in memory: a byte for each, whose lowest bit counts.
      * Returns false if that cannot be known. May be NULL. */
     bool (*resident)(void *context, struct memory_span span, unsigned char *pages);
     void (*tick)(void *context); /* is called every few milliseconds */
@@ -70,7 +70,8 @@ void scan_registers(struct scan *scan, const struct scan_registers *registers);
  * to call. */
 void scan_region(struct scan *scan, const struct region *region, uint32_t number);
 
-/* Searches what of the regions so far was put off: the memory may be another one from now on. */
+/* Searches the parts of the regions so far that were put off: the memory may be another one from
+ * now on. */
 void scan_settle(struct scan *scan);
 
 /* Ends the search, and writes the rest. */

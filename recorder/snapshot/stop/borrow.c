@@ -105,7 +105,7 @@ static bool borrow_restore(uint32_t tid, const struct borrow_state *state)
     return set_blocked(tid, state->blocked) && set_registers(tid, &state->registers);
 }
 
-/* Waits until the thread stops. Sets `signal` to that of the stop. */
+/* Waits until the thread stops. Sets `signal` to the signal of the stop. */
 static enum stop await_stop(uint32_t tid, int *signal)
 {
     const struct timespec moment = {.tv_nsec = POLL_NS};

@@ -162,7 +162,7 @@ static uint64_t resident(uint32_t pid)
 }
 
 /* Whether a descriptor is of a file that is read into the pages of the process directly: systems
- * have lost what was read while a process was copied. */
+ * have lost the bytes that were read while a process was copied. */
 static bool is_direct(uint32_t pid, const char *descriptor)
 {
     char path[320], line[128];

@@ -5,8 +5,8 @@
  *
  * The process does not notice. The copy runs no handler of a fork, sends no signal when it ends,
  * and only a wait for children of any kind (__WALL) would see it while it is there. It shares the
- * descriptors, so that what the process closes is closed. It is stopped from the begin and dies
- * with the tracer; if the system runs out of memory, it dies first.
+ * descriptors, so a descriptor that the process closes is closed. It is stopped from the begin and
+ * dies with the tracer; if the system runs out of memory, it dies first.
  */
 #ifndef RECORDER_SNAPSHOT_STOP_COPY_H
 #define RECORDER_SNAPSHOT_STOP_COPY_H

@@ -25,7 +25,7 @@
 #define RESTART_NO_HANDLER 514
 
 /* Flags of the processor. A call keeps them; no instruction sets the two of MARK without the third:
- * so they tell a call that is made again from a new one like it. */
+ * so they distinguish a repeated call from a new one like it. */
 #define PARITY UINT64_C(0x04)
 #define MARK   UINT64_C(0xc0) /* zero and sign */
 
@@ -300,8 +300,8 @@ static void read_registers(const struct threads *threads, struct thread_state *t
 
 /*
  * Looks whether a seized thread has stopped or ended. Its status is left to wait for, since it may
- * be that of a child of this process; but that of another process's child must be taken, so that
- * its parent gets it.
+ * belong to a child of this process; but the status of another process's child must be taken, so
+ * that its parent gets it.
  */
 static bool is_settled(const struct threads *threads, struct thread_state *thread)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Stops the threads of another process, and lets them go on as if nothing had happened. All
- * functions must be called by the same thread, which should end soon after: the system then lets go
- * what could not be let go, because it has not stopped in time.
+ * functions must be called by the same thread, which should end soon after: the system then frees
+ * threads that could not be freed, because they have not stopped in time.
  */
 #ifndef RECORDER_SNAPSHOT_STOP_THREADS_H
 #define RECORDER_SNAPSHOT_STOP_THREADS_H

@@ -133,7 +133,7 @@ bool qualified_is_for(int language)
 
 static void write_parameters(struct name_writer *writer, Dwarf_Die *function, unsigned depth);
 
-/* A class without a name whose member `inner` is a call operator is that of a lambda. */
+/* A class without a name whose member `inner` is a call operator belongs to a lambda. */
 static void write_component(struct name_writer *writer, Dwarf_Die *die, Dwarf_Die *inner,
                             unsigned depth)
 {
@@ -152,8 +152,8 @@ static void write_component(struct name_writer *writer, Dwarf_Die *die, Dwarf_Di
     }
 }
 
-/* Writes the name of a DIE, preceded by those of its enclosing scopes. `inner` is the DIE written
- * next, or NULL. */
+/* Writes the name of a DIE, preceded by the names of its enclosing scopes. `inner` is the DIE
+ * written next, or NULL. */
 static void write_path(struct name_writer *writer, Dwarf_Die die, Dwarf_Die *inner, unsigned depth)
 {
     die = die_declaration(die);

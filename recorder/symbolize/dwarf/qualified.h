@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * Qualified names of C++ functions without a linkage name: gcc omits it for functions local to a
- * file, such as those of anonymous namespaces, and for lambdas. And the scopes that enclose a DIE:
- * DWARF has no references from a DIE to its parent.
+ * file, such as functions of anonymous namespaces, and for lambdas. And the scopes that enclose a
+ * DIE: DWARF has no references from a DIE to its parent.
  */
 #ifndef RECORDER_SYMBOLIZE_DWARF_QUALIFIED_H
 #define RECORDER_SYMBOLIZE_DWARF_QUALIFIED_H

@@ -24,8 +24,7 @@ struct statics {
 
 /**
  * Returns the name of a variable of a function, valid until statics_free() or the next call; NULL
- * if debug information tells of none. Reads the units whose source file is that of the symbol, each
- * once.
+ * if debug information has none. Reads the units with the symbol's source file, each once.
  */
 const char *statics_name(struct statics *statics, const struct units *units,
                          const struct symbol *symbol);

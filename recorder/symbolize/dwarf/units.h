@@ -11,7 +11,7 @@
 #include "symbolize/image/elf_image.h"
 
 struct units {
-    /** The DIE of each unit, by the `index` of its spans; with split DWARF that of the skeleton. */
+    /** The DIE of each unit, by the `index` of its spans; with split DWARF the skeleton's. */
     Dwarf_Die *dies;
     size_t count;
     struct span *spans;
@@ -22,7 +22,7 @@ struct units {
 bool units_load(struct units *units, const struct image *image);
 void units_free(struct units *units);
 
-/** Returns the DIE that holds the scopes: with split DWARF that of the .dwo file, if found. */
+/** Returns the DIE that holds the scopes: with split DWARF the .dwo file's, if found. */
 Dwarf_Die units_content(const struct units *units, uint32_t unit);
 
 /* Functions of a compilation unit and the calls inlined in them, as a tree of scopes. */

@@ -23,7 +23,7 @@ enum { BUILD_ID_MAX = 64 };
 /* The second half of libdwfl's own default; the first is for files beside the module's. */
 #define SYSTEM_DIRECTORY "/usr/lib/debug"
 
-/* Search path of libdwfl: the default, and what symbolize_set_debug_path() has added. */
+/* Search path of libdwfl: the default, and the folders of symbolize_set_debug_path(). */
 static char *debug_file_path;
 static const char *added_path = "";
 
@@ -255,7 +255,7 @@ static void find_ranges(struct image *image, Elf *elf)
     spans_sort(image->data.spans, image->data.count);
 }
 
-/* Reports the file at bias 0, so that addresses are those of the file. */
+/* Reports the file at bias 0, so that addresses are the file's. */
 static bool image_load(struct image *image, const char *path, int fd)
 {
     image->module = dwfl_report_elf(image->dwfl, path, path, fd, 0, true);

@@ -24,10 +24,10 @@ struct image_ranges {
 struct image {
     Dwfl *dwfl;
     Dwfl_Module *module;
-    struct image_ranges code; /* what is executable */
+    struct image_ranges code; /* the executable part */
     struct image_ranges data; /* all else; thread-local data is at offsets with SYMBOLIZE_TLS */
-    /** The file that the symbol table is in, mostly that of the debug information; NULL if there is
-     * none. Set by symbols_load(). */
+    /** The file that the symbol table is in, mostly the file with the debug information; NULL if
+     * there is none. Set by symbols_load(). */
     Elf *symbols;
     struct inflated inflated; /* sections of it */
 };
@@ -35,8 +35,8 @@ struct image {
 enum image_result { IMAGE_OPEN, IMAGE_ABSENT, IMAGE_UNREADABLE };
 
 /**
- * Opens the module's file if its build-id is that of the module, or neither has one; or else a
- * debug file with that build-id.
+ * Opens the module's file if its build-id equals the module's, or neither has one; or else a debug
+ * file with that build-id.
  *
  * @param with_debug  also look for a separate debug file if one is needed.
  * @param image       the caller calls image_close() if IMAGE_OPEN is returned.

@@ -77,7 +77,8 @@ static int compare_symbols(const void *left, const void *right)
     return compare_names(a, b);
 }
 
-/* A label in a function that has a size is no name for what is in it, nor for what comes after. */
+/* A label in a function that has a size is no name for its contents, nor for the bytes behind
+ * it. */
 static void drop_labels(struct symbols *symbols)
 {
     size_t kept_count = 0;
@@ -92,8 +93,8 @@ static void drop_labels(struct symbols *symbols)
     symbols->count = kept_count;
 }
 
-/* Size of a name without its version, and without the number by which a compiler tells variables of
- * functions apart, as in `kept.0`. */
+/* Size of a name without its version, and without the number by which a compiler distinguishes
+ * variables of functions, as in `kept.0`. */
 static size_t name_size_of(const char *name, bool is_of_variable)
 {
     size_t size = strcspn(name, "@"), end = size;

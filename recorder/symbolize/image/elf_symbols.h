@@ -31,7 +31,7 @@ struct symbols {
 /** Loads the functions. */
 void symbols_load(struct symbols *symbols, struct image *image);
 
-/** Loads the variables, those of threads at offsets with SYMBOLIZE_TLS. */
+/** Loads the variables, thread-local ones at offsets with SYMBOLIZE_TLS. */
 void symbols_load_data(struct symbols *symbols, struct image *image);
 
 void symbols_free(struct symbols *symbols);

@@ -13,7 +13,7 @@
  * device may have effects. */
 int image_file_open(const char *path);
 
-/** Sets `file` to what an open file is now. */
+/** Sets `file` to an open file's identity. */
 bool image_file_read(int fd, struct symbolize_file *file);
 
 /** Whether a file, as it was when it was read, is the given one, unchanged. */
@@ -31,7 +31,7 @@ struct inflated {
 
 /**
  * Decompresses the debug sections of a file. Called before libdw reads them, which would take twice
- * the time, and may not know zstd. Leaves to libdw what cannot be decompressed here.
+ * the time, and may not know zstd. Leaves sections that cannot be decompressed here to libdw.
  *
  * @param inflated  the caller calls inflate_free() when it has closed the file.
  */

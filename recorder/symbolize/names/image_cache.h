@@ -59,7 +59,7 @@ enum image_result image_cache_open(struct image_cache *images,
                                    const struct symbolize_module *module, bool with_debug,
                                    struct binary **binary);
 
-/** Loads what names of functions, or of variables, need, unless it is loaded. */
+/** Loads the tables for names of functions, or of variables, unless they are loaded. */
 void binary_load_code(struct binary *binary);
 void binary_load_data(struct binary *binary);
 

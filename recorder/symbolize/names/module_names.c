@@ -77,9 +77,9 @@ static struct symbolize_frame variable_of(struct binary *binary, const struct sy
 
 /**
  * Encodes the variable that holds each of the module's offsets, once: for the first of them. An
- * offset in no variable is answered by what lies between the variables around it, within its
- * section, and with the section's name; one in no section by itself, without a name. A variable of
- * a function is named with it, if debug information tells.
+ * offset in no variable is answered by the gap between the variables around it, within its section,
+ * and with the section's name; one in no section by itself, without a name. A variable of a
+ * function is named with it, if debug information has it.
  *
  * @param answered  for each offset, 1 to skip it; NULL to skip none.
  */
@@ -232,8 +232,8 @@ static void answer_symbol(struct naming *naming, size_t position)
     wire_encoder_answer(naming->encoder, naming->targets.indexes[position], &frame, 1);
 }
 
-/* Encodes the frames of one address, innermost first: the location of each frame is that of the
- * call of the frame before it. */
+/* Encodes the frames of one address, innermost first: the location of each frame is the place of
+ * its call of the frame before it. */
 static void answer_scope(struct naming *naming, struct lines *lines, struct scopes *scopes,
                          uint32_t innermost, size_t position, struct unit_language *language)
 {

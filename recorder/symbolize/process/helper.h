@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * A long-lived child that caches the debug information it has read: reading that of the C library
- * takes a tenth of a second each time. It is as expendable as every child; when it fails, it is
- * killed for good, and later requests go to short-lived children.
+ * A long-lived child that caches the debug information it has read: reading the C library's takes a
+ * tenth of a second each time. It is as expendable as every child; when it fails, it is killed for
+ * good, and later requests go to short-lived children.
  *
  * A malicious file can make it give false names for other files, in any later request. The damage
  * is limited to names.
  *
- * Every process forked after its start may use it, one at a time: the user holds a lock that all
- * of them share.
+ * Every process forked after its start may use it, one at a time: the user holds a lock that all of
+ * them share.
  */
 #ifndef RECORDER_SYMBOLIZE_PROCESS_HELPER_H
 #define RECORDER_SYMBOLIZE_PROCESS_HELPER_H

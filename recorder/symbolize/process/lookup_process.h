@@ -41,7 +41,7 @@ void lookup_process_stop(struct lookup_process *process);
 bool lookup_process_send(struct lookup_process *process, const struct symbolize_module *modules,
                          size_t count);
 
-/** Sends what remains of the request. Returns whether the request is still under way. */
+/** Sends the rest of the request. Returns whether the request is still under way. */
 bool lookup_process_is_busy(struct lookup_process *process);
 
 #endif

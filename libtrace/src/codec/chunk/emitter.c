@@ -43,7 +43,7 @@ static enum ttd_status emitter_fail(struct ttd_emitter *emitter, enum ttd_status
 
 static enum ttd_status emitter_send(struct ttd_emitter *emitter, const void *data, size_t size)
 {
-    /* An output need not know what to do with no bytes. */
+    /* An output need not handle empty writes. */
     int reason = size ? emitter->emit(emitter->context, data, size) : 0;
     if (reason == 0)
         return TTD_OK;

@@ -186,8 +186,8 @@ static const uint8_t *payload_add_length(const uint8_t *next, const uint8_t *end
     return next;
 }
 
-/** Whether the offset of a match is 0. LZ4's decoders do not reject it, and what each makes of it
- * is undefined. The block is one that LZ4 has decoded, and so is well-formed otherwise. */
+/** Whether the offset of a match is 0. LZ4's decoders do not reject it, and each one's result is
+ * undefined. The block is one that LZ4 has decoded, and so is well-formed otherwise. */
 static bool has_offset_zero(const uint8_t *block, size_t size)
 {
     const uint8_t *next = block;

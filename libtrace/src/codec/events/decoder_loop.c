@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The loops over the events of a batch: with the loops of decoder_columns.c the hottest code here.
- * Each is about a few columns, so that what it needs stays in registers.
+ * Each is about a few columns, so its data stay in registers.
  */
 #include "codec/events/decoder.h"
 

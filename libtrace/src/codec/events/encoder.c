@@ -111,7 +111,7 @@ size_t ttd_events_encoder_add_calls(struct ttd_events_encoder *encoder,
     return added_count;
 }
 
-/** Whether a returned event has what it tells as its parameters, and nothing else. */
+/** Whether a returned event has exactly its own values as parameters. */
 static inline bool is_usual(const struct ttd_event *event)
 {
     uint64_t others =
@@ -353,7 +353,7 @@ static bool encoder_make_room(struct ttd_events_encoder *encoder)
     return ttd_event_state_reserve_addresses(&encoder->state, (size_t)encoder->count + ROOM);
 }
 
-/** Whether the event's parameters, as many as the class says, are what it says of them. */
+/** Whether the event's parameters, as many as the class has, equal its template. */
 static inline bool same_parameters(const struct ttd_event_class *class,
                                    const struct ttd_event *event)
 {

@@ -92,8 +92,8 @@ void ttd_stacks_encoder_finish(struct ttd_stacks_encoder *encoder, struct ttd_bu
 
 /* A reading that checks everything goes through every stack of a trace, of which a report then
  * shows few. This pass therefore keeps nothing but depths, column by column, and takes a third of
- * the instructions of decoding each stack and checking it afterwards. It only accepts: to say what
- * is wrong, and where, the chunk is decoded again as any other. */
+ * the instructions of decoding each stack and checking it afterwards. It only accepts: for the
+ * problem and its place, the chunk is decoded again like any other. */
 
 static_assert((TTD_STACK_DEPTH_MAX & (TTD_STACK_DEPTH_MAX - 1)) == 0, "depths are or-ed");
 
@@ -266,7 +266,7 @@ static const char *first_error(const struct ttd_stacks_decoder *decoder)
     return NULL;
 }
 
-/** ttd_varint_fast(), for what has mostly one byte or two. */
+/** ttd_varint_fast(), for values of mostly one byte or two. */
 static inline uint64_t take_short(struct ttd_cursor *cursor)
 {
     if (ttd_cursor_left(cursor) >= 2) {

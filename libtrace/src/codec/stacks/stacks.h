@@ -94,8 +94,8 @@ static inline struct ttd_stack ttd_stacks_decoder_stack(const struct ttd_stacks_
  * decoded.
  *
  * @param module_max  the last module that is defined
- * @param depths      depths of stacks by id: those before the chunk are set, and those of the
- * `count` stacks of the chunk are set here, as far as they were checked
+ * @param depths      depths of stacks by id: entries before the chunk are set, and the entries of
+ * its `count` stacks are set here, as far as they were checked
  * @return whether the chunk can be decoded, its modules are defined and no stack is too deep
  */
 bool ttd_stacks_decoder_accepts(const struct ttd_stacks_decoder *decoder, size_t count,
