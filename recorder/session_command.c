@@ -13,10 +13,10 @@
 #include "messages.h"
 #include "options.h"
 #include "session/client.h"
-#include "session/names.h"
-#include "session/place.h"
-#include "session/start.h"
-#include "session/status.h"
+#include "session/session_names.h"
+#include "session/session_place.h"
+#include "session/session_start.h"
+#include "session/session_status.h"
 
 /* The session of `ttdrecord enable`. */
 #define ENABLED_SESSION "by-name"

@@ -15,8 +15,8 @@
 #include "common/visible.h"
 
 #include "launch.h"
-#include "../messages.h"
-#include "session/place.h"
+#include "messages.h"
+#include "session/session_place.h"
 
 enum { ANSWER_MS = 60 * 1000, LOOK_NS = 10 * 1000 * 1000 };
 

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "session/messages.h"
+#include "session/session_messages.h"
 
 /* Connects to the daemon of a session. Returns -1 if there is no such session. */
 int client_connect(const char *session);

@@ -17,7 +17,7 @@
 
 #include "arrays.h"
 #include "launch.h"
-#include "../messages.h"
+#include "messages.h"
 #include "session/recorders.h"
 
 /* How long a program may wait for its recorder before it is let go unrecorded. */

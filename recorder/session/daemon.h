@@ -9,8 +9,8 @@
 #include <signal.h>
 
 #include "options.h"
-#include "session/messages.h"
-#include "session/names.h"
+#include "session/session_messages.h"
+#include "session/session_names.h"
 
 enum { DAEMON_CLIENTS = 16, DAEMON_PENDING = 64, DAEMON_RECORDS = 4096 };
 

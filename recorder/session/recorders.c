@@ -18,7 +18,7 @@
 #include "armed.h"
 #include "subcommands.h"
 #include "launch.h"
-#include "../messages.h"
+#include "messages.h"
 #include "signals.h"
 #include "session/daemon.h"
 

@@ -10,8 +10,6 @@ import re
 import sys
 
 PRODUCT = ('libtrace', 'common', 'analyzer', 'recorder')
-# Files below it may still share names with any.
-UNFINISHED = 'recorder/'
 COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 DIRECTIVE = re.compile(r'^[ \t]*#(?:\\\n|[^\n])*', re.MULTILINE)
 ATTRIBUTE = re.compile(r'__attribute__\s*\(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\)\s*')
@@ -33,8 +31,7 @@ def main():
     for part in PRODUCT:
         for path in sorted((root / part).rglob('*.[ch]')):
             source = str(path.relative_to(root))
-            if not source.startswith(UNFINISHED):
-                files[path.name].add(source)
+            files[path.name].add(source)
             for name, is_static in functions(path.read_text()):
                 users[name].add(source)
                 if is_static:

@@ -6,7 +6,7 @@
 #include "preload/system/sys.h"
 #include "preload/threads/island.h"
 #include "preload/threads/levels.h"
-#include "preload/attached/attached.h"
+#include "preload/attached/attached_parts.h"
 
 void attached_end(void)
 {

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "preload/hooks/executing.h"
-#include "preload/attached/attached.h"
+#include "preload/attached/attached_parts.h"
 
 /* Unwinders find the frames of hooks by it, which exceptions pass. */
 PATCHED_IN(ATTACHED_IN_LOADER, int, _dl_find_object, 2,

@@ -8,7 +8,7 @@
 #include <link.h>
 #include <stddef.h>
 
-#include "preload/attached/attached.h"
+#include "preload/attached/attached_parts.h"
 
 extern const ElfW(Ehdr) own_header __asm__("__ehdr_start") __attribute__((visibility("hidden")));
 

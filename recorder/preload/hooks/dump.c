@@ -11,7 +11,7 @@
 
 #include "preload/end/exit_end.h"
 #include "preload/system/sys.h"
-#include "preload/hooks/live.h"
+#include "preload/hooks/live_hooks.h"
 
 /* A thread looks around so often while it waits, and gives up after so long. */
 #define WAIT_ONCE_NS 20000000

@@ -8,7 +8,7 @@
 #include <ttdtrace/event.h>
 
 #include "preload/hooks/hooks.h"
-#include "preload/hooks/live.h"
+#include "preload/hooks/live_hooks.h"
 
 /* Returns the bytes of a name, cut off before a character that has no room. */
 static size_t name_size(const char *name)

@@ -8,7 +8,7 @@
 #include <ttdtrace/trace.h>
 
 #include "preload/system/real.h"
-#include "preload/hooks/live.h"
+#include "preload/hooks/live_hooks.h"
 
 enum { CLIENTS = 1024 };
 

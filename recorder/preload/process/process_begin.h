@@ -6,7 +6,7 @@
 #include "preload/channel/target.h"
 
 /* Attaches the process to the channel, once; false if it does not record (loaded.c, or, in a
- * process that had run before, attached/start.c). */
+ * process that had run before, attached/attached_start.c). */
 bool process_attach(void);
 
 /* Maps the page target_on, which a fork wipes: a child would write into its parent's chunks. */

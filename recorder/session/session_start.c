@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "session/start.h"
+#include "session/session_start.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "launch.h"
-#include "../messages.h"
+#include "messages.h"
 #include "session/daemon.h"
-#include "session/place.h"
+#include "session/session_place.h"
 
 /* Makes the folder, which must be this user's alone. Returns its absolute path, or NULL. */
 static char *session_make_folder(const char *folder)

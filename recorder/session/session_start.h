@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Starts the daemon of a session. */
-#ifndef RECORDER_SESSION_START_H
-#define RECORDER_SESSION_START_H
+#ifndef RECORDER_SESSION_SESSION_START_H
+#define RECORDER_SESSION_SESSION_START_H
 
 #include "options.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "session/names.h"
+#include "session/session_names.h"
 
 #include <errno.h>
 #include <fcntl.h>

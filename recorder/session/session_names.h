@@ -4,8 +4,8 @@
  * (fanotify), which lasts until the answer, or until the descriptor is closed: a daemon that is
  * killed holds up nothing. A file that replaces one of them is noticed.
  */
-#ifndef RECORDER_SESSION_NAMES_H
-#define RECORDER_SESSION_NAMES_H
+#ifndef RECORDER_SESSION_SESSION_NAMES_H
+#define RECORDER_SESSION_SESSION_NAMES_H
 
 #include <stdbool.h>
 #include <stddef.h>

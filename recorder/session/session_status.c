@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "session/status.h"
+#include "session/session_status.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -14,7 +14,7 @@
 
 #include "control_client.h"
 #include "launch.h"
-#include "../messages.h"
+#include "messages.h"
 #include "session/client.h"
 
 enum { REFRESH_SECONDS = 1, ROWS_MAX = 100000, PATH_SIZE = 4096 + 256, PROGRAM_WIDTH = 13 };

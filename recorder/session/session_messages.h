@@ -4,8 +4,8 @@
  * packet of a local socket in the user's own folder (place.h). Only the user of the daemon, and
  * root, may ask.
  */
-#ifndef RECORDER_SESSION_MESSAGES_H
-#define RECORDER_SESSION_MESSAGES_H
+#ifndef RECORDER_SESSION_SESSION_MESSAGES_H
+#define RECORDER_SESSION_SESSION_MESSAGES_H
 
 #include <stdint.h>
 

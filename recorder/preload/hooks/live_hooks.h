@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Parts common to the files of the live API: its clients, and their events. */
-#ifndef RECORDER_PRELOAD_HOOKS_LIVE_H
-#define RECORDER_PRELOAD_HOOKS_LIVE_H
+#ifndef RECORDER_PRELOAD_HOOKS_LIVE_HOOKS_H
+#define RECORDER_PRELOAD_HOOKS_LIVE_HOOKS_H
 
 #include <ttdtrace/live.h>
 

@@ -9,7 +9,7 @@
 #include "preload/channel/target.h"
 #include "preload/end/fatal_signal.h"
 #include "preload/system/sys.h"
-#include "preload/attached/attached.h"
+#include "preload/attached/attached_parts.h"
 
 enum { RESTORER = 0x04000000 /* SA_RESTORER, which the C library does not declare */ };
 

@@ -5,7 +5,7 @@
 
 #include "preload/channel/target.h"
 #include "preload/threads/recorded_thread.h"
-#include "preload/attached/attached.h"
+#include "preload/attached/attached_parts.h"
 
 PATCHED_IN(ATTACHED_IN_LIBC, int, prctl, 5,
            (int option, long a, long b, long c, long d,

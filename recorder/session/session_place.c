@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "session/place.h"
+#include "session/session_place.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "session/messages.h"
+#include "session/session_messages.h"
 
 #define PLACE_NAME "ttdrecord"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Parts of the library that is attached to a process which runs. */
-#ifndef RECORDER_PRELOAD_ATTACHED_ATTACHED_H
-#define RECORDER_PRELOAD_ATTACHED_ATTACHED_H
+#ifndef RECORDER_PRELOAD_ATTACHED_ATTACHED_PARTS_H
+#define RECORDER_PRELOAD_ATTACHED_ATTACHED_PARTS_H
 
 #include <dlfcn.h>
 

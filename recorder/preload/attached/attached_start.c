@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Begins to record a process that runs, as the recorder has ordered. */
-#include "preload/attached/attached.h"
+#include "preload/attached/attached_parts.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The state of a session: the daemon has the list, each recorder its counts. */
-#ifndef RECORDER_SESSION_STATUS_H
-#define RECORDER_SESSION_STATUS_H
+#ifndef RECORDER_SESSION_SESSION_STATUS_H
+#define RECORDER_SESSION_SESSION_STATUS_H
 
 #include <stdbool.h>
 

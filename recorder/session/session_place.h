@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The user's own folder for sockets of sessions: nobody else can enter it. */
-#ifndef RECORDER_SESSION_PLACE_H
-#define RECORDER_SESSION_PLACE_H
+#ifndef RECORDER_SESSION_SESSION_PLACE_H
+#define RECORDER_SESSION_SESSION_PLACE_H
 
 #include <stdbool.h>
 #include <sys/un.h>
