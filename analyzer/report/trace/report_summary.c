@@ -107,9 +107,14 @@ static void summary_memory(struct report *report, const struct report_summary *d
         return;
     out_tab(output, ANSWER_COLUMN);
     out_size(output, stats->most_resident);
-    out_text(output, " resident at most, ");
-    out_size(output, stats->most_mapped);
-    out_text(output, " mapped, by samples\n");
+    out_text(output, " resident at most");
+    /* The system keeps the most resident memory, but the samples may have missed mappings. */
+    if (stats->most_mapped >= stats->most_resident) {
+        out_text(output, ", ");
+        out_size(output, stats->most_mapped);
+        out_text(output, " mapped");
+    }
+    out_text(output, ", by samples\n");
     if (data->peak.bytes < stats->most_resident / 2) {
         out_tab(output, ANSWER_COLUMN);
         out_text(output, "the heap had ");

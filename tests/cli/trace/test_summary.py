@@ -134,6 +134,11 @@ class Summary(TestCase):
         text = self.run_ok("summary", path).text
         self.assertIn("\n           206 MB resident at most, 300 MB mapped, by samples\n"
                       "           the heap had 5.59 kB at most: most is ", text)
+        script = Script().basics()
+        script.alloc(0x1000, 5592)
+        sample(script, 1_000_000, 2_000_000, 206_000_000)  # the samples missed the mappings
+        text = self.run_ok("summary", self.write(script.close(), "missed")).text
+        self.assertIn("\n           206 MB resident at most, by samples\n", text)
         # They are no marks for people; what has another form is an event of an unknown client.
         marks = self.run_ok("marks", "--format", "json", path).json_lines
         self.assertEqual(len(marks), 1)
