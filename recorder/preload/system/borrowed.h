@@ -6,7 +6,7 @@
 #include "channel.h"
 
 /* Room for a signal handler, which runs here only if the collector has died. */
-enum { BORROWED_STACK_SIZE = 64 * 1024 };
+enum { BORROWED_STACK_SIZE = 32 * 1024 };
 extern unsigned char borrowed_stack[BORROWED_STACK_SIZE];
 extern const unsigned char borrowed_copy[], borrowed_call[];
 
