@@ -2,7 +2,7 @@
 #ifndef RECORDER_DWARF_CFI_H
 #define RECORDER_DWARF_CFI_H
 
-/* Memory that call frame information is read from: the segment of a module that holds it. */
+/* Call frame information: the memory that has it, .debug_frame, and the rules for an address. */
 
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -11,7 +11,8 @@
 
 #include "dwarf/dwarf.h"
 
-/* [low, high) may be read. */
+/* Memory that call frame information is read from: the segment of a module that holds it. [low,
+ * high) may be read. */
 struct cfi_span {
     uintptr_t low;
     uintptr_t high;

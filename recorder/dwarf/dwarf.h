@@ -2,7 +2,7 @@
 #ifndef RECORDER_DWARF_DWARF_H
 #define RECORDER_DWARF_DWARF_H
 
-/* Constants of DWARF and .eh_frame that the unwinder understands. */
+/* Constants of DWARF and .eh_frame that the unwinder understands, and bounds-safe reading. */
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
 #ifndef RECORDER_DWARF_STEP_H
 #define RECORDER_DWARF_STEP_H
 
-/* Reads words of the process whose frames are followed. */
+/* A step from a frame to its caller, and the words of the process that it reads. */
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The set of processes being recorded. */
+/* The recorded processes. */
 #ifndef RECORDER_COLLECT_PROCESS_PROCESSES_H
 #define RECORDER_COLLECT_PROCESS_PROCESSES_H
 
