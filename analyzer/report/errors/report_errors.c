@@ -339,10 +339,12 @@ static void csv_fatal(struct row *row, const struct report_errors *data)
     csv_signal(row, data, &fatal->signal, fatal->has_address ? &fatal->pointers[0] : NULL);
 }
 
-static void row_findings(struct row *row, const struct report_errors *data,
-                         const struct heap_finding *findings, size_t count)
+/* Writes the findings from `first` to before `end`. */
+static void row_findings(struct row *row, const struct report_errors *data, size_t first,
+                         size_t end)
 {
-    ROW_EACH(row, "findings", struct heap_finding, finding, findings, count)
+    const struct heap_finding *findings = first < end ? data->errors->findings + first : NULL;
+    ROW_EACH(row, "findings", struct heap_finding, finding, findings, end - first)
     row_finding(row, data, finding);
 }
 
@@ -354,9 +356,9 @@ static void csv_errors(struct row *row, const struct report_errors *data, size_t
     while (damaged < count && findings[damaged].kind == HEAP_ERROR_HEAP_DAMAGE)
         damaged++;
     row->has_verdict = false;
-    row_findings(row, data, findings, damaged);
+    row_findings(row, data, 0, damaged);
     csv_fatal(row, data);
-    row_findings(row, data, findings + damaged, count - damaged);
+    row_findings(row, data, damaged, count);
 }
 
 void report_errors(struct report *report, const struct report_errors *data)
@@ -383,6 +385,6 @@ void report_errors(struct report *report, const struct report_errors *data)
     row_unsigned(&row, "unexamined_addresses", errors->unexamined);
     row_known_findings(&row, REPORT_FINDINGS);
     row_fatal(&row, data);
-    row_findings(&row, data, errors->findings, count);
+    row_findings(&row, data, 0, count);
     row_end_object(&row);
 }

@@ -259,7 +259,7 @@ static void csv_leak(struct row *row, const struct report_leaks *data, const cha
     row_lost(row, has_totals ? group->lost : NULL);
     row_way(row, sums->way);
     row_leak_details(row, data, group, number);
-    row_estimate(row, &group->estimate);
+    row_estimate(row, &sums->estimate);
     row_site(row, sums->key);
 }
 
