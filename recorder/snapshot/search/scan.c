@@ -10,7 +10,7 @@ enum {
     LINE = 64,                 /* bytes that are looked at together */
     REFERENCES_AT_ONCE = 1024, /* so few that they stay in the nearest cache */
     ABSENT_MAX = 4 << 20,      /* bytes of shared memory */
-    RESIDENT_PAGES = 1 << 15,  /* that are asked about at once */
+    RESIDENT_PAGES = 1 << 14,  /* that are asked about at once; see BORROWED_STACK_SIZE */
 };
 
 struct scan {
