@@ -74,7 +74,7 @@ struct same_stacks {
 void same_stacks_free(struct same_stacks *same);
 
 /**
- * Tells whether any two modules are alike: else no two stacks are.
+ * Sets `*are_there` to whether any two modules are alike: else no two stacks are.
  *
  * @param definitions  always the same, and complete
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
@@ -84,7 +84,7 @@ enum ttd_status same_stacks_are_there(struct same_stacks *same, struct definitio
 
 /**
  * Finds the stack that stands for all that are the same; the stack itself if it is not defined.
- * To be called after same_stacks_are_there(), if any are.
+ * Call same_stacks_are_there() first, and this function only if some are there.
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT.
  */

@@ -51,7 +51,7 @@ struct heap_mark {
     /** The activity and the throttle of an island; 0 for marks of other kinds. */
     uint64_t activity;
     uint64_t maximum;
-    /** Of a sample of memory. */
+    /** The fields of a sample of memory, by HEAP_MEMORY_... */
     uint64_t memory[HEAP_MEMORY_FIELDS];
     /** The user's data. */
     struct ttd_string data;

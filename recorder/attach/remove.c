@@ -310,7 +310,8 @@ static bool take_away(struct attachment *attachment, struct threads *threads)
 
 bool attach_remove(struct attachment *attachment)
 {
-    /* As long as nothing leads there, a few threads are enough: others may be unable to stop. */
+    /* Before any entry leads to the library, stopping a few threads is enough: the rest may be
+     * unable to stop. */
     bool (*const stop)(struct attachment *, bool (*)(struct attachment *, struct threads *)) =
         attachment->has_run ? attach_stopped : attach_stopped_some;
     if (attachment->base != 0 && !attachment->is_left && !stop(attachment, take_away))

@@ -30,7 +30,7 @@ struct heap_header_run {
     /** Index of the first header, and the number of headers. */
     size_t first;
     size_t count;
-    /** Of ttd_block_headers. */
+    /** The flags of the ttd_block_headers that has them. */
     uint32_t flags;
 };
 

@@ -65,7 +65,7 @@ static void text_lost(struct report *report, const struct heap_leaks *lost)
     }
 }
 
-/* What the range has added comes first. */
+/* Order of the quadrants: the additions of the range come first. */
 static const enum heap_quadrant quadrant_order[HEAP_QUADRANTS] = {HEAP_AIFO, HEAP_AIFI, HEAP_AOFI,
                                                                   HEAP_AOFO};
 

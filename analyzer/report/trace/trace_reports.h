@@ -232,7 +232,7 @@ void report_summary(struct report *report, const struct report_summary *data);
 void report_family(struct report *report, const struct report_family *data);
 void report_recording(struct report *report, const struct report_group *data);
 void report_info(struct report *report, const struct report_info *data);
-/** As text; for report_info(). */
+/** Writes the text form of report_info(). */
 void text_info(struct report *report, const struct report_info *data);
 void report_snapshots(struct report *report, const struct heap_snapshot_list *list);
 

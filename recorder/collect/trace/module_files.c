@@ -86,7 +86,7 @@ static bool restore_dynamic(const struct image_copy *copy, const Elf64_Phdr *seg
     return true;
 }
 
-/* Of the file there is no section, since none need be loaded. */
+/* Writes the header without a table of sections: the process need not have loaded any. */
 static bool copy_headers(struct image_copy *copy)
 {
     copy->header.e_shoff = 0;

@@ -52,7 +52,8 @@ ssize_t write(int file, const void *bytes, size_t size)
     return real(file, bytes, size);
 }
 
-/* As programs with large offsets call it. Files of others are opened so that nothing blocks. */
+/* open() of programs with large offsets. Counts reading without blocking: so the recorder opens the
+ * files of other processes. */
 int open64(const char *path, int flags, ...)
 {
     static int (*real)(const char *, int, mode_t);
