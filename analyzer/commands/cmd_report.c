@@ -10,10 +10,10 @@
 #include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "cli/session/session.h"
-#include "commands/cmd_compare.h"
+#include "commands/findings.h"
 #include "commands/report_pass.h"
-#include "report/page/page_model.h"
 #include "report/memory/memory_reports.h"
+#include "report/page/page_model.h"
 #include "report/trace/trace_reports.h"
 
 /* The data of one trace in a page. */

@@ -13,7 +13,13 @@
 #include "analyses/reachability/retained.h"
 #include "analyses/trace/trace_stats.h"
 #include "base/arena.h"
+#include "cli/options/command.h"
+#include "cli/page/page_compress.h"
 #include "cli/session/session.h"
+#include "cli/traces/position_spec.h"
+#include "report/page/page_model.h"
+#include "report/state/state_reports.h"
+#include "travel/islands.h"
 
 /** The chains of reallocations that `moves` shows by default. */
 #define MOVES_CHAINS 10
@@ -79,5 +85,27 @@ struct info_findings {
 void info_watch(struct session *session, struct info_findings *findings, struct heap_pass *pass);
 int info_print(struct session *session, const struct info_findings *findings);
 void info_free(struct info_findings *findings);
+
+/* Comparing two heaps for diff: of two traces, or of one at two positions. */
+
+struct compare_options {
+    /** Positions in the old and the new heap. */
+    struct position_spec specs[HEAP_SIDES];
+    /** Compares only blocks that were allocated in the islands that it selects. */
+    struct heap_island_filter island;
+    /** Changes to show at most; SIZE_MAX for all. */
+    size_t limit;
+    /** Blocks that the runtimes keep are compared as well. */
+    bool shows_runtime;
+    /** NULL to print; else set to the comparison as data of a page, packed, which belong to the
+     * caller. They have groups that have not changed as well. */
+    struct page_packed *page;
+    /** The facts about that page. */
+    const struct page_facts *facts;
+};
+
+/** With one trace it is compared with itself, by the identifiers of stacks. Returns the exit
+ * status. */
+int compare_heaps(const struct common_options *common, const struct compare_options *options);
 
 #endif
