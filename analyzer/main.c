@@ -8,7 +8,6 @@
 
 #include "base/table.h"
 #include "cli/options/command.h"
-#include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "cli/process/output.h"
 #include "cli/session/session.h"

@@ -13,7 +13,7 @@ def as_c(name, data):
 def main():
     engine, output = map(pathlib.Path, sys.argv[1:])
     output.write_text(
-        '/* Made by viewer/embed.py. */\n#include "cli/page/page_exact.h"\n\n' +
+        '/* Made by viewer/embed.py. */\n#include "cli/page/page.h"\n\n' +
         as_c('engine', engine.read_bytes()) +
         'const struct page_engine page_engine = {engine, sizeof engine};\n', encoding='utf-8')
 

@@ -2,8 +2,8 @@
 /* Commands about activity over time: hot, temporary, lifetimes, moves, timeline. */
 #include <string.h>
 
-#include "cli/options/own_options.h"
-#include "cli/process/exit.h"
+#include "cli/options/command.h"
+#include "cli/process/message.h"
 #include "cli/session/session.h"
 #include "analyses/activity/usage.h"
 #include "commands/findings.h"

@@ -2,9 +2,8 @@
 /* ttdanalyze diff */
 #include <string.h>
 
-#include "cli/options/own_options.h"
+#include "cli/options/command.h"
 #include "cli/page/page.h"
-#include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "cli/session/session.h"
 #include "cli/session/sidecar.h"

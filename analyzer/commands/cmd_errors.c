@@ -2,8 +2,8 @@
 /* ttdanalyze errors */
 #include <string.h>
 
-#include "cli/options/own_options.h"
-#include "cli/process/exit.h"
+#include "cli/options/command.h"
+#include "cli/process/message.h"
 #include "analyses/reachability/places.h"
 #include "commands/family.h"
 #include "commands/findings.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze events */
+#include "cli/options/command.h"
 #include "cli/options/filter.h"
-#include "cli/options/own_options.h"
-#include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "cli/session/session.h"
 #include "report/trace/trace_reports.h"

@@ -9,7 +9,6 @@
 
 #include <ttdtrace/redact.h>
 
-#include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "cli/session/session.h"
 #include "cli/session/sidecar.h"

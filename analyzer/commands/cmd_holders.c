@@ -2,8 +2,7 @@
 /* Commands about what holds blocks: referrers, retained. */
 #include <string.h>
 
-#include "cli/options/own_options.h"
-#include "cli/process/exit.h"
+#include "cli/options/command.h"
 #include "cli/process/message.h"
 #include "commands/findings.h"
 #include "report/reachability/reachability_reports.h"

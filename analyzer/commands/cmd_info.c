@@ -6,15 +6,13 @@
 #include <unistd.h>
 
 #include "base/grow.h"
-#include "cli/options/own_options.h"
-#include "cli/process/exit.h"
+#include "cli/options/command.h"
 #include "cli/process/message.h"
 #include "cli/process/output.h"
 #include "cli/session/session.h"
 #include "cli/session/sidecar.h"
 #include "cli/traces/input.h"
 #include "cli/traces/position_spec.h"
-#include "cli/traces/trace_group.h"
 #include "commands/findings.h"
 #include "report/trace/trace_reports.h"
 

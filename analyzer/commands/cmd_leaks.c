@@ -4,8 +4,7 @@
 
 #include "analyses/state/heap_tree.h"
 #include "base/grow.h"
-#include "cli/options/own_options.h"
-#include "cli/process/exit.h"
+#include "cli/options/command.h"
 #include "cli/process/message.h"
 #include "cli/traces/position_spec.h"
 #include "commands/family.h"

@@ -3,7 +3,6 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "cli/process/numbers.h"
 #include "cli/session/session.h"

@@ -4,10 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/options/own_options.h"
+#include "cli/options/command.h"
 #include "cli/page/page.h"
-#include "cli/page/page_exact.h"
-#include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "cli/session/session.h"
 #include "commands/findings.h"

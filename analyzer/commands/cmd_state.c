@@ -4,8 +4,7 @@
 
 #include "analyses/reachability/leaks.h"
 #include "analyses/state/peak.h"
-#include "cli/options/own_options.h"
-#include "cli/process/exit.h"
+#include "cli/options/command.h"
 #include "cli/process/message.h"
 #include "cli/session/session.h"
 #include "cli/session/sidecar.h"

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "cli/options/own_options.h"
-#include "cli/process/exit.h"
+#include "cli/options/command.h"
+#include "cli/process/message.h"
 #include "commands/report_pass.h"
 #include "report/memory/memory_reports.h"
 #include "report/trace/trace_reports.h"

@@ -7,9 +7,8 @@
 
 #include "base/arena.h"
 #include "base/grow.h"
-#include "cli/process/exit.h"
 #include "cli/process/message.h"
-#include "cli/traces/trace_group.h"
+#include "cli/traces/input.h"
 #include "symbols/fingerprint.h"
 #include "report/trace/trace_reports.h"
 

@@ -14,7 +14,7 @@
 #include "analyses/trace/trace_stats.h"
 #include "base/arena.h"
 #include "cli/options/command.h"
-#include "cli/page/page_compress.h"
+#include "cli/page/page.h"
 #include "cli/session/session.h"
 #include "cli/traces/position_spec.h"
 #include "report/page/page_model.h"

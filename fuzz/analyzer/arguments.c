@@ -14,8 +14,8 @@
 #include "../target.h"
 #include "cli/options/command.h"
 #include "cli/options/filter.h"
-#include "cli/process/exit.h"
 #include "cli/process/limits.h"
+#include "cli/process/message.h"
 #include "cli/traces/position_spec.h"
 #include "well_formed.h"
 

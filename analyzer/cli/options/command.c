@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/options/command.h"
 
+#include <ctype.h>
 #include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <ttdtrace/version.h>
 #include <unistd.h>
 
-#include "cli/options/own_options.h"
-#include "cli/process/exit.h"
+#include <ttdtrace/version.h>
+
 #include "cli/process/limits.h"
 #include "cli/process/message.h"
+#include "cli/process/numbers.h"
 #include "cli/process/output.h"
 #include "cli/traces/input.h"
 #include "cli/traces/position_spec.h"
@@ -316,4 +317,186 @@ int command_options(struct common_options *result, const struct command *command
     view_options_init(&result->view);
     int status = take_options(result, count, arguments, own_values);
     return status >= 0 ? status : take_operands(result, count, arguments);
+}
+
+static int island_digit(char c)
+{
+    static const char digits[] = "0123456789abcdef";
+    const char *digit = c ? strchr(digits, tolower((unsigned char)c)) : NULL;
+    return digit ? (int)(digit - digits) : -1;
+}
+
+bool option_client(const char *argument, void *member)
+{
+    struct heap_island_filter *filter = member;
+    size_t count = 0;
+    for (; *argument; argument++) {
+        int digit = island_digit(*argument);
+        if (*argument == '-')
+            continue;
+        if (digit < 0 || count == 32)
+            return false;
+        filter->client[count / 2] = (uint8_t)(filter->client[count / 2] << 4 | digit);
+        count++;
+    }
+    filter->has_client = count == 32;
+    return filter->has_client;
+}
+
+bool option_activity(const char *argument, void *member)
+{
+    struct heap_island_filter *filter = member;
+    filter->has_activity = number_parse(argument, &filter->activity);
+    return filter->has_activity;
+}
+
+bool option_is_of_islands(const char *name)
+{
+    return strcmp(name, "client") == 0 || strcmp(name, "activity") == 0;
+}
+
+bool option_flag(const char *argument, void *flag)
+{
+    (void)argument;
+    *(bool *)flag = true;
+    return true;
+}
+
+bool option_position(const char *argument, void *spec)
+{
+    return position_spec_parse(argument, spec);
+}
+
+bool option_number(const char *argument, void *number)
+{
+    return number_parse(argument, number);
+}
+
+bool option_size(const char *argument, void *number)
+{
+    return number_parse_size(argument, number);
+}
+
+bool option_given(const char *argument, void *number)
+{
+    struct given_number *member = number;
+    member->is_given = true;
+    return number_parse(argument, &member->value);
+}
+
+bool option_limit(const char *argument, void *limit)
+{
+    uint64_t number;
+    if (!number_parse(argument, &number))
+        return false;
+    /* "All" as the largest size: no place that compares with a limit needs a case for it. */
+    *(size_t *)limit = number ? (size_t)number : SIZE_MAX;
+    return true;
+}
+
+bool option_name(const char *argument, const char *const *names, size_t count, size_t *index)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(argument, names[i]) == 0) {
+            *index = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool own_option_parse(const struct own_option *option, const char *argument, void *own_values)
+{
+    void *member = (char *)own_values + option->offset;
+    if (!option->parse(argument, member))
+        return false;
+    if (!option->max)
+        return true;
+    uint64_t number = *(const uint64_t *)member;
+    return number >= option->min && number <= option->max;
+}
+
+#define LIMIT 20
+
+const struct option key_long_options[] = {{"by", required_argument, NULL, OPTION_BY},
+                                          {"skip", required_argument, NULL, OPTION_SKIP},
+                                          {NULL, 0, NULL, 0}};
+
+const struct option view_long_options[] = {{"limit", required_argument, NULL, OPTION_VIEW_LIMIT},
+                                           {"tree", required_argument, NULL, OPTION_TREE},
+                                           {"depth", required_argument, NULL, OPTION_DEPTH},
+                                           {NULL, 0, NULL, 0}};
+
+const struct option filter_long_options[] = {{"include", required_argument, NULL, OPTION_INCLUDE},
+                                             {"exclude", required_argument, NULL, OPTION_EXCLUDE},
+                                             {NULL, 0, NULL, 0}};
+
+void view_options_init(struct view_options *options)
+{
+    *options = (struct view_options){.limit = LIMIT};
+}
+
+static bool take_key(const char *name, enum view_key *key)
+{
+    for (enum view_key i = VIEW_BY_STACK; i <= VIEW_BY_CLASS; i++) {
+        if (strcmp(view_key_name(i), name) == 0) {
+            *key = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool take_shape(const char *name, enum view_shape *shape)
+{
+    if (strcmp(name, "top-down") == 0)
+        *shape = VIEW_TOP_DOWN;
+    else if (strcmp(name, "bottom-up") == 0)
+        *shape = VIEW_BOTTOM_UP;
+    else
+        return false;
+    return true;
+}
+
+static bool take_pattern(const char *text, struct view_patterns *patterns)
+{
+    if (!*text || patterns->count == VIEW_PATTERNS)
+        return false;
+    patterns->patterns[patterns->count++] = (struct ttd_string){text, strlen(text)};
+    return true;
+}
+
+bool view_options_parse(struct view_options *options, int option, const char *argument)
+{
+    uint64_t limit;
+    switch (option) {
+    case OPTION_BY:
+        options->is_by_given = true;
+        return take_key(argument, &options->by);
+    case OPTION_TREE:
+        return take_shape(argument, &options->shape);
+    case OPTION_DEPTH:
+        return number_parse(argument, &options->depth) && options->depth;
+    case OPTION_SKIP:
+        return take_pattern(argument, &options->skip);
+    case OPTION_INCLUDE:
+        return take_pattern(argument, &options->include);
+    case OPTION_EXCLUDE:
+        return take_pattern(argument, &options->exclude);
+    default:
+        if (!number_parse(argument, &limit))
+            return false;
+        options->limit = limit ? (size_t)limit : SIZE_MAX;
+        return true;
+    }
+}
+
+const char *view_options_check(struct view_options *options, enum report_form form)
+{
+    /* Folded stacks are a tree; who asks for them need not say so. */
+    if (form == REPORT_FOLDED && options->shape == VIEW_FLAT)
+        options->shape = VIEW_TOP_DOWN;
+    if (options->depth && options->shape == VIEW_FLAT)
+        return "--depth needs --tree";
+    return NULL;
 }

@@ -1,19 +1,182 @@
 /* SPDX-License-Identifier: MIT */
-/** Commands of ttdanalyze, and the options that they share. */
+/** The command line: commands, the options of each, and the options that many share. */
 #ifndef ANALYZER_CLI_COMMAND_H
 #define ANALYZER_CLI_COMMAND_H
 
+#include <getopt.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "cli/options/known_findings.h"
-#include "cli/options/own_options.h"
-#include "cli/options/view_options.h"
 #include "report/sections/report.h"
+#include "travel/islands.h"
+#include "view/view.h"
+
+/* The options of one command: a table of their names, each with its parser and its member.
+ */
+
+/* The options --client and --activity, which select islands of recording. */
+
+/** Lines for the help text of a command that has these options. */
+#define ISLAND_OPTIONS_HELP                                                                        \
+    "      --client GUID       only from islands of this client\n"                                 \
+    "      --activity N        only from islands of this activity\n"
+
+/** Parse into a struct heap_island_filter: a GUID with or without hyphens, and a number. */
+bool option_client(const char *argument, void *member);
+bool option_activity(const char *argument, void *member);
+
+/** Whether an option is one of the two, by its name without hyphens: a command that has neither
+ * says that they do not apply. */
+bool option_is_of_islands(const char *name);
+
+/** The entries of both options in the table of a command's own options. */
+#define ISLAND_OPTIONS(TYPE, MEMBER)                                                               \
+    OWN_OPTION("client", option_client, TYPE, MEMBER),                                             \
+        OWN_OPTION("activity", option_activity, TYPE, MEMBER)
+
+/** Parses an argument, NULL for an option that takes none, into a member; false if it is invalid.
+ */
+typedef bool (*option_parser)(const char *argument, void *member);
+
+struct own_option {
+    const char *name;
+    option_parser parse;
+    /** Offset of the member in the command's options. */
+    size_t offset;
+    /** The range of a number, of type uint64_t, if `max` is not 0. */
+    uint64_t min;
+    uint64_t max;
+};
+
+/** The own options of a command; all NULL for none. */
+struct own_options {
+    /** Ended by OWN_OPTIONS_END. */
+    const struct own_option *table;
+    /** The values of options that are not given, in the struct that they are parsed into; and its
+     * size. NULL for a command that provides the struct itself. */
+    const void *defaults;
+    size_t size;
+};
+
+/** An option that is parsed into a member of a struct; and a number in a range. */
+#define OWN_OPTION(NAME, PARSE, TYPE, MEMBER)                                                      \
+    {                                                                                              \
+        NAME, PARSE, offsetof(TYPE, MEMBER), 0, 0                                                  \
+    }
+#define OWN_NUMBER(NAME, PARSE, TYPE, MEMBER, LEAST, MOST)                                         \
+    {                                                                                              \
+        NAME, PARSE, offsetof(TYPE, MEMBER), LEAST, MOST                                           \
+    }
+/** An option whose argument says several things: `PARSE` gets the whole struct. */
+#define OWN_CHOICE(NAME, PARSE)                                                                    \
+    {                                                                                              \
+        NAME, PARSE, 0, 0, 0                                                                       \
+    }
+/** Ends a table. */
+#define OWN_OPTIONS_END                                                                            \
+    {                                                                                              \
+        NULL, NULL, 0, 0, 0                                                                        \
+    }
+
+/** A number that may be given or not, such as an address. */
+struct given_number {
+    bool is_given;
+    uint64_t value;
+};
+
+/** Sets a bool. The one parser whose options take no argument. */
+bool option_flag(const char *argument, void *flag);
+/** Parses a struct position_spec. */
+bool option_position(const char *argument, void *spec);
+/** Parses a uint64_t, and one that may have a suffix. */
+bool option_number(const char *argument, void *number);
+bool option_size(const char *argument, void *number);
+/** Parses a struct given_number. */
+bool option_given(const char *argument, void *number);
+/** Parses a limit, a size_t: 0 stands for SIZE_MAX. */
+bool option_limit(const char *argument, void *limit);
+
+/** Finds a name among `count`; false if it is none of them. */
+bool option_name(const char *argument, const char *const *names, size_t count, size_t *index);
+
+/** Parses the argument of an option into the command's options; false if it is invalid. */
+bool own_option_parse(const struct own_option *option, const char *argument, void *own_values);
+
+/* The command-line options of views: groups, trees and filters. */
+
+/** Range of the values of the options; OPTION_VIEW_END is none of them. */
+#define OPTION_VIEW 900
+
+enum {
+    OPTION_BY = OPTION_VIEW,
+    OPTION_TREE,
+    OPTION_DEPTH,
+    OPTION_SKIP,
+    OPTION_INCLUDE,
+    OPTION_EXCLUDE,
+    OPTION_VIEW_LIMIT,
+    OPTION_VIEW_END
+};
+
+/** Options of keys to group by, of lists and trees, and of filters; each ended by an option of
+ * zeros. */
+extern const struct option key_long_options[];
+extern const struct option view_long_options[];
+extern const struct option filter_long_options[];
+
+void view_options_init(struct view_options *options);
+
+/** Parses one of the options; false if its argument is invalid. */
+bool view_options_parse(struct view_options *options, int option, const char *argument);
+
+/** Checks the options together. Returns a description of the first fault, or NULL. Chooses a tree
+ * for a format that needs one. */
+const char *view_options_check(struct view_options *options, enum report_form form);
+
+/** Help texts of groups, trees and filters; and of all. */
+#define VIEW_LIMIT_HELP                                                                            \
+    "      --limit N           show at most N groups, or N branches of each in a tree (20;\n"      \
+    "                          0 for all). Totals count all\n"
+
+#define VIEW_KEYS_HELP                                                                             \
+    "      --by KEY            group by stack (the default), function, file, module, thread\n"     \
+    "                          or heap. Function, file and module belong to the last\n"
+
+/** For commands with COMMAND_CLASSES. */
+#define VIEW_KEYS_AND_CLASS_HELP                                                                   \
+    "      --by KEY            group by stack (the default), function, file, module, thread,\n"    \
+    "                          heap or class (of objects with virtual functions, by a\n"           \
+    "                          snapshot). Function, file and module belong to the last\n"
+
+#define VIEW_SKIP_HELP                                                                             \
+    "                          call that is of the program: of no C or C++ library and\n"          \
+    "                          no common wrapper of malloc()\n"                                    \
+    "      --skip FUNCTION     take FUNCTION for one that allocates, and begin stacks with\n"      \
+    "                          its caller; may have '*' and '?', and be repeated\n"
+
+#define VIEW_TREES_HELP                                                                            \
+    "      --tree ORDER        a tree of calls: top-down, from main() on, or bottom-up, from\n"    \
+    "                          those that allocate to their callers. --format folded\n"            \
+    "                          writes it as folded stacks, for flame graphs\n"                     \
+    "      --depth N           cut the tree after N levels\n"
+
+#define VIEW_FILTERS_HELP                                                                          \
+    "      --include PATTERN   only stacks with a function, file or module that has PATTERN\n"     \
+    "                          in its name, or matches it as a whole if it has '*' or '?';\n"      \
+    "                          may be repeated\n"                                                  \
+    "      --exclude PATTERN   no stacks with such a one; may be repeated\n"
+
+#define VIEW_HELP VIEW_LIMIT_HELP VIEW_KEYS_HELP VIEW_SKIP_HELP VIEW_TREES_HELP VIEW_FILTERS_HELP
+#define VIEW_HELP_WITH_CLASS                                                                       \
+    VIEW_LIMIT_HELP VIEW_KEYS_AND_CLASS_HELP VIEW_SKIP_HELP VIEW_TREES_HELP VIEW_FILTERS_HELP
+
+/* Commands of ttdanalyze, and the options that they share. */
 
 /** Options that several commands share, as bits. */
 enum {
-    /** Options of view_options.h: filters, keys of groups, lists and trees, and all of them. */
+    /** Options of views: filters, keys of groups, lists and trees, and all of them. */
     COMMAND_FILTERS = 1,
     COMMAND_KEYS = 16,
     COMMAND_GROUPS = 2,

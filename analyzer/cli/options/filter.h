@@ -39,7 +39,7 @@ struct filter {
 
 void filter_free(struct filter *filter);
 
-/* Parsers of options into a struct filter, like the parsers of own_options.h. */
+/* Parsers of options into a struct filter, like the parsers in command.h. */
 bool filter_add_actions(const char *text, void *context);
 bool filter_set_thread(const char *text, void *context);
 bool filter_set_heap(const char *text, void *context);

@@ -7,10 +7,9 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "cli/process/output.h"
-#include "report/writers/escape.h"
+#include "report/writers/out.h"
 #include "symbols/frames.h"
 #include "view/allocators.h"
 

@@ -1,11 +1,42 @@
 /* SPDX-License-Identifier: MIT */
-/** Making a page: a file of HTML that has everything it needs in it. Its data are the output of
- * commands; the data of each trace are collected in a memory file, and compressed. */
+/** Making a page of a report. */
 #ifndef ANALYZER_CLI_PAGE_PAGE_H
 #define ANALYZER_CLI_PAGE_PAGE_H
 
-#include "cli/page/page_compress.h"
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "cli/session/session.h"
+#include "report/writers/out.h"
+
+/* Packing data for a page: compressing them, and writing them as text. */
+
+/** Data compressed as raw deflate. */
+struct page_packed {
+    /** Release with free(). */
+    unsigned char *data;
+    size_t size;
+};
+
+/** Compresses data: quickly if they have at most `goal` bytes then, else better, which takes much
+ * longer. Returns false without memory. */
+bool page_pack(const void *data, size_t size, size_t goal, struct page_packed *packed);
+
+/** Returns how many bytes of packed data take at most so many of text. */
+size_t page_packed_size(size_t text_size);
+
+/** Whether browsers take so much packed data in one element. */
+bool page_fits(size_t size);
+
+/**
+ * Writes packed data as text: their size, a space, and digits of 91 characters, none of which means
+ * anything to HTML. Two digits stand for 13 bits, lowest first, which takes 8 % less room than
+ * base64.
+ */
+void page_write_packed(struct text_output *output, const struct page_packed *packed);
+
+/* Making a page: a file of HTML that has everything it needs in it. Its data are the output of
+ * commands; the data of each trace are collected in a memory file, and compressed. */
 
 /** A constant piece of the page, made from the sources in viewer/. */
 struct page_piece {
@@ -67,5 +98,30 @@ void page_begin_report(struct session *session, const char *part);
 
 /** Makes such a part by running the command, with its defaults. Returns an exit status. */
 int page_run_part(struct session *session, const struct command *command);
+
+/* Additions of an exact page: the trace, and the engine that answers questions about it. */
+
+/** The engine, a program of WebAssembly; size 0 if it was not built. */
+struct page_engine {
+    const unsigned char *data;
+    size_t size;
+};
+
+extern const struct page_engine page_engine;
+
+/** Whether this build can make exact pages. */
+bool page_has_engine(void);
+
+/**
+ * Reads the session's trace once more, and packs it. Without `has_contents`, leaves out the
+ * contents of memory, and also the damaged parts of a trace, since these may be contents.
+ *
+ * @param trace  set on STATUS_OK; belongs to the caller
+ * @return an exit status; on failure a message was printed
+ */
+int page_trace_read(struct session *session, bool has_contents, struct page_packed *trace);
+
+/** Packs the engine. Returns false without memory. */
+bool page_pack_engine(struct page_packed *engine);
 
 #endif

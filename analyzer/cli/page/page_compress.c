@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/page/page_compress.h"
+#include "cli/page/page.h"
 
 #include <libdeflate.h>
 #include <stdlib.h>

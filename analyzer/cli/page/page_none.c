@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A build without the viewer. */
 #include "cli/page/page.h"
-#include "cli/page/page_compress.h"
 
 const struct page_piece page_frame[PAGE_PIECES];
 

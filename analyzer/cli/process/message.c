@@ -6,9 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/process/exit.h"
 #include "cli/process/limits.h"
-#include "report/writers/escape.h"
+#include "report/writers/out.h"
 
 /* Prints an error text in a way that is safe for terminals: it may quote a file name, which can
  * contain any bytes. */

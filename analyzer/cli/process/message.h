@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Messages on standard error. */
+/** Messages on standard error, and exit statuses. */
 #ifndef ANALYZER_CLI_MESSAGE_H
 #define ANALYZER_CLI_MESSAGE_H
 
@@ -25,5 +25,24 @@ __attribute__((format(printf, 2, 3))) int message_usage(const char *command, con
 /** Prints how to get help for a command, or without a command if that is NULL; returns
  * STATUS_USAGE. */
 int message_help(const char *command);
+
+/* Exit statuses, as ttdanalyze(1) documents them. */
+
+enum {
+    STATUS_OK = 0,
+    /** The command has findings, for commands that report these by status: problems of verify,
+     * growth. */
+    STATUS_FINDINGS = 1,
+    STATUS_USAGE = 2,
+    /** The trace cannot be opened or read, is no trace, or of an unknown version. */
+    STATUS_OPEN = 3,
+    /** The trace is too damaged for any answer. */
+    STATUS_DAMAGED = 4,
+    /** Out of memory, or the output failed. */
+    STATUS_INTERNAL = 5
+};
+
+/** Returns the exit status for a failure to read. */
+int exit_for(enum ttd_status status);
 
 #endif

@@ -14,7 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/process/exit.h"
 #include "cli/process/limits.h"
 #include "cli/process/message.h"
 

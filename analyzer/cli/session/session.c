@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/process/exit.h"
 #include "cli/process/limits.h"
 #include "cli/process/message.h"
 #include "cli/session/sidecar.h"

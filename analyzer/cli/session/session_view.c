@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Filters, groups and trees of a session, by its options. */
-#include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "cli/session/session.h"
 #include "heap/groups.h"

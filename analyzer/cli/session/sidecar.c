@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "common/output_path.h"
 

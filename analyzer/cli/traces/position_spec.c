@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "travel/islands.h"
-#include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "cli/process/numbers.h"
 #include "travel/heap_trace.h"

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/task.h"
-#include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "cli/traces/input.h"
 #include "travel/heap_cursor.h"

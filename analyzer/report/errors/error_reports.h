@@ -8,7 +8,6 @@
 
 #include "analyses/errors/errors.h"
 #include "analyses/errors/fatal.h"
-#include "report/sections/place.h"
 #include "report/sections/sections.h"
 
 /** The findings of `errors`. */

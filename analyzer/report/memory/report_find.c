@@ -3,7 +3,7 @@
 #include "report/memory/memory_reports.h"
 
 #include "report/reachability/reachability_reports.h"
-#include "report/sections/place.h"
+#include "report/sections/sections.h"
 
 static const struct ttd_snapshot *match_snapshot(const struct heap_search *search,
                                                  const struct heap_match *match)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
-#include "report/writers/escape.h"
+#include "report/writers/out.h"
 
 void page_begin_part(struct text_output *output, const char *name)
 {
@@ -166,5 +166,283 @@ enum ttd_status page_write_heap(struct report *report, const struct page_heap *h
     row_end_object(&row);
     out_char(report->output, '\n');
     page_sites_free(&sites);
+    return status;
+}
+
+void page_strings_init(struct page_strings *strings)
+{
+    *strings = (struct page_strings){.count = 0};
+    map_init(&strings->index);
+}
+
+void page_strings_free(struct page_strings *strings)
+{
+    free(strings->texts);
+    map_free(&strings->index);
+}
+
+enum ttd_status page_strings_add(struct page_strings *strings, struct ttd_string text,
+                                 uint32_t *number)
+{
+    uint64_t address = text.size ? (uint64_t)(uintptr_t)text.data : 0;
+    *number = map_get(&strings->index, address, text.size);
+    if (*number != MAP_NONE)
+        return TTD_OK;
+    *number = (uint32_t)strings->count;
+    enum ttd_status status = grow_array((void **)&strings->texts, &strings->capacity,
+                                        strings->count + 1, sizeof *strings->texts);
+    if (status == TTD_OK)
+        status = map_set(&strings->index, address, text.size, *number);
+    if (status == TTD_OK)
+        strings->texts[strings->count++] = text;
+    return status;
+}
+
+void page_strings_json(const struct page_strings *strings, struct row *row, const char *key)
+{
+    row_begin_array(row, key);
+    for (size_t i = 0; i < strings->count; i++)
+        row_string(row, NULL, strings->texts[i]);
+    row_end_array(row);
+}
+
+void page_calls_init(struct page_calls *calls, struct view *view)
+{
+    *calls = (struct page_calls){.view = view};
+    page_strings_init(&calls->strings);
+    map_init(&calls->frame_index);
+    map_init(&calls->node_index);
+}
+
+void page_calls_free(struct page_calls *calls)
+{
+    page_strings_free(&calls->strings);
+    free(calls->frames);
+    map_free(&calls->frame_index);
+    free(calls->nodes);
+    map_free(&calls->node_index);
+    stack_memo_free(&calls->memo);
+    frame_list_free(&calls->scratch);
+}
+
+static enum ttd_status page_name_frame(struct page_calls *calls, const struct frame *frame,
+                                       struct page_frame *named)
+{
+    const struct view_label *label = &calls->view->labels.labels[named->label];
+    enum ttd_status status = page_strings_add(&calls->strings, label->name, &named->function);
+    if (status == TTD_OK)
+        status = page_strings_add(&calls->strings, frame->module, &named->module);
+    if (status == TTD_OK)
+        status = page_strings_add(&calls->strings, frame->file, &named->file);
+    return status;
+}
+
+/* Frames of the same function and line are one. */
+static enum ttd_status page_add_frame(struct page_calls *calls, const struct frame *frame,
+                                      const struct view_frame *seen, uint32_t *number)
+{
+    struct page_frame added = {.label = seen->label,
+                               .line = frame->line,
+                               .is_inlined = frame->is_inlined,
+                               .allocates = seen->allocates,
+                               .is_own = seen->is_own};
+    enum ttd_status status = page_name_frame(calls, frame, &added);
+    uint64_t a = (uint64_t)added.label << 32 | added.line;
+    uint64_t b = (uint64_t)added.file << 32 | (uint64_t)added.module << 1 | added.is_inlined;
+    *number = map_get(&calls->frame_index, a, b);
+    if (status != TTD_OK || *number != MAP_NONE)
+        return status;
+    *number = (uint32_t)calls->frame_count;
+    status = grow_array((void **)&calls->frames, &calls->frame_capacity, calls->frame_count + 1,
+                        sizeof *calls->frames);
+    if (status == TTD_OK)
+        status = map_set(&calls->frame_index, a, b, *number);
+    if (status == TTD_OK)
+        calls->frames[calls->frame_count++] = added;
+    return status;
+}
+
+static enum ttd_status descend(struct page_calls *calls, uint32_t frame, uint32_t *node)
+{
+    uint32_t below = map_get(&calls->node_index, *node, frame);
+    if (below == MAP_NONE) {
+        below = (uint32_t)calls->node_count;
+        enum ttd_status status = grow_array((void **)&calls->nodes, &calls->node_capacity,
+                                            calls->node_count + 1, sizeof *calls->nodes);
+        if (status == TTD_OK)
+            status = map_set(&calls->node_index, *node, frame, below);
+        if (status != TTD_OK)
+            return status;
+        calls->nodes[calls->node_count++] = (struct page_node){*node, frame};
+    }
+    *node = below;
+    return TTD_OK;
+}
+
+/* Adds the frames of one address below the node of its caller. */
+static enum ttd_status find_node(void *context, const struct ttd_stack *stack, uint32_t above,
+                                 uint32_t *fact)
+{
+    struct page_calls *calls = context;
+    struct view_site site;
+    uint32_t node = above ? above - 1 : PAGE_NO_NODE;
+    enum ttd_status status = view_go_through(calls->view, stack, &site);
+    calls->scratch.count = 0;
+    if (status == TTD_OK)
+        status = frame_list_add(&calls->scratch, calls->view->definitions, stack);
+    for (size_t i = site.count; i-- > 0 && status == TTD_OK;) {
+        uint32_t frame;
+        status = page_add_frame(calls, &calls->scratch.frames[i],
+                                &calls->view->frames[site.first + i], &frame);
+        if (status == TTD_OK)
+            status = descend(calls, frame, &node);
+    }
+    *fact = node + 1;
+    return status;
+}
+
+enum ttd_status page_calls_number(void *context, ttd_id stack, uint64_t *number)
+{
+    struct page_calls *calls = context;
+    struct stack_memo_finder finder = {.context = calls, .find = find_node};
+    uint32_t fact = 0;
+    enum ttd_status status =
+        stack_memo_find(&calls->memo, &calls->view->definitions->stacks, stack, &finder, &fact);
+    *number = fact;
+    return status;
+}
+
+/* Finds the node of the first frames of `site`, which are all or the outer ones of an address. */
+static enum ttd_status node_of(struct page_calls *calls, const struct ttd_stack *caller,
+                               struct view_site site, uint32_t *node)
+{
+    struct view_site whole;
+    uint64_t number = 0;
+    enum ttd_status status = view_find_site(calls->view, caller, &whole);
+    if (status == TTD_OK)
+        status = page_calls_number(calls, caller->id, &number);
+    *node = (uint32_t)number - 1;
+    for (size_t i = site.count; i < whole.count && status == TTD_OK; i++)
+        *node = calls->nodes[*node].parent;
+    return status;
+}
+
+enum ttd_status page_calls_add(struct page_calls *calls, ttd_id stack, struct page_site *site)
+{
+    struct ttd_stack caller;
+    struct view_site frames;
+    uint32_t node, own;
+    *site = (struct page_site){.node = 0};
+    enum ttd_status status = view_find_caller(calls->view, stack, &caller, &frames);
+    if (status == TTD_END)
+        return TTD_OK;
+    if (status == TTD_OK)
+        status = node_of(calls, &caller, frames, &node);
+    if (status == TTD_OK)
+        status = view_find_own_caller(calls->view, stack, &caller, &frames);
+    if (status == TTD_OK)
+        status = node_of(calls, &caller, frames, &own);
+    if (status != TTD_OK)
+        return status;
+    site->node = node + 1;
+    for (; node != own && node != PAGE_NO_NODE; node = calls->nodes[node].parent)
+        site->up++;
+    return TTD_OK;
+}
+
+static void frames_json(const struct page_calls *calls, struct row *row)
+{
+    static const char *const names[] = {"function", "module", "file", "line", "flags"};
+    row_begin_object(row, "frames");
+    for (size_t column = 0; column < sizeof names / sizeof names[0]; column++) {
+        row_begin_array(row, names[column]);
+        for (size_t i = 0; i < calls->frame_count; i++) {
+            const struct page_frame *frame = &calls->frames[i];
+            uint32_t flags = frame->is_inlined | frame->is_own << 1 | frame->allocates << 2;
+            const uint32_t values[] = {frame->function, frame->module, frame->file, frame->line,
+                                       flags};
+            row_unsigned(row, NULL, values[column]);
+        }
+        row_end_array(row);
+    }
+    row_begin_array(row, "number");
+    for (size_t i = 0; i < calls->frame_count; i++) {
+        const struct view_label *label = &calls->view->labels.labels[calls->frames[i].label];
+        if (label->name.size)
+            row_unsigned(row, NULL, 0);
+        else
+            row_hex(row, NULL, label->number);
+    }
+    row_end_array(row);
+    row_end_object(row);
+}
+
+static void nodes_json(const struct page_calls *calls, struct row *row)
+{
+    row_begin_object(row, "nodes");
+    /* The distance to the parent: 0 for none. Most are small, and compress well. */
+    row_begin_array(row, "up");
+    for (size_t i = 0; i < calls->node_count; i++) {
+        uint32_t parent = calls->nodes[i].parent;
+        row_unsigned(row, NULL, parent == PAGE_NO_NODE ? 0 : i - parent);
+    }
+    row_end_array(row);
+    row_begin_array(row, "frame");
+    for (size_t i = 0; i < calls->node_count; i++)
+        row_unsigned(row, NULL, calls->nodes[i].frame);
+    row_end_array(row);
+    row_end_object(row);
+}
+
+void page_write_calls(const struct page_calls *calls, const char *name, struct text_output *output)
+{
+    struct row row;
+    page_begin_part(output, name);
+    row_init_json(&row, output, false);
+    row_begin_object(&row, NULL);
+    page_strings_json(&calls->strings, &row, "strings");
+    frames_json(calls, &row);
+    nodes_json(calls, &row);
+    row_end_object(&row);
+    out_char(output, '\n');
+}
+
+/* The stacks of an exact page: arrays of numbers, each written as the difference to the one before.
+ */
+
+/* Writes a property of all stacks: the number in the trace, or that in the tree. */
+static enum ttd_status write_column(struct row *row, const struct stack_table *table,
+                                    struct page_calls *calls)
+{
+    enum ttd_status status = TTD_OK;
+    uint64_t last = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        const struct stack_chunk *chunk = &table->chunks[i];
+        for (uint32_t k = 0; k < chunk->count && status == TTD_OK; k++) {
+            uint64_t number = chunk->first + k;
+            if (calls)
+                status = page_calls_number(calls, (ttd_id)number, &number);
+            row_difference(row, NULL, last, number);
+            last = number;
+        }
+    }
+    return status;
+}
+
+enum ttd_status page_write_stacks(struct report *report, struct page_calls *calls)
+{
+    const struct stack_table *table = &report->definitions->stacks;
+    struct row row;
+    page_begin_part(report->output, "stacks");
+    row_init_json(&row, report->output, false);
+    row_begin_object(&row, NULL);
+    row_begin_array(&row, "stack");
+    (void)write_column(&row, table, NULL);
+    row_end_array(&row);
+    row_begin_array(&row, "number");
+    enum ttd_status status = write_column(&row, table, calls);
+    row_end_array(&row);
+    row_end_object(&row);
+    out_char(report->output, '\n');
     return status;
 }

@@ -1,19 +1,165 @@
 /* SPDX-License-Identifier: MIT */
-/**
- * The model of a page: the text that it is made of before compression. It has parts, each with a
- * name in a line of its own that begins with '#', and a JSON text behind it. Parts named like a
- * command are its output with `--format json`.
- */
+/** Data of a page for browsers. */
 #ifndef ANALYZER_REPORT_PAGE_PAGE_MODEL_H
 #define ANALYZER_REPORT_PAGE_PAGE_MODEL_H
+
+#include <ttdtrace/model.h>
 
 #include "analyses/activity/ticks.h"
 #include "analyses/activity/usage.h"
 #include "analyses/reachability/leaks.h"
-#include "report/page/page_calls.h"
-#include "report/page/sites.h"
+#include "base/hash_map.h"
 #include "report/sections/sections.h"
+#include "report/writers/row.h"
 #include "travel/islands.h"
+#include "view/view.h"
+
+/* The tree of calls of a page, in flat arrays: nodes are frames below their callers, and stay the
+ * same whatever amounts hang from them. */
+
+/* A table of texts, each with a number from 0 on. */
+
+/** All zero but for the key of the map when empty. Texts belong to somebody else. */
+struct page_strings {
+    struct ttd_string *texts;
+    size_t count;
+    size_t capacity;
+    /** By address and size: definitions hold each text once. */
+    struct hash_map index;
+};
+
+void page_strings_init(struct page_strings *strings);
+void page_strings_free(struct page_strings *strings);
+
+/** Numbers a text. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+enum ttd_status page_strings_add(struct page_strings *strings, struct ttd_string text,
+                                 uint32_t *number);
+
+/** Writes the texts as an array. */
+void page_strings_json(const struct page_strings *strings, struct row *row, const char *key);
+
+/** No node. */
+#define PAGE_NO_NODE UINT32_MAX
+
+struct page_frame {
+    /** Label of the function, in the view. */
+    uint32_t label;
+    /** Numbers of texts. */
+    uint32_t function;
+    uint32_t module;
+    uint32_t file;
+    uint32_t line;
+    bool is_inlined;
+    /** See view_frame. */
+    bool allocates;
+    bool is_own;
+};
+
+struct page_node {
+    uint32_t parent;
+    uint32_t frame;
+};
+
+struct page_calls {
+    /** By function. Not owned. */
+    struct view *view;
+    struct page_strings strings;
+    struct page_frame *frames;
+    size_t frame_count;
+    size_t frame_capacity;
+    struct hash_map frame_index;
+    /** Parents come before their children. */
+    struct page_node *nodes;
+    size_t node_count;
+    size_t node_capacity;
+    struct hash_map node_index;
+    /** By stack the number of its node plus 1. */
+    struct stack_memo memo;
+    struct frame_list scratch;
+};
+
+/** @param view  groups by function; must outlive the tree */
+void page_calls_init(struct page_calls *calls, struct view *view);
+void page_calls_free(struct page_calls *calls);
+
+/** A stack as a call site: the number of the node of its last call that is of no allocation
+ * function, from 1, or 0 if the stack has no frames; and the nodes from there up to its last call
+ * that is of the program's own functions. */
+struct page_site {
+    uint32_t node;
+    uint32_t up;
+};
+
+/* Both return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT. */
+
+/** Adds a stack as a call site. */
+enum ttd_status page_calls_add(struct page_calls *calls, ttd_id stack, struct page_site *site);
+
+/** Adds a stack with all its frames: sets `number` to its innermost node's, from 1, or 0 if
+ * it has none. A report_stacks.find, whose context is the tree. */
+enum ttd_status page_calls_number(void *context, ttd_id stack, uint64_t *number);
+
+/** Writes a part with the tree: texts, frames and nodes, as arrays. */
+void page_write_calls(const struct page_calls *calls, const char *name, struct text_output *output);
+
+/* Call sites of a page: those that have most by themselves, and all others as one. */
+
+/** Call sites at most in a page, so that a trace of a million has a page of a size that browsers
+ * load at once. A quarter are those with most live bytes at any tick; the others those with most
+ * live blocks, most allocated bytes and most allocations. */
+#define PAGE_SITES_MAX 20000
+
+/** The key of the site that stands for all others; no stack has it. */
+#define PAGE_SITE_OTHERS UINT32_MAX
+
+/** Numbers of stacks in the arrays of call sites. */
+struct page_sites {
+    ttd_id *stacks;
+    size_t count;
+    size_t capacity;
+    struct hash_map index;
+    /** Number of stacks that are one call site, and the number of that; valid if there are any. */
+    size_t other_count;
+    uint32_t others;
+};
+
+void page_sites_free(struct page_sites *sites);
+
+/**
+ * Numbers the call sites: first the sites of the usage, in its order, then one for all others.
+ *
+ * @param max    on the sites that are not among the others; SIZE_MAX for all
+ * @param sites  release with page_sites_free(), also on failure
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY.
+ */
+enum ttd_status page_sites_choose(struct page_sites *sites, const struct heap_ticks *ticks,
+                                  const struct heap_usage *usage, size_t max);
+
+/** Sets `number` to the number of a stack, or of the others. @return TTD_OK, TTD_ERROR_NO_MEMORY.
+ */
+enum ttd_status page_sites_add(struct page_sites *sites, ttd_id stack, uint32_t *number);
+
+/** Whether a number stands for the others. */
+static inline bool page_sites_is_other(const struct page_sites *sites, uint32_t number)
+{
+    return sites->other_count && number == sites->others;
+}
+
+/**
+ * Makes a series in which the others are one record, the last one; `folded` has its keys, changes
+ * and ends only.
+ *
+ * @param folded  release with heap_series_free(), also on failure
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY.
+ */
+enum ttd_status page_sites_fold(struct page_sites *sites, const struct heap_tick_series *series,
+                                struct heap_tick_series *folded);
+
+/*
+ * The model of a page: the text that it is made of before compression. It has parts, each with a
+ * name in a line of its own that begins with '#', and a JSON text behind it. Parts named like a
+ * command are its output with `--format json`.
+ */
 
 /** The facts about a page that its parts do not have. */
 struct page_facts {

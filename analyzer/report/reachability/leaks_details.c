@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "report/reachability/leaks_details.h"
+#include "report/reachability/reachability_reports.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/sections/place.h"
+#include "report/sections/sections.h"
 
 /* Number of ways that are distinguished, and that text shows. Further ones count together. */
 #define WAYS_MAX   32

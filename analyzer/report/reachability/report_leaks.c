@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The report of `leaks`. */
-#include "report/reachability/leaks_details.h"
+#include "report/reachability/reachability_reports.h"
 
 /* Writes counts of calls that make the list of leaks less than exact. */
 static void text_leak_notes(struct report *report, const struct report_leaks *data)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The report of `referrers`: a tree of the words that point at a block. */
 #include "report/reachability/reachability_reports.h"
-#include "report/sections/place.h"
+#include "report/sections/sections.h"
 #include "reach/in_flight.h"
 
 /* Copies the block of a node. Returns the copy, or NULL for GRAPH_NONE. */

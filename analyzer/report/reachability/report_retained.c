@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The report of `retained` and `roots` for programs. */
 #include "report/reachability/reachability_reports.h"
-#include "report/sections/place.h"
+#include "report/sections/sections.h"
 
 /** Whether records are groups of blocks with the same label. */
 static inline bool retained_is_by_label(const struct report_retained *data)

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Groups by stack, as text that leads with functions: each with its share, and below it the stacks
- * by which it has most. */
+/* Functions: their names in text, groups by function, and functions that wrap an allocator. */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/grow.h"
 #include "report/sections/sections.h"
-#include "report/writers/escape.h"
+#include "report/writers/out.h"
+#include "symbols/frames.h"
+#include "view/allocators.h"
 #include "view/glob.h"
+
+/* Groups by stack, as text that leads with functions: each with its share, and below it the stacks
+ * by which it has most. */
 
 /* Stacks that are shown below a function. */
 #define FUNCTION_STACKS 3
@@ -190,4 +195,323 @@ void report_functions_text(struct report *report, const struct report_functions 
     }
     free(functions.next);
     free(functions.items);
+}
+
+/* Names of functions in text. Names of C++ functions consist mostly of template arguments, of which
+ * the long ones are left out. */
+
+/* Longer template arguments are left out. */
+#define ARGUMENTS_MAX 24
+
+/* Of a name with more columns than this, long parameters are left out as well. */
+#define COLUMNS_MAX 56
+
+static bool stands_at(struct ttd_string name, size_t offset, const char *word)
+{
+    size_t size = strlen(word);
+    return name.size - offset >= size && memcmp(name.data + offset, word, size) == 0;
+}
+
+/* Returns the size of an operator with '<' in its name that begins at an offset; 0 if there is
+ * none. */
+static size_t operator_size(struct ttd_string name, size_t offset)
+{
+    static const char *const names[] = {"operator<=>", "operator<<=", "operator<<",
+                                        "operator<=", "operator<"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (stands_at(name, offset, names[i]))
+            return strlen(names[i]);
+    }
+    return 0;
+}
+
+/* Returns the size of the bracketed part at an offset: up to the end if nothing closes it. */
+static size_t arguments_size(struct ttd_string name, size_t offset)
+{
+    size_t depth = 0;
+    for (size_t i = offset; i < name.size; i++) {
+        char c = name.data[i];
+        bool is_arrow = c == '>' && i > offset && name.data[i - 1] == '-';
+        if (c == '<' || c == '(')
+            depth++;
+        else if ((c == '>' || c == ')') && !is_arrow && --depth == 0)
+            return i + 1 - offset;
+    }
+    return name.size - offset;
+}
+
+/* Copies a name without parameters of more characters than these. */
+static size_t drop_parameters(struct ttd_string name, char *text, size_t longest)
+{
+    static const char *const kept[] = {"(anonymous namespace)", "()"};
+    size_t size = 0;
+    for (size_t i = 0; i < name.size;) {
+        bool is_kept =
+            name.data[i] != '(' || stands_at(name, i, kept[0]) || stands_at(name, i, kept[1]);
+        size_t left_out = is_kept ? 0 : arguments_size(name, i);
+        if (left_out > longest) {
+            memcpy(text + size, "(…)", strlen("(…)"));
+            size += strlen("(…)");
+            i += left_out;
+            continue;
+        }
+        text[size++] = name.data[i++];
+    }
+    return size;
+}
+
+static size_t columns_of(struct ttd_string text)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < text.size; i++)
+        count += ((unsigned char)text.data[i] & 0xC0) != 0x80;
+    return count;
+}
+
+static size_t shorten(struct ttd_string name, char *text)
+{
+    static const char string[] =
+        "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >";
+    size_t size = 0;
+    for (size_t i = 0; i < name.size;) {
+        size_t copied = operator_size(name, i);
+        size_t left_out = 0;
+        const char *replacement = "<…>";
+        if (stands_at(name, i, string)) {
+            left_out = sizeof string - 1;
+            replacement = "std::string";
+        } else if (!copied && i && name.data[i] == '<') {
+            /* At the begin stands a type of Rust, such as "<Map<I, F> as Iterator>::fold". */
+            left_out = arguments_size(name, i);
+        }
+        if (left_out > ARGUMENTS_MAX) {
+            memcpy(text + size, replacement, strlen(replacement));
+            size += strlen(replacement);
+            i += left_out;
+            continue;
+        }
+        copied += !copied;
+        memcpy(text + size, name.data + i, copied);
+        size += copied;
+        i += copied;
+    }
+    return size;
+}
+
+/* Returns a name without long arguments, in memory that the caller frees. */
+static struct ttd_string function_shorten(const struct report *report, struct ttd_string name,
+                                          char **text)
+{
+    *text = NULL;
+    if (!report->shows_all && name.size > ARGUMENTS_MAX && memchr(name.data, '<', name.size))
+        *text = malloc(name.size);
+    if (*text)
+        name = (struct ttd_string){*text, shorten(name, *text)};
+    /* Never longer: the text may be shortened in its place. */
+    if (*text && columns_of(name) > COLUMNS_MAX)
+        name.size = drop_parameters(name, *text, ARGUMENTS_MAX);
+    return name;
+}
+
+void report_function_text(struct report *report, struct ttd_string name)
+{
+    char *text;
+    escape_text(report->output, function_shorten(report, name, &text));
+    free(text);
+}
+
+size_t report_function_columns(const struct report *report, struct ttd_string name)
+{
+    char *text;
+    size_t columns = columns_of(function_shorten(report, name, &text));
+    free(text);
+    return columns;
+}
+
+/* Returns the offset of a character, which is the size for the one behind the last. */
+static size_t function_offset(struct ttd_string name, size_t column)
+{
+    size_t offset = 0;
+    for (size_t count = 0; offset < name.size; offset++) {
+        bool is_first = ((unsigned char)name.data[offset] & 0xC0) != 0x80;
+        if (is_first && count++ == column)
+            break;
+    }
+    return offset;
+}
+
+void report_function_cut(struct report *report, struct ttd_string name, size_t columns)
+{
+    char *text, *copy = NULL;
+    name = function_shorten(report, name, &text);
+    size_t count = columns_of(name);
+    if (count > columns && memchr(name.data, '(', name.size))
+        copy = malloc(name.size);
+    if (copy) {
+        name = (struct ttd_string){copy, drop_parameters(name, copy, strlen("(…)"))};
+        count = columns_of(name);
+    }
+    if (count <= columns || columns < 3) {
+        escape_text(report->output, name);
+    } else {
+        size_t head = function_offset(name, (columns - 1) / 2);
+        size_t tail = function_offset(name, count - (columns - 1 - (columns - 1) / 2));
+        escape_text(report->output, (struct ttd_string){name.data, head});
+        out_text(report->output, "…");
+        escape_text(report->output, (struct ttd_string){name.data + tail, name.size - tail});
+    }
+    free(copy);
+    free(text);
+}
+
+/* A function that looks like a wrapper of an allocator, by its shape: many stacks go through it. */
+
+/* Groups that are looked at, the first of the report; candidates among their functions; and
+ * callers from which on a function is taken for a wrapper. */
+enum { GROUPS_LOOKED_AT = 256, CANDIDATES = 32, CALLERS = 3 };
+
+/* The longest name that is written twice into one line. */
+enum { NAME_OF_A_LINE = 16 };
+
+/* The innermost function of the program in some stacks. */
+struct wrapper_candidate {
+    ttd_id name;
+    uint64_t address; /* of its call of the allocator */
+    size_t groups;
+    uint64_t bytes;
+    uint64_t size; /* of a block of the first group, rounded down */
+    bool has_one_call;
+    bool has_sizes; /* blocks of several sizes: a constructor has one */
+    ttd_id callers[CALLERS];
+    size_t caller_count;
+};
+
+/* A function that most of the blocks come through, by its canonical name. */
+struct report_wrapper {
+    struct ttd_string function;
+    size_t groups;
+    uint64_t bytes;
+};
+
+/* Whether a frame is of functions that reports look through anyway. */
+static bool wrapper_is_known(struct report *report, const struct frame *frame)
+{
+    bool is_mixed;
+    struct ttd_string name = definitions_canonical(report->definitions, frame->name);
+    return allocators_have(frame->function) || allocators_wrap(name) ||
+           runtime_has_module(frame->module) || runtime_has_function(name, &is_mixed);
+}
+
+/* Returns the innermost frame of the program that has a caller, both with names; NULL if there is
+ * none. */
+static const struct frame *wrapper_frame(struct report *report)
+{
+    const struct frame_list *list = &report->frames;
+    size_t i = 0;
+    while (i < list->count && wrapper_is_known(report, &list->frames[i]))
+        i++;
+    if (i + 1 >= list->count || !list->frames[i].function.size ||
+        !list->frames[i + 1].function.size || list->frames[i].name == list->frames[i + 1].name ||
+        runtime_is_main(&list->frames[i]))
+        return NULL;
+    return &list->frames[i];
+}
+
+static void wrapper_count(struct wrapper_candidate *candidate, const struct frame *frame,
+                          const struct report_amount *group)
+{
+    uint64_t size = group->count ? group->bytes / group->count : 0;
+    size_t i = 0;
+    candidate->has_one_call &= candidate->address == frame->address;
+    candidate->has_sizes |= candidate->size != size;
+    candidate->groups++;
+    candidate->bytes = heap_add(candidate->bytes, group->bytes);
+    while (i < candidate->caller_count && candidate->callers[i] != frame[1].name)
+        i++;
+    if (i == candidate->caller_count && i < CALLERS)
+        candidate->callers[candidate->caller_count++] = frame[1].name;
+}
+
+static bool report_find_wrapper(struct report *report, const struct report_amounts *groups,
+                                struct report_wrapper *wrapper)
+{
+    struct wrapper_candidate candidates[CANDIDATES];
+    size_t count = 0, looked_at = 0;
+    uint64_t bytes = 0;
+    if (report->view->options.by != VIEW_BY_STACK || report->stacks.find)
+        return false;
+    for (; looked_at < groups->count && looked_at < GROUPS_LOOKED_AT; looked_at++) {
+        const struct report_amount amount = groups->at(groups->context, looked_at);
+        const struct report_amount *group = &amount;
+        size_t i = 0;
+        report_expand(report, group->key.stack);
+        bytes = heap_add(bytes, group->bytes);
+        const struct frame *frame = wrapper_frame(report);
+        while (frame && i < count && candidates[i].name != frame->name)
+            i++;
+        if (!frame || i == CANDIDATES)
+            continue;
+        if (i == count)
+            candidates[count++] =
+                (struct wrapper_candidate){.name = frame->name,
+                                           .address = frame->address,
+                                           .size = group->count ? group->bytes / group->count : 0,
+                                           .has_one_call = true};
+        wrapper_count(&candidates[i], frame, group);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct wrapper_candidate *candidate = &candidates[i];
+        if (candidate->caller_count < CALLERS || !candidate->has_one_call ||
+            !candidate->has_sizes || candidate->groups <= looked_at / 2 ||
+            candidate->bytes <= bytes / 2)
+            continue;
+        wrapper->function = definitions_canonical(report->definitions, candidate->name);
+        wrapper->groups = candidate->groups;
+        wrapper->bytes = candidate->bytes;
+        return true;
+    }
+    return false;
+}
+
+/* Whether a shell takes a name for more than one word. */
+static bool wrapper_needs_quotes(struct ttd_string name)
+{
+    for (size_t i = 0; i < name.size; i++) {
+        char c = name.data[i];
+        bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                        (c >= '0' && c <= '9') || c == '_' || c == ':';
+        if (!is_plain)
+            return true;
+    }
+    return false;
+}
+
+void report_wrapper_text(struct report *report, const struct report_amounts *groups)
+{
+    struct report_wrapper wrapper;
+    if (!report_find_wrapper(report, groups, &wrapper))
+        return;
+    const char *quote = wrapper_needs_quotes(wrapper.function) ? "'" : "";
+    out_text(report->output, "Most of these come through ");
+    escape_text(report->output, wrapper.function);
+    out_text(report->output, wrapper.function.size > NAME_OF_A_LINE ? "():\n" : "(): ");
+    out_format(report->output, "--skip %s", quote);
+    escape_text(report->output, wrapper.function);
+    out_format(report->output, "%s shows its callers\n", quote);
+}
+
+void row_wrapper(struct row *row, const struct report_amounts *groups)
+{
+    struct report_wrapper wrapper;
+    if (row_is_skipped(row))
+        return;
+    if (!report_find_wrapper(row->report, groups, &wrapper)) {
+        row_null(row, "wrapper");
+        return;
+    }
+    row_begin_object(row, "wrapper");
+    row_string(row, "function", wrapper.function);
+    row_unsigned(row, "groups", wrapper.groups);
+    row_unsigned(row, "bytes", wrapper.bytes);
+    row_end_object(row);
 }

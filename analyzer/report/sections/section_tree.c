@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "report/sections/sections.h"
-#include "report/writers/escape.h"
+#include "report/writers/out.h"
 #include "view/glob.h"
 
 /* Columns at which the numbers of the text end, and the limit of indentation. */

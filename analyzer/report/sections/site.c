@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "report/sections/sections.h"
-#include "report/writers/escape.h"
+#include "report/writers/out.h"
 #include "view/glob.h"
 
 static bool site_is_by_stack(const struct report *report)

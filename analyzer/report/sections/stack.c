@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "report/writers/escape.h"
+#include "report/writers/out.h"
 #include "symbols/frames.h"
 #include "view/allocators.h"
 #include "view/glob.h"

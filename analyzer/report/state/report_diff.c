@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The report of `diff` over a range: blocks by whether they were allocated and released in it. */
+/* The reports of `diff`: of a range, of two heaps. */
+#include "report/sections/section_tree.h"
 #include "report/state/state_reports.h"
+#include "symbols/fingerprint.h"
+
+/* The report of `diff` over a range: blocks by whether they were allocated and released in it. */
 
 static const char *quadrant_text(enum heap_quadrant quadrant)
 {
@@ -128,4 +132,376 @@ void report_diff(struct report *report, const struct report_diff *data)
         row_quadrant(&row, (enum heap_quadrant)i, &data->diff->quadrants[i]);
     row_runtime_groups(&row);
     row_end_object(&row);
+}
+
+/* The list of changes between two heaps, in all formats. */
+
+/* Parts of a comparison of two heaps that the list of changes and the tree share. */
+
+/** Whether both heaps are certain. */
+static inline bool report_compare_is_certain(const struct report_compare *data)
+{
+    return !data->sides[HEAP_OLD].certainty->count && !data->sides[HEAP_NEW].certainty->count;
+}
+
+/* Trees of calls of the difference of two heaps. */
+
+/* Columns at which the numbers of the text end. */
+#define END_CHANGE 16
+#define END_BLOCKS 27
+#define END_OLD    43
+#define END_NEW    59
+
+/* Amounts of a node, by heap. */
+struct node_sides {
+    uint64_t bytes[HEAP_SIDES];
+    uint64_t blocks[HEAP_SIDES];
+};
+
+static const char *const side_names[HEAP_SIDES] = {"old", "new"};
+
+static const char *kind_name(enum heap_change_kind kind)
+{
+    static const char *const names[HEAP_CHANGE_KINDS] = {"new", "gone", "grown", "shrunk", "same"};
+    return names[kind];
+}
+
+/* Number of changes that are asked for. Unchanged groups come last. */
+static size_t wanted(const struct report_compare *data)
+{
+    const struct heap_comparison *comparison = data->comparison;
+    size_t same = data->has_same ? 0 : comparison->kinds[HEAP_CHANGE_SAME];
+    return comparison->count - same;
+}
+
+static size_t compare_shown(const struct report *report, const struct report_compare *data)
+{
+    return report_shown(wanted(data), report->limit);
+}
+
+/* Returns the key of a change, and switches the report to the definitions that it refers to: those
+ * of the new heap if the group is there, else of the old one. */
+static struct heap_key use_side(struct report *report, const struct report_compare *data,
+                                const struct heap_change *change)
+{
+    enum heap_side side = change->blocks[HEAP_NEW] ? HEAP_NEW : HEAP_OLD;
+    report->definitions = data->sides[side].definitions;
+    report->view = data->sides[side].view;
+    return change->keys[side];
+}
+
+static bool compare_is_by_stack(const struct report *report)
+{
+    return report->view->options.by == VIEW_BY_STACK;
+}
+
+static struct fingerprint fingerprint_of(struct report *report, struct fingerprinter *fingerprinter,
+                                         ttd_id stack)
+{
+    struct fingerprint result = {0, 0};
+    enum ttd_status status = fingerprint_stack(fingerprinter, report->definitions, stack, &result);
+    if (status != TTD_OK)
+        report->status = status;
+    return result;
+}
+
+static void text_compare_signed(struct text_output *output, uint64_t old, uint64_t new,
+                                const char *unit)
+{
+    bool has_grown = old <= new;
+    out_char(output, has_grown ? '+' : '-');
+    report_count(output, has_grown ? new - old : old - new, unit);
+}
+
+static void text_change(struct report *report, const struct report_compare *data,
+                        const struct heap_change *change)
+{
+    struct text_output *output = report->output;
+    out_char(output, '\n');
+    out_bold(output);
+    text_compare_signed(output, change->bytes[HEAP_OLD], change->bytes[HEAP_NEW], "byte");
+    out_text(output, ", ");
+    text_compare_signed(output, change->blocks[HEAP_OLD], change->blocks[HEAP_NEW], "block");
+    out_plain(output);
+    out_text(output, ", ");
+    out_text(output, kind_name(heap_change_kind_of(change)));
+    if (change->blocks[HEAP_OLD] && change->blocks[HEAP_NEW]) {
+        out_text(output, ": from ");
+        report_count(output, change->bytes[HEAP_OLD], "byte");
+        out_text(output, " in ");
+        report_count(output, change->blocks[HEAP_OLD], "block");
+        out_text(output, " to ");
+        report_count(output, change->bytes[HEAP_NEW], "byte");
+        out_text(output, " in ");
+        report_count(output, change->blocks[HEAP_NEW], "block");
+    }
+    out_char(output, '\n');
+    report_site_text(report, use_side(report, data, change));
+}
+
+/** Writes the sums of both heaps and their difference, without ending the last line. */
+static void text_compare_sums(struct report *report, const struct report_compare *data)
+{
+    const struct report_live *old = &data->sides[HEAP_OLD].live;
+    const struct report_live *new = &data->sides[HEAP_NEW].live;
+    struct text_output *output = report->output;
+    for (int i = 0; i < HEAP_SIDES; i++) {
+        const struct report_live *live = &data->sides[i].live;
+        out_text(output, i == HEAP_OLD ? "Old: " : "New: ");
+        report_count(output, live->bytes, "byte");
+        out_text(output, " in ");
+        report_count(output, live->blocks, "block");
+        out_text(output, " at ");
+        out_position(output, data->sides[i].position);
+        out_char(output, '\n');
+        report_live_nested_text(output, "    ", live);
+    }
+    out_bold(output);
+    out_text(output, "Change: ");
+    text_compare_signed(output, old->bytes, new->bytes, "byte");
+    out_text(output, ", ");
+    text_compare_signed(output, old->blocks, new->blocks, "block");
+    out_plain(output);
+}
+
+static void text_kinds(struct report *report, const struct heap_comparison *comparison)
+{
+    struct text_output *output = report->output;
+    out_format(output, "; %ss:", view_key_name(report->view->options.by));
+    for (int i = 0; i < HEAP_CHANGE_KINDS; i++) {
+        out_text(output, i ? ", " : " ");
+        out_grouped(output, comparison->kinds[i]);
+        out_char(output, ' ');
+        out_text(output, kind_name((enum heap_change_kind)i));
+    }
+    out_char(output, '\n');
+}
+
+/** Writes, for each heap, the sums of the blocks that the runtimes keep, which are not counted. */
+static void text_compare_runtime(struct report *report, const struct report_compare *data)
+{
+    for (int i = 0; i < HEAP_SIDES; i++) {
+        const struct report_runtime *runtime = data->sides[i].runtime;
+        if (!runtime->groups || !runtime->groups->blocks)
+            continue;
+        out_format(report->output, "Of the %s heap, ", side_names[i]);
+        report_runtime_sums(report->output, runtime);
+        out_text(report->output, " (--show-runtime to count)\n");
+    }
+}
+
+/** Writes a line for each reason why one of the heaps is uncertain. */
+static void text_compare_certainty(struct report *report, const struct report_compare *data)
+{
+    for (int i = 0; i < HEAP_SIDES; i++) {
+        const struct certainty *certainty = data->sides[i].certainty;
+        for (size_t k = 0; k < certainty->count; k++) {
+            out_alarm(report->output);
+            out_text(report->output, "Uncertain");
+            out_plain(report->output);
+            out_format(report->output, ", of the %s heap: %s\n", side_names[i],
+                       certainty->reasons[k]);
+        }
+    }
+}
+
+static struct node_sides sides_of(const struct heap_amount *old, const struct heap_amount *new)
+{
+    return (struct node_sides){{old->bytes, new->bytes}, {old->count, new->count}};
+}
+
+static struct node_sides compare_tree_total(const struct view_tree *tree, uint32_t node)
+{
+    return sides_of(&tree->old[node].total, &tree->nodes[node].total);
+}
+
+static struct node_sides self_of(const struct view_tree *tree, uint32_t node)
+{
+    return sides_of(&tree->old[node].self, &tree->nodes[node].self);
+}
+
+static void text_compare_tree_signed(struct text_output *output, const uint64_t amounts[HEAP_SIDES],
+                                     size_t end)
+{
+    bool has_shrunk = amounts[HEAP_OLD] > amounts[HEAP_NEW];
+    uint64_t distance =
+        has_shrunk ? amounts[HEAP_OLD] - amounts[HEAP_NEW] : amounts[HEAP_NEW] - amounts[HEAP_OLD];
+    report_tree_number(output, has_shrunk ? "-" : "+", distance, end);
+}
+
+static void text_compare_tree_header(struct text_output *output)
+{
+    out_dim(output);
+    report_tree_heading(output, "change", END_CHANGE);
+    report_tree_heading(output, "blocks", END_BLOCKS);
+    report_tree_heading(output, "old bytes", END_OLD);
+    report_tree_heading(output, "new bytes", END_NEW);
+    out_plain(output);
+    out_char(output, '\n');
+}
+
+/* Write data->tree: a whole text or CSV file, or members of an object. */
+static void text_compare_tree(struct report *report, const struct report_compare *data)
+{
+    const struct view_tree *tree = data->tree;
+    struct text_output *output = report->output;
+    text_compare_sums(report, data);
+    out_char(output, '\n');
+    text_compare_runtime(report, data);
+    text_compare_certainty(report, data);
+    if (!tree->linked)
+        return;
+    out_char(output, '\n');
+    text_compare_tree_header(output);
+    for (uint32_t i = 0; (i = view_tree_next(tree, i, report->limit)) != VIEW_NO_NODE;) {
+        struct node_sides total = compare_tree_total(tree, i);
+        text_compare_tree_signed(output, total.bytes, END_CHANGE);
+        text_compare_tree_signed(output, total.blocks, END_BLOCKS);
+        report_tree_number(output, "", total.bytes[HEAP_OLD], END_OLD);
+        report_tree_number(output, "", total.bytes[HEAP_NEW], END_NEW);
+        report_tree_name(report, tree, &tree->nodes[i], report->limit);
+    }
+    report_tree_more(report, tree, report->limit);
+}
+
+/* Writes the amounts of both heaps, and their difference. */
+static void row_sides(struct row *row, const struct node_sides *sides)
+{
+    row_difference(row, "change_blocks", sides->blocks[HEAP_OLD], sides->blocks[HEAP_NEW]);
+    row_difference(row, "change_bytes", sides->bytes[HEAP_OLD], sides->bytes[HEAP_NEW]);
+    row_unsigned(row, "old_blocks", sides->blocks[HEAP_OLD]);
+    row_unsigned(row, "old_bytes", sides->bytes[HEAP_OLD]);
+    row_unsigned(row, "new_blocks", sides->blocks[HEAP_NEW]);
+    row_unsigned(row, "new_bytes", sides->bytes[HEAP_NEW]);
+}
+
+static void row_compare_node(struct row *row, const struct view_tree *tree, uint32_t node)
+{
+    struct node_sides total = compare_tree_total(tree, node);
+    struct node_sides self = self_of(tree, node);
+    row_unsigned(row, "depth", tree->nodes[node].depth);
+    row_sides(row, &total);
+    row_unsigned(row, "old_self_blocks", self.blocks[HEAP_OLD]);
+    row_unsigned(row, "old_self_bytes", self.bytes[HEAP_OLD]);
+    row_unsigned(row, "new_self_blocks", self.blocks[HEAP_NEW]);
+    row_unsigned(row, "new_self_bytes", self.bytes[HEAP_NEW]);
+    row_tree_label(row, tree, node);
+}
+
+/* Writes bytes of the old heap and of the new one for each stack. Unchanged stacks are included, as
+ * the base of a differential flame graph. */
+static void folded_compare(struct report *report, const struct report_compare *data)
+{
+    const struct view_tree *tree = data->tree;
+    struct arena arena = {0};
+    uint32_t *path = report_tree_path_room(report, tree, &arena);
+    for (uint32_t i = 0; path && (i = view_tree_next(tree, i, SIZE_MAX)) != VIEW_NO_NODE;) {
+        struct node_sides self = self_of(tree, i);
+        if (!self.bytes[HEAP_OLD] && !self.bytes[HEAP_NEW])
+            continue;
+        report_folded_begin(report->output, report_compare_is_certain(data));
+        report_tree_path(report, tree, i, path);
+        for (int side = 0; side < HEAP_SIDES; side++) {
+            out_char(report->output, ' ');
+            out_unsigned(report->output, self.bytes[side]);
+        }
+        out_char(report->output, '\n');
+    }
+    arena_free(&arena);
+}
+
+static void text_compare(struct report *report, const struct report_compare *data)
+{
+    if (data->tree) {
+        text_compare_tree(report, data);
+        return;
+    }
+    const struct heap_comparison *comparison = data->comparison;
+    size_t changed = comparison->count - comparison->kinds[HEAP_CHANGE_SAME];
+    size_t count = compare_shown(report, data);
+    text_compare_sums(report, data);
+    text_kinds(report, comparison);
+    text_compare_runtime(report, data);
+    text_compare_certainty(report, data);
+    for (size_t i = 0; i < count; i++)
+        text_change(report, data, &comparison->changes[i]);
+    report_site_more(report, changed - count);
+}
+
+static void row_side(struct row *row, const struct report_compare *data, enum heap_side which)
+{
+    const struct report_side *side = &data->sides[which];
+    row_begin_object(row, side_names[which]);
+    row_hex(row, "trace_id", side->trace_id);
+    row_position(row, "position", side->position);
+    row_bool(row, "certain", !side->certainty->count);
+    row_begin_array(row, "reasons");
+    for (size_t i = 0; i < side->certainty->count; i++)
+        row_text(row, NULL, side->certainty->reasons[i]);
+    row_end_array(row);
+    row_live(row, &side->live);
+    row_runtime(row, side->runtime);
+    row_end_object(row);
+}
+
+static void row_change(struct row *row, const struct report_compare *data,
+                       const struct heap_change *change, struct fingerprinter *fingerprinter)
+{
+    struct report *report = row->report;
+    char text[FINGERPRINT_TEXT] = "";
+    struct heap_key key = use_side(report, data, change);
+    row_text(row, "change", kind_name(heap_change_kind_of(change)));
+    row_sides(row, &(struct node_sides){{change->bytes[HEAP_OLD], change->bytes[HEAP_NEW]},
+                                        {change->blocks[HEAP_OLD], change->blocks[HEAP_NEW]}});
+    if (compare_is_by_stack(report)) {
+        if (!row->is_header)
+            fingerprint_format(fingerprint_of(report, fingerprinter, key.stack), text);
+        row_text(row, "fingerprint", text);
+    }
+    row_site(row, key);
+}
+
+static void row_changes(struct row *row, const struct report_compare *data)
+{
+    static const char *const totals[HEAP_CHANGE_KINDS] = {
+        "new_stacks", "gone_stacks", "grown_stacks", "shrunk_stacks", "same_stacks"};
+    struct fingerprinter fingerprinter = {.definitions = NULL};
+    for (int i = 0; i < HEAP_CHANGE_KINDS; i++)
+        row_unsigned(row, totals[i], data->comparison->kinds[i]);
+    ROW_EACH(row, "changes", struct heap_change, change, data->comparison->changes,
+             row_listed(row, wanted(data)))
+    row_change(row, data, change, &fingerprinter);
+    fingerprinter_free(&fingerprinter);
+}
+
+static void data_compare(struct report *report, const struct report_compare *data)
+{
+    const struct report_live *old = &data->sides[HEAP_OLD].live;
+    const struct report_live *new = &data->sides[HEAP_NEW].live;
+    struct row row;
+    row_open(&row, report);
+    row.is_certain = report_compare_is_certain(data);
+    row_bool(&row, "certain", row.is_certain);
+    row_side(&row, data, HEAP_OLD);
+    row_side(&row, data, HEAP_NEW);
+    row_difference(&row, "change_blocks", old->blocks, new->blocks);
+    row_difference(&row, "change_bytes", old->bytes, new->bytes);
+    if (data->tree) {
+        row_tree(&row, &report->view->options);
+        row_unsigned(&row, "total_nodes", data->tree->linked);
+        row_tree_nodes(&row, data->tree, row_compare_node);
+    } else {
+        row_changes(&row, data);
+    }
+    row_end_object(&row);
+}
+
+void report_compare(struct report *report, const struct report_compare *data)
+{
+    if (report->form == REPORT_TEXT)
+        text_compare(report, data);
+    else if (report->form == REPORT_FOLDED)
+        folded_compare(report, data);
+    else
+        data_compare(report, data);
 }

@@ -2,7 +2,7 @@
 /* The report of `state` as JSON and CSV. */
 #include "report/state/state_reports.h"
 
-#include "report/writers/escape.h"
+#include "report/writers/out.h"
 
 /* The report of `state` as text: the heap in tables, or the owners of an address. */
 

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The report of `events`: a grid of text, JSON lines, CSV. */
+/* The reports of `events`, `marks` and `snapshots`. */
 #include <stdbool.h>
+
 #include <ttdtrace/model.h>
 
 #include "report/trace/trace_reports.h"
+#include "report/writers/out.h"
+
+/* The report of `events`: a grid of text, JSON lines, CSV. */
 
 /* Properties of an event: each exists only for some actions, and a report leaves the others empty.
  */
@@ -244,4 +248,303 @@ void report_event(struct report *report, const struct report_event *data)
     row_open_line(&row, report, false);
     row_event(&row, data);
     row_close_line(&row);
+}
+
+/* Marks as a table of text, as JSON lines and as CSV. */
+
+/* Column at which each property begins; a wider value pushes the rest of its row to the right. */
+enum {
+    MARK_COLUMN_TIME = 18,
+    MARK_COLUMN_THREAD = 32,
+    MARK_COLUMN_KIND = 40,
+    MARK_COLUMN_CLIENT = 51,
+    MARK_COLUMN_DATA = 89
+};
+
+/* Bytes of data that text shows, if they are no text. */
+enum { BYTES_MAX = 32, TEXT_MAX = 200 };
+
+/* Whether data are UTF-8 without control characters, other than tabs and new lines. */
+static bool is_text(struct ttd_string data)
+{
+    const unsigned char *text = (const unsigned char *)data.data;
+    size_t more = 0;
+    for (size_t i = 0; i < data.size; i++) {
+        unsigned char c = text[i];
+        if (more) {
+            if ((c & 0xc0) != 0x80)
+                return false;
+            more--;
+        } else if (c >= 0xc2 && c < 0xf5) {
+            more = c < 0xe0 ? 1 : c < 0xf0 ? 2 : 3;
+        } else if (c >= 0x7f || (c < 0x20 && c != '\t' && c != '\n')) {
+            return false;
+        }
+    }
+    return !more;
+}
+
+static void mark_write_bytes(struct text_output *output, struct ttd_string data, size_t limit)
+{
+    for (size_t i = 0; i < data.size && i < limit; i++)
+        out_format(output, "%02x", (unsigned char)data.data[i]);
+}
+
+/* Data of a client are bytes of any form. They are written as text only if they are text, because
+ * other bytes would do as they like with a terminal. */
+static void text_data(struct text_output *output, struct ttd_string data)
+{
+    bool shows_text = is_text(data);
+    size_t limit = shows_text ? TEXT_MAX : BYTES_MAX;
+    if (!data.size)
+        return;
+    out_tab(output, MARK_COLUMN_DATA);
+    if (shows_text) {
+        struct ttd_string part = {data.data, data.size < limit ? data.size : limit};
+        out_char(output, '"');
+        escape_text(output, part);
+        out_char(output, '"');
+    } else {
+        out_text(output, "0x");
+        mark_write_bytes(output, data, limit);
+    }
+    if (data.size > limit) {
+        out_text(output, "... ");
+        report_count(output, data.size, "byte");
+    }
+}
+
+static void text_marks_begin(struct report *report)
+{
+    static const struct {
+        size_t column;
+        const char *name;
+    } columns[] = {{MARK_COLUMN_TIME, "Time"},
+                   {MARK_COLUMN_THREAD, "Thread"},
+                   {MARK_COLUMN_KIND, "Kind"},
+                   {MARK_COLUMN_CLIENT, "Client"},
+                   {MARK_COLUMN_DATA, "Data"}};
+    out_bold(report->output);
+    out_text(report->output, "Position");
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
+        out_tab(report->output, columns[i].column);
+        out_text(report->output, columns[i].name);
+    }
+    out_plain(report->output);
+    out_char(report->output, '\n');
+}
+
+static void text_mark(struct report *report, bool has_times, const struct heap_mark *mark)
+{
+    char guid[GUID_TEXT];
+    struct text_output *output = report->output;
+    out_position(output, mark->event->position);
+    if (has_times) {
+        out_tab(output, MARK_COLUMN_TIME);
+        out_format(output, "+%.6f s", (double)mark->event->wall_time / 1e9);
+    }
+    out_tab(output, MARK_COLUMN_THREAD);
+    if (mark->event->thread)
+        out_unsigned(output, mark->event->thread);
+    else
+        out_text(output, "all");
+    out_tab(output, MARK_COLUMN_KIND);
+    out_text(output, heap_mark_kind_name(mark->kind));
+    if (guid_is_given(mark->client)) {
+        out_tab(output, MARK_COLUMN_CLIENT);
+        out_text(output, guid_text(mark->client, guid));
+    }
+    text_data(output, mark->data);
+    if (mark->activity) {
+        out_text(output, "  activity ");
+        out_unsigned(output, mark->activity);
+    }
+    out_char(output, '\n');
+}
+
+static void row_mark(struct row *row, bool has_times, const struct heap_mark *mark)
+{
+    const struct ttd_user_event *event = mark->event;
+    bool is_of_recording = mark->kind >= HEAP_MARK_STARTED;
+    char guid[GUID_TEXT];
+    row_position(row, "position", event->position);
+    if (row->is_json)
+        row_bool(row, "certain", row->is_certain);
+    row_count(row, "wall_time_ns", has_times ? event->wall_time : TTD_UNKNOWN);
+    row_unsigned(row, "thread", event->thread);
+    row_text(row, "kind", heap_mark_kind_name(mark->kind));
+    row_text(row, "client", guid_is_given(mark->client) ? guid_text(mark->client, guid) : NULL);
+    row_bool(row, "keyframe", event->flags & TTD_USER_EVENT_KEYFRAME);
+    row_count(row, "activity", is_of_recording ? mark->activity : TTD_UNKNOWN);
+    row_count(row, "throttle", is_of_recording ? mark->maximum : TTD_UNKNOWN);
+    if (is_text(mark->data))
+        row_string(row, "text", mark->data);
+    else
+        row_null(row, "text");
+    row_bytes(row, "data", (const uint8_t *)mark->data.data, mark->data.size);
+}
+
+void report_marks_begin(struct report *report)
+{
+    static const struct ttd_user_event no_event;
+    struct row row;
+    if (report->form == REPORT_TEXT)
+        text_marks_begin(report);
+    if (report->form != REPORT_CSV)
+        return;
+    row_open_line(&row, report, true);
+    row_mark(&row, false, &(struct heap_mark){.event = &no_event});
+    row_close_line(&row);
+}
+
+void report_mark(struct report *report, bool has_times, const struct heap_mark *mark)
+{
+    struct row row;
+    if (report->form == REPORT_TEXT) {
+        text_mark(report, has_times, mark);
+        return;
+    }
+    row_open_line(&row, report, false);
+    row_mark(&row, has_times, mark);
+    row_close_line(&row);
+}
+
+/* The report of `snapshots`. */
+
+/** Names of the contents of a snapshot, by the bits of ttd_snapshot_contents. */
+static const char *const contents_names[] = {"blocks", "references", "memory"};
+
+static void text_duration(struct text_output *output, uint64_t nanoseconds)
+{
+    static const char *const units[] = {"ns", "us", "ms", "s"};
+    double value = (double)nanoseconds;
+    size_t unit = 0;
+    for (; value >= 1000 && unit < 3; unit++)
+        value /= 1000;
+    out_format(output, "%.3g %s", value, units[unit]);
+}
+
+static void text_snapshot_contents(struct text_output *output,
+                                   const struct heap_listed_snapshot *listed)
+{
+    const struct heap_snapshot_parts *parts = &listed->parts;
+    bool is_first = true;
+    for (unsigned bit = 0; bit < 3; bit++) {
+        if (!(listed->snapshot.contents & 1u << bit))
+            continue;
+        out_text(output, is_first ? "  " : ", ");
+        is_first = false;
+        out_text(output, contents_names[bit]);
+        if (1u << bit == TTD_SNAPSHOT_REFERENCES) {
+            out_format(output, " (");
+            out_grouped(output, parts->references);
+            out_text(output, " in ");
+            report_count(output, parts->regions, "region");
+            out_char(output, ')');
+        }
+        if (1u << bit == TTD_SNAPSHOT_MEMORY) {
+            out_text(output, " (");
+            report_count(output, parts->mapped_bytes, "byte");
+            out_text(output, ", ");
+            out_grouped(output, parts->page_bytes);
+            out_text(output, " of them stored)");
+        }
+    }
+}
+
+static void text_listed_snapshot(struct report *report, const struct heap_listed_snapshot *listed)
+{
+    static const char *const reasons[] = {"",
+                                          ", asked for from outside",
+                                          ", taken at intervals",
+                                          ", asked for by the program",
+                                          ", at the end of the program",
+                                          ", when the program died of a signal"};
+    const struct ttd_snapshot *snapshot = &listed->snapshot;
+    struct text_output *output = report->output;
+    out_char(output, '\n');
+    report_snapshot_text(report, snapshot);
+    if (snapshot->reason < sizeof reasons / sizeof reasons[0])
+        out_text(output, reasons[snapshot->reason]);
+    if (snapshot->thread)
+        out_format(output, " (thread %u)", snapshot->thread);
+    out_char(output, '\n');
+    text_snapshot_contents(output, listed);
+    out_text(output, "\n  ");
+    report_count(output, listed->parts.stored_bytes, "byte");
+    out_format(output, " in the trace; taken after %.6g s; the program was held for ",
+               (double)snapshot->wall_time / 1e9);
+    text_duration(output, snapshot->duration);
+    out_text(output, snapshot->flags & TTD_SNAPSHOT_STOPPED ? ", all threads stopped" : "");
+    out_text(output, snapshot->flags & TTD_SNAPSHOT_COPIED ? ", and copied\n" : "\n");
+}
+
+static void text_snapshots(struct report *report, const struct heap_snapshot_list *list)
+{
+    out_bold(report->output);
+    report_count(report->output, list->count, "snapshot");
+    out_plain(report->output);
+    if (list->cut_short) {
+        out_text(report->output, "; ");
+        out_grouped(report->output, list->cut_short);
+        out_text(report->output, " more cut short, and not used");
+    }
+    out_char(report->output, '\n');
+    report_certainty_text(report);
+    for (size_t i = 0; i < list->count; i++)
+        text_listed_snapshot(report, &list->snapshots[i]);
+}
+
+static void row_listed_snapshot(struct row *row, const struct heap_listed_snapshot *listed)
+{
+    const struct ttd_snapshot *snapshot = &listed->snapshot;
+    const struct heap_snapshot_parts *parts = &listed->parts;
+    row_unsigned(row, "number", snapshot->number);
+    row_position(row, "position", snapshot->position);
+    if (!row->is_json)
+        row_unsigned(row, "wall_time_ns", snapshot->wall_time);
+    row_text(row, "reason", report_snapshot_reason(snapshot));
+    row_bool(row, "stopped", snapshot->flags & TTD_SNAPSHOT_STOPPED);
+    row_bool(row, "complete", !(snapshot->flags & TTD_SNAPSHOT_INCOMPLETE));
+    row_unsigned(row, "missing_bytes", snapshot->missing);
+    if (row->is_json)
+        row_unsigned(row, "wall_time_ns", snapshot->wall_time);
+    row_unsigned(row, "held_ns", snapshot->duration);
+    row_bool(row, "copied", snapshot->flags & TTD_SNAPSHOT_COPIED);
+    if (row->is_json) {
+        row_unsigned(row, "thread", snapshot->thread);
+        row_begin_array(row, "contents");
+        for (unsigned bit = 0; bit < 3; bit++)
+            if (snapshot->contents & 1u << bit)
+                row_text(row, NULL, contents_names[bit]);
+        row_end_array(row);
+    } else {
+        row_bool(row, "blocks", snapshot->contents & TTD_SNAPSHOT_BLOCKS);
+        row_unsigned_if(row, "references", snapshot->contents & TTD_SNAPSHOT_REFERENCES,
+                        parts->references);
+        row_bool(row, "memory", snapshot->contents & TTD_SNAPSHOT_MEMORY);
+    }
+    row_unsigned(row, "stored_bytes", parts->stored_bytes);
+    if (row->is_json) {
+        row_unsigned(row, "regions", parts->regions);
+        row_unsigned(row, "references", parts->references);
+        row_unsigned(row, "classes", parts->classes);
+    }
+    row_unsigned(row, "mapped_bytes", parts->mapped_bytes);
+    row_unsigned(row, "page_bytes", parts->page_bytes);
+}
+
+void report_snapshots(struct report *report, const struct heap_snapshot_list *list)
+{
+    struct row row;
+    if (report->form == REPORT_TEXT) {
+        text_snapshots(report, list);
+        return;
+    }
+    row_open(&row, report);
+    row_certainty(&row);
+    row_unsigned(&row, "cut_short", list->cut_short);
+    ROW_EACH(&row, "snapshots", struct heap_listed_snapshot, listed, list->snapshots, list->count)
+    row_listed_snapshot(&row, listed);
+    row_end_object(&row);
 }

@@ -5,7 +5,7 @@
 
 #include "report/trace/info.h"
 #include "report/trace/trace_reports.h"
-#include "report/writers/escape.h"
+#include "report/writers/out.h"
 #include "symbols/frames.h"
 
 /* Processes of a call site, and of the family, that text shows; and reasons. */

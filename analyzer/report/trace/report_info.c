@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "report/trace/trace_reports.h"
-#include "report/writers/escape.h"
+#include "report/writers/out.h"
 
 /* The clients and the activities of a trace as text. */
 

@@ -2,7 +2,7 @@
 /* The report of `info` as text. */
 #include "report/trace/info.h"
 #include "report/trace/trace_reports.h"
-#include "report/writers/escape.h"
+#include "report/writers/out.h"
 
 /* Writes a number in the column of a table that begins at a position of the line. */
 static void put_column(struct text_output *output, size_t position, uint64_t value)

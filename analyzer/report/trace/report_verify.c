@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The reports of `verify` and `recover`. */
 #include "report/trace/trace_reports.h"
-#include "report/writers/escape.h"
+#include "report/writers/out.h"
 
 static bool problem_has_gap(const struct ttd_problem *problem)
 {

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/writers/escape.h"
+#include "report/writers/out.h"
 
 /* Readers that hold numbers as doubles lose digits from 2^53 on: larger ones are strings. */
 #define EXACT_MAX (UINT64_C(1) << 53)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "report/page/sites.h"
+#include "report/page/page_model.h"
 
 #include <stdlib.h>
 
