@@ -9,7 +9,7 @@
 #include "commands/findings.h"
 #include "reach/reach_snapshots.h"
 #include "symbols/frames.h"
-#include "view/allocators.h"
+#include "view/function_names.h"
 #include "report/errors/error_reports.h"
 
 static const char help[] =

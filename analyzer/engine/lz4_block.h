@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** Decoding blocks of LZ4, where there is no library for it. */
+/** Decoding blocks of LZ4, where there is no library for it. Apart from port/lz4.h, which a test
+ * cannot include beside the library that it compares. */
 #ifndef ANALYZER_ENGINE_LZ4_BLOCK_H
 #define ANALYZER_ENGINE_LZ4_BLOCK_H
 

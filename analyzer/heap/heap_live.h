@@ -21,12 +21,53 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <ttdtrace/model.h>
 #include <ttdtrace/reader.h>
 #include <ttdtrace/status.h>
 
 #include "base/hash_map.h"
-#include "heap/sum.h"
+#include "base/sort.h"
+
+/* Sums of sizes. */
+
+/** A sum of sizes: 128 bits, since a size may be any number that the program asked for. */
+struct heap_sum {
+    uint64_t high;
+    uint64_t low;
+};
+
+static inline void heap_sum_add(struct heap_sum *sum, uint64_t value)
+{
+    if (__builtin_add_overflow(sum->low, value, &sum->low))
+        sum->high++;
+}
+
+/** Subtracts a number that was added before. */
+static inline void heap_sum_take(struct heap_sum *sum, uint64_t value)
+{
+    if (__builtin_sub_overflow(sum->low, value, &sum->low))
+        sum->high--;
+}
+
+static inline void heap_sum_subtract(struct heap_sum *sum, struct heap_sum value)
+{
+    heap_sum_take(sum, value.low);
+    sum->high -= value.high;
+}
+
+static inline bool heap_sum_is_less(struct heap_sum a, struct heap_sum b)
+{
+    if (a.high == b.high)
+        return a.low < b.low;
+    return a.high < b.high;
+}
+
+/** Returns the sum, or UINT64_MAX if it is larger. */
+static inline uint64_t heap_sum_value(struct heap_sum sum)
+{
+    return sum.high ? UINT64_MAX : sum.low;
+}
 
 /* The parents of heaps: a parent is a heap whose blocks contain the blocks of another heap. */
 
@@ -402,5 +443,50 @@ void heap_live_discard_stale(struct heap_live *live);
  * Returns the next live block, in no particular order; NULL at the end. `*cursor` is 0 at first.
  */
 struct heap_block *heap_live_each(const struct heap_live *live, size_t *cursor);
+
+/* Sorting blocks by address, and blocks of one address by heap: a block comes after the block that
+ * contains it, since a parent has a lower id than its heaps. */
+
+/** The key of a block in an array. */
+static inline struct sort_key heap_block_key(const struct heap_block *blocks,
+                                             const struct heap_block *block)
+{
+    return (struct sort_key){block->address, (uint32_t)(block - blocks)};
+}
+
+/**
+ * Sorts keys of blocks, in time proportional to their number.
+ *
+ * @param spare  room for `count` keys
+ */
+void heap_sort_blocks(const struct heap_block *blocks, struct sort_key *keys,
+                      struct sort_key *spare, size_t count);
+
+/** Compares two blocks for qsort(). */
+int heap_compare_blocks(const void *a, const void *b);
+
+/* Locating the block that an address belongs to. */
+
+/** Returns the last address of a block; the last of the address space if a damaged trace has a size
+ * that reaches beyond it. A block of no bytes has its own address. */
+static inline uint64_t heap_block_last(const struct heap_block *block)
+{
+    uint64_t reach = block->size ? block->size - 1 : 0;
+    return reach > UINT64_MAX - block->address ? UINT64_MAX : block->address + reach;
+}
+
+/** Whether `block` covers an address from `first` to `last`. A block of no bytes covers its own
+ * address. */
+static inline bool heap_block_covers(const struct heap_block *block, uint64_t first, uint64_t last)
+{
+    uint64_t reach = block->size ? block->size - 1 : 0;
+    return block->address <= last && (block->address >= first || first - block->address <= reach);
+}
+
+/**
+ * Returns the live block that covers `address`, the innermost one if they are nested; NULL if there
+ * is none. Looks at every block.
+ */
+const struct heap_block *heap_live_containing(const struct heap_live *live, uint64_t address);
 
 #endif

@@ -3,8 +3,8 @@
 #ifndef ANALYZER_HEAP_TOTALS_H
 #define ANALYZER_HEAP_TOTALS_H
 
+#include "heap/heap_live.h"
 #include "heap/replay.h"
-#include "heap/sum.h"
 
 /** Live blocks and bytes of one heap, or of all. */
 struct heap_total {

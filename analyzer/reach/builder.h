@@ -8,6 +8,7 @@
 #include "base/hash_map.h"
 #include "base/task.h"
 #include "graph/graph.h"
+#include "heap/replay.h"
 #include "reach/nodes.h"
 #include "reach/reach.h"
 
@@ -89,7 +90,7 @@ struct reach_builder {
     uint32_t link_target;
     /** Some block may be an array of no elements, to which pointers point behind the block. */
     bool has_empty_arrays;
-    /** Words of heaps that lie in no live block and point at one: see between.h. Only if
+    /** Words of heaps that lie in no live block and point at one: see builder.h. Only if
      * `keeps_between`. */
     struct ttd_reference *between;
     size_t between_count;
@@ -217,5 +218,79 @@ void reach_references_end(struct reach_references *references);
  */
 enum ttd_status reach_references_next(struct reach_references *references,
                                       const struct reach_reference_group **group);
+
+/*
+ * Words of heap memory that lie in no live block, and point at one. Such a word may be
+ *
+ * - a relic of a block that had this memory before: no root;
+ * - a record of the allocator's, which knows its blocks: no root;
+ * - a variable of the program's, which may have taken memory from the program break, or beside the
+ *   blocks of another allocator: a root.
+ *
+ * Where a block was before, and the memory is the allocator's still, it is one of the first two:
+ * see stale.c. Elsewhere the last two look alike. So all other words are doubtful roots: what only
+ * they hold is possibly lost.
+ *
+ * If the process began with blocks that the trace does not list, its words are classified once the
+ * replay has shown them (reach_inherited_apply()).
+ *
+ * Private to reach/.
+ */
+
+/** The flags of a root that is to be removed; and of one that was found to be a relic. */
+#define REACH_ROOT_DROPPED UINT8_MAX
+#define REACH_ROOT_RELIC   (UINT8_MAX - 1)
+
+/** Takes a word: as a root with the flag GRAPH_STALE, which stale.h decides about, or, in a process
+ * that began with unlisted blocks, for reach_inherited_apply(). @return TTD_OK,
+ * TTD_ERROR_NO_MEMORY. */
+enum ttd_status reach_between_add(struct reach_builder *builder,
+                                  const struct ttd_reference *reference, uint64_t word,
+                                  uint32_t target);
+
+/** Whether a node has a byte from `first` to `last`. */
+bool reach_between_has_nodes(const struct heap_reach *reach, uint64_t first, uint64_t last);
+
+/** Whether a block is live in a region of heap memory: then all of that is the allocator's still.
+ * Memory of an allocator that was given back may be the program's meanwhile. */
+static inline bool reach_between_has_blocks(const struct heap_reach *reach,
+                                            const struct ttd_region *region)
+{
+    return reach_between_has_nodes(reach, region->begin, region->begin + (region->size - 1));
+}
+
+/**
+ * Removes the roots that were dropped, and lists the relics if `options` ask for them. Roots that
+ * are left with the flag GRAPH_STALE own nothing: they get GRAPH_INTERIOR instead, or as well with
+ * options->tells_doubtful.
+ *
+ * @param are_changed  set to whether there were any of these
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY.
+ */
+enum ttd_status reach_between_settle(struct heap_reach *reach,
+                                     const struct heap_reach_options *options, bool *are_changed);
+
+/*
+ * Blocks that a reallocation was moving when a snapshot was taken. At its position they are not
+ * live: the old block has ended, and the new one comes later. But the memory of one or both of them
+ * has the block's words, so they are nodes of the graph nevertheless. Private to reach/.
+ */
+
+/**
+ * Finds the blocks in flight, and makes them live until reach_in_flight_end(). A block that
+ * overlaps a live one is left out: its memory belongs to the other. So the old block is, when it
+ * was released within the call, and the new one, before the allocator had its memory.
+ *
+ * @param reach   its member in_flight is set, and the snapshot is marked as incomplete where the
+ *                words of a block are in no node
+ * @param replay  at the position of the snapshot
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY; reach_in_flight_end() also on failure.
+ */
+enum ttd_status reach_in_flight_begin(struct heap_reach *reach, struct heap_replay *replay);
+void reach_in_flight_end(struct heap_reach *reach, struct heap_live *live);
+
+/** Adds the holders of the blocks in flight: an edge from the old one to the new one, and a root,
+ * the registers of the thread whose call it is. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+enum ttd_status reach_in_flight_apply(struct reach_builder *builder);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "reach/in_flight.h"
+#include "reach/builder.h"
 
 #include <stdlib.h>
 
 #include "base/grow.h"
-#include "heap/sort_blocks.h"
+#include "heap/heap_live.h"
 
 /* The registers of a call's first argument, in DWARF's numbers. */
 #define RDI  5

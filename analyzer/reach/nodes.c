@@ -9,7 +9,7 @@
 #include "base/table.h"
 #include "base/task.h"
 #include "graph/graph.h"
-#include "heap/sort_blocks.h"
+#include "heap/heap_live.h"
 
 /* Blocks between a prefetch and its use. */
 #define AHEAD 16

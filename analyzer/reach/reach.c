@@ -7,7 +7,6 @@
 #include "base/grow.h"
 #include "base/sort.h"
 #include "reach/builder.h"
-#include "reach/in_flight.h"
 #include "reach/stale.h"
 #include "reach/usual_offsets.h"
 

@@ -5,7 +5,7 @@
  *
  * A word of a live block is an edge to the block that its value lies in; a word of any other region
  * that is no heap is a root. A word of a heap outside of live blocks is a doubtful root, or none:
- * see between.h.
+ * see builder.h.
  */
 #ifndef ANALYZER_REACH_REACH_H
 #define ANALYZER_REACH_REACH_H
@@ -19,6 +19,8 @@
 
 /** The offset in its source of an edge that is no word: the source lies in the target. */
 #define REACH_LIES_WITHIN UINT64_MAX
+/** The same: the target takes the source's place. */
+#define REACH_CONTINUES (UINT64_MAX - 1)
 
 struct heap_reach_options {
     /** Takes the newest snapshot with references at this position or before. */
@@ -48,14 +50,14 @@ struct heap_root_word {
     uint64_t target_offset;
 };
 
-/** A word of released memory that has the address of a block, and does not hold it: see between.h.
+/** A word of released memory that has the address of a block, and does not hold it: see builder.h.
  */
 struct heap_relic {
     uint32_t target;
     struct heap_root_word word;
 };
 
-/** A reallocation in flight: see in_flight.h. */
+/** A reallocation in flight: see builder.h. */
 struct reach_in_flight {
     /** The blocks before and after the call, as far as their words are the program's. */
     struct heap_block blocks[2];

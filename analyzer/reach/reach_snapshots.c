@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+/* Reading snapshots: which there are, and the references of one. */
 #include "reach/reach_snapshots.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/grow.h"
+#include "reach/builder.h"
 
 static enum ttd_status snapshots_add_batch(struct heap_snapshots *snapshots,
                                            const struct ttd_batch *batch)
@@ -79,4 +81,151 @@ const struct ttd_snapshot *heap_snapshots_get(const struct heap_snapshots *snaps
             return &snapshots->snapshots[i];
     }
     return NULL;
+}
+
+/* References of a group: so few that all groups stay in the cache. */
+#define GROUP 8192
+
+/* Finds the next references of the snapshot. The chunks of all snapshots are of one kind:
+ * the other ones' are passed over. */
+static enum ttd_status find_record(struct reach_references *references)
+{
+    const struct ttd_batch *batch = &references->batch;
+    for (;; references->next_record++, references->next_reference = 0) {
+        while (references->next_record == batch->count) {
+            enum ttd_status status =
+                ttd_reader_next(references->reader, &references->batch, references->error);
+            if (status != TTD_OK)
+                return status;
+            if (batch->kind != TTD_KIND_REFERENCES)
+                references->batch.count = 0;
+            references->next_record = 0;
+        }
+        const struct ttd_references *record = &batch->u.references[references->next_record];
+        bool is_of_snapshot = record->snapshot == references->builder->reach->snapshot.number;
+        if (is_of_snapshot && !references->next_reference)
+            references->builder->seen += record->count;
+        if (is_of_snapshot && references->next_reference < record->count)
+            return TTD_OK;
+    }
+}
+
+/* Whether a reference is worth looking up its value. */
+static bool references_is_taken(struct reach_builder *builder,
+                                const struct ttd_reference *reference)
+{
+    return reach_builder_lies_in_region(builder, reference) &&
+           (!builder->finds_classes_only || reach_builder_may_be_class(builder, reference->value));
+}
+
+static void references_take_group(struct reach_references *references,
+                                  struct reach_reference_group *group)
+{
+    const struct ttd_references *record = &references->batch.u.references[references->next_record];
+    for (; references->next_reference < record->count && group->count < GROUP;
+         references->next_reference++) {
+        const struct ttd_reference *reference = &record->references[references->next_reference];
+        if (references_is_taken(references->builder, reference))
+            group->references[group->count++] = *reference;
+    }
+}
+
+/* Values are looked up in batches, so that cache misses of one search overlap with the misses of
+ * others. */
+static void references_look_up(struct reach_references *references,
+                               struct reach_reference_group *group)
+{
+    const struct heap_nodes *nodes = &references->builder->reach->nodes;
+    for (size_t i = 0; i < group->count; i += ADDRESS_BATCH) {
+        uint64_t values[ADDRESS_BATCH];
+        uint32_t *targets = group->targets + i;
+        size_t count = group->count - i < ADDRESS_BATCH ? group->count - i : ADDRESS_BATCH;
+        for (size_t j = 0; j < count; j++)
+            values[j] = group->references[i + j].value;
+        /* First how many nodes begin at the value or before. */
+        address_index_count_batch(&references->index, &nodes->table, values, count, targets);
+        for (size_t j = 0; j < count; j++) {
+            if (targets[j])
+                packed_table_prefetch(&nodes->table, targets[j] - 1);
+        }
+        for (size_t j = 0; j < count; j++)
+            targets[j] = heap_nodes_innermost(nodes, targets[j], values[j]);
+    }
+}
+
+/* Reads a group, and hands it over. Returns whether there may be another that the caller wants. */
+static bool read_group(struct reach_references *references)
+{
+    struct reach_reference_group *group = &references->groups[references->ring.head % REACH_GROUPS];
+    enum ttd_status status = TTD_OK;
+    group->count = 0;
+    while (group->count < GROUP && (status = find_record(references)) == TTD_OK)
+        references_take_group(references, group);
+    references_look_up(references, group);
+    references->status = status;
+    return ring_fill(&references->ring, REACH_GROUPS - 1) && status == TTD_OK;
+}
+
+/* The thread. */
+static void *references_read_ahead(void *argument)
+{
+    struct reach_references *references = argument;
+    while (read_group(references))
+        ;
+    ring_end_filling(&references->ring);
+    return NULL;
+}
+
+enum ttd_status reach_references_begin(struct reach_references *references,
+                                       struct reach_builder *builder, struct ttd_reader *reader,
+                                       struct ttd_error *error)
+{
+    *references = (struct reach_references){.builder = builder, .reader = reader, .error = error};
+    ring_init(&references->ring, REACH_GROUPS);
+    enum ttd_status status = address_index_share(&references->index, &builder->reach->nodes.index);
+    for (unsigned i = 0; i < REACH_GROUPS && status == TTD_OK; i++) {
+        struct reach_reference_group *group = &references->groups[i];
+        group->references = malloc(GROUP * sizeof *group->references);
+        group->targets = malloc(GROUP * sizeof *group->targets);
+        if (!group->references || !group->targets)
+            status = TTD_ERROR_NO_MEMORY;
+    }
+    if (status == TTD_OK)
+        status = ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_REFERENCES));
+    references->status = status;
+    /* The first group is read here: of a small snapshot there is no other. Without a free thread
+     * the others are, too. */
+    if (status == TTD_OK && read_group(references))
+        references->is_running =
+            pthread_create(&references->thread, NULL, references_read_ahead, references) == 0;
+    return status;
+}
+
+void reach_references_end(struct reach_references *references)
+{
+    if (references->is_running) {
+        ring_end_taking(&references->ring);
+        pthread_join(references->thread, NULL);
+    }
+    for (unsigned i = 0; i < REACH_GROUPS; i++) {
+        free(references->groups[i].references);
+        free(references->groups[i].targets);
+    }
+    address_index_unshare(&references->index);
+    ring_destroy(&references->ring);
+    *references = (struct reach_references){.builder = NULL};
+}
+
+enum ttd_status reach_references_next(struct reach_references *references,
+                                      const struct reach_reference_group **group)
+{
+    struct ring *ring = &references->ring;
+    if (references->holds)
+        ring_empty(ring);
+    if (!references->is_running && !ring_count(ring) && references->status == TTD_OK)
+        (void)read_group(references);
+    references->holds = references->is_running ? ring_wait_filled(ring) : ring_count(ring) != 0;
+    *group = &references->groups[ring->tail % REACH_GROUPS];
+    /* References that were read before the end or the failure are returned first. */
+    return references->holds ? TTD_OK : references->status;
 }

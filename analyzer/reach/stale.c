@@ -5,7 +5,7 @@
 
 #include "base/task.h"
 #include "graph/graph_classes.h"
-#include "reach/between.h"
+#include "reach/builder.h"
 #include "reach/copied_words.h"
 #include "reach/nodes.h"
 

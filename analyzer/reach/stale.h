@@ -153,7 +153,7 @@ struct ttd_position stale_words_first_birth(const struct stale_words *words,
  * nothing hangs by such edges; and again if realloc() may have copied relics.
  *
  * With options.omits_verdicts it only drops doubtful roots that something hangs by, and that are
- * relics: see between.h.
+ * relics: see builder.h.
  *
  * Memory is bounded by the nodes, a byte for each; by the edges: some 10 bytes for each of those,
  * and 64 for when its word was last released and the address of its target first used; and by the

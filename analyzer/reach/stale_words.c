@@ -6,7 +6,7 @@
 #include "base/sort.h"
 #include "base/table.h"
 #include "base/task.h"
-#include "reach/between.h"
+#include "reach/builder.h"
 
 _Static_assert(2 * ADDRESS_MARKS_PENDING <= ADDRESS_BATCH,
                "both ends of all are looked up at once");

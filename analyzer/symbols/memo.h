@@ -6,7 +6,6 @@
 #ifndef ANALYZER_SYMBOLS_MEMO_H
 #define ANALYZER_SYMBOLS_MEMO_H
 
-#include "symbols/stack_table.h"
 #include "symbols/trace_definitions.h"
 
 /** The functions that find a fact. Both return TTD_OK, or the status that stack_memo_find() is to

@@ -3,7 +3,7 @@
 #ifndef ANALYZER_TRAVEL_HEAP_TRACE_H
 #define ANALYZER_TRAVEL_HEAP_TRACE_H
 
-#include "heap/choice.h"
+#include "heap/groups.h"
 #include "travel/keyframes.h"
 
 /** Judges by the names in a stack whether the C and C++ runtimes keep its blocks; traces list only

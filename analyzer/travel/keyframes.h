@@ -3,8 +3,9 @@
  * Keyframes: states of the heap in a sidecar index, from which a replay can start (spec, "Derived
  * files"). An index saves time and is no evidence. It must belong to its trace, be intact, and fit
  * the events behind each keyframe; otherwise the replay does without it. A block that it lists can
- * be compared with the trace (confirm.h). That it lists all live blocks, and only these, could be
- * checked only by the replay that it saves, so an answer that rests on an index is never certain.
+ * be compared with the trace (heap_confirm_blocks()). That it lists all live blocks, and only
+ * these, could be checked only by the replay that it saves, so an answer that rests on an index is
+ * never certain.
  */
 #ifndef ANALYZER_TRAVEL_KEYFRAMES_H
 #define ANALYZER_TRAVEL_KEYFRAMES_H

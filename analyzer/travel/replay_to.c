@@ -6,7 +6,6 @@
 
 #include "base/grow.h"
 #include "heap/heap_live.h"
-#include "heap/sort_blocks.h"
 #include "travel/heap_cursor.h"
 
 /*

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
-#include "heap/sort_blocks.h"
+#include "heap/heap_live.h"
 
 /* Blocks of a chunk. */
 #define PART 65536

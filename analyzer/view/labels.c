@@ -7,7 +7,7 @@
 #include "base/grow.h"
 #include "base/hash_map.h"
 #include "symbols/canonical.h"
-#include "view/glob.h"
+#include "view/function_names.h"
 
 void labels_init(struct label_table *table)
 {

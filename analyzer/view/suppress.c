@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "symbols/canonical.h"
-#include "view/allocators.h"
-#include "view/glob.h"
+#include "view/function_names.h"
 
 void suppress_init(struct suppressions *suppressions)
 {

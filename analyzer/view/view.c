@@ -7,8 +7,7 @@
 #include "base/grow.h"
 #include "symbols/trace_definitions.h"
 #include "symbols/frames.h"
-#include "view/allocators.h"
-#include "view/glob.h"
+#include "view/function_names.h"
 
 /** Finds a fact about a stack from the one about its caller, like stack_memo_finder.find. */
 typedef enum ttd_status view_fact_finder(void *context, const struct ttd_stack *stack,

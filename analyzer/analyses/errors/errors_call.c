@@ -3,7 +3,7 @@
 #include <ttdtrace/model.h>
 
 #include "analyses/errors/errors_parts.h"
-#include "heap/sort_blocks.h"
+#include "heap/heap_live.h"
 
 /* Pairs of allocation functions: which one may release the blocks of which. */
 

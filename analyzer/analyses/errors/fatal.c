@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analyses/errors/errors.h"
-#include "heap/sort_blocks.h"
+#include "heap/heap_live.h"
 #include "reach/reach_snapshots.h"
 
 /* The numbers of signals, and the code SI_KERNEL, on the recorded system, which need not be the one

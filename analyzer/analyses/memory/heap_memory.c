@@ -7,8 +7,8 @@
 #include "analyses/state/state.h"
 #include "base/grow.h"
 #include "base/sort.h"
+#include "heap/heap_live.h"
 #include "heap/site_table.h"
-#include "heap/sort_blocks.h"
 
 /* The sweep through the blocks: those that have begun and not ended, the innermost last. */
 struct sweep {

@@ -19,7 +19,7 @@
 
 #include "analyses/reachability/leaks_parts.h"
 #include "base/hash_map.h"
-#include "heap/sort_blocks.h"
+#include "heap/heap_live.h"
 #include "reach/reach_snapshots.h"
 
 /* Dating leaks: the range of positions in which each group, or each block, was lost. */

@@ -7,7 +7,6 @@
 #include "base/grow.h"
 #include "base/sort.h"
 #include "graph/graph.h"
-#include "reach/in_flight.h"
 #include "travel/replay_to.h"
 
 struct earlier_search {

@@ -5,7 +5,7 @@
 
 #include "analyses/state/state.h"
 #include "base/grow.h"
-#include "heap/sort_blocks.h"
+#include "heap/heap_live.h"
 
 /* The page that the sweep is at. */
 struct sparse_sweep {

@@ -5,7 +5,6 @@
 
 #include "base/grow.h"
 #include "heap/heap_live.h"
-#include "heap/sum.h"
 
 /* The tree while the trace is read. */
 struct search {

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
+#include "analyses/state/state.h"
 #include "base/grow.h"
-#include "travel/confirm.h"
 #include "travel/replay_to.h"
 
 /** An owner that may be the answer. */

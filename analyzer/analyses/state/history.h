@@ -6,7 +6,7 @@
 
 #include "heap/call.h"
 #include "heap/groups.h"
-#include "heap/sort_blocks.h"
+#include "heap/heap_live.h"
 #include "travel/replay_to.h"
 
 /* The owners of an address around a position: the block that covers it there, or the one that

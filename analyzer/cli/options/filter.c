@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "view/glob.h"
+#include "view/function_names.h"
 
 #include "symbols/trace_definitions.h"
 

@@ -11,7 +11,7 @@
 #include "cli/process/output.h"
 #include "report/writers/out.h"
 #include "symbols/frames.h"
-#include "view/allocators.h"
+#include "view/function_names.h"
 
 /* Functions shown in a line of a baseline. */
 #define FUNCTIONS_SHOWN 4

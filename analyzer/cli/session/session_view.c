@@ -6,7 +6,7 @@
 #include "reach/reach.h"
 #include "symbols/frames.h"
 #include "travel/replay_to.h"
-#include "view/allocators.h"
+#include "view/function_names.h"
 #include "report/sections/section_tree.h"
 
 /* Finding the classes of blocks: the targets of their first words. */

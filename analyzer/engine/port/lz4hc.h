@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** See lz4.h. */
+/** See lz4.h. Apart, since LZ4 has this header too. */
 #ifndef ANALYZER_ENGINE_PORT_LZ4HC_H
 #define ANALYZER_ENGINE_PORT_LZ4HC_H
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "heap/sort_blocks.h"
+#include "heap/heap_live.h"
 
 #define ROW 16
 

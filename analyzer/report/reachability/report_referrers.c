@@ -2,7 +2,6 @@
 /* The report of `referrers`: a tree of the words that point at a block. */
 #include "report/reachability/reachability_reports.h"
 #include "report/sections/sections.h"
-#include "reach/in_flight.h"
 
 /* Copies the block of a node. Returns the copy, or NULL for GRAPH_NONE. */
 static const struct heap_block *referrer_block(const struct heap_referrers *referrers,

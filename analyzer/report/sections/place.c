@@ -6,8 +6,7 @@
 
 #include "report/sections/sections.h"
 #include "report/writers/out.h"
-#include "view/allocators.h"
-#include "view/glob.h"
+#include "view/function_names.h"
 
 /* The label of a place: "redis-server .bss: server+0x1f8". */
 

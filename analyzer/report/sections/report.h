@@ -6,7 +6,6 @@
 #include <ttdtrace/reader.h>
 #include <ttdtrace/snapshot.h>
 
-#include "heap/choice.h"
 #include "heap/groups.h"
 #include "heap/replay.h"
 #include "reach/reach_snapshots.h"

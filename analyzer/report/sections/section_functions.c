@@ -9,8 +9,7 @@
 #include "report/sections/sections.h"
 #include "report/writers/out.h"
 #include "symbols/frames.h"
-#include "view/allocators.h"
-#include "view/glob.h"
+#include "view/function_names.h"
 
 /* Groups by stack, as text that leads with functions: each with its share, and below it the stacks
  * by which it has most. */

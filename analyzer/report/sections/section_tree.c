@@ -6,7 +6,7 @@
 
 #include "report/sections/sections.h"
 #include "report/writers/out.h"
-#include "view/glob.h"
+#include "view/function_names.h"
 
 /* Columns at which the numbers of the text end, and the limit of indentation. */
 #define END_BYTES   16

@@ -4,7 +4,7 @@
 
 #include "report/sections/sections.h"
 #include "report/writers/out.h"
-#include "view/glob.h"
+#include "view/function_names.h"
 
 static bool site_is_by_stack(const struct report *report)
 {

@@ -6,8 +6,7 @@
 
 #include "report/writers/out.h"
 #include "symbols/frames.h"
-#include "view/allocators.h"
-#include "view/glob.h"
+#include "view/function_names.h"
 
 /* Removes the first frames of a list, which the options skip. */
 static void skip(struct frame_list *list, size_t count)

@@ -7,7 +7,7 @@
 #include "report/trace/info.h"
 #include "report/trace/trace_reports.h"
 #include "report/writers/out.h"
-#include "view/glob.h"
+#include "view/function_names.h"
 
 /* The report of `summary` as text: the name of a command, its answer, and whose doing it is. */
 

@@ -2,7 +2,7 @@
 /* Which block an address belongs to. */
 #include <criterion/criterion.h>
 
-#include "heap/sort_blocks.h"
+#include "heap/heap_live.h"
 
 static struct heap_live live;
 
