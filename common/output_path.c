@@ -29,7 +29,7 @@ static int resolve_new(const char *name, struct output_path *output)
     if (lstat(name, &link) == 0)
         return ENOENT; /* a symbolic link that leads nowhere */
     char *path = strdup(name);
-    if (path == NULL)
+    if (!path)
         return ENOMEM;
     *output = (struct output_path){.path = path, .descriptor = -1};
     return 0;
@@ -40,7 +40,7 @@ static int resolve_regular(const char *name, const struct stat *file, struct out
 {
     struct stat resolved;
     char *path = realpath(name, NULL);
-    if (path == NULL)
+    if (!path)
         return errno;
     if (lstat(path, &resolved) != 0 || resolved.st_dev != file->st_dev ||
         resolved.st_ino != file->st_ino) {
@@ -60,7 +60,7 @@ static bool is_planted(const char *name, const struct stat *file)
 {
     struct stat directory;
     char *path = strdup(name);
-    bool is_public = path != NULL && stat(dirname(path), &directory) == 0 &&
+    bool is_public = path && stat(dirname(path), &directory) == 0 &&
                      (directory.st_mode & S_ISVTX) != 0 && (directory.st_mode & S_IWOTH) != 0;
     bool is_trusted = file->st_uid == geteuid() || (is_public && file->st_uid == directory.st_uid);
     free(path);

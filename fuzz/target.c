@@ -69,7 +69,7 @@ struct ttd_reader *target_open(const uint8_t *bytes, size_t size, int tolerant)
     if (status == TTD_OK)
         return reader;
     target_require(may_refuse(status), "documented status of open");
-    target_require(error.status == status && error.what != NULL, "detail of a failure of open");
+    target_require(error.status == status && error.what, "detail of a failure of open");
     return NULL;
 }
 

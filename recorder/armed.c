@@ -73,19 +73,19 @@ static int armed_open(struct collector *collector, struct arm_door *door,
     collector->host.channel->launched_pid = pid;
     const char *refusal =
         arm_door_open(door, pid, preload, collector->host.memfd, collector->host.path);
-    if (refusal == NULL && !collector_open(collector, options->output, &error)) {
+    if (!refusal && !collector_open(collector, options->output, &error)) {
         message_error(options->output, &error);
         arm_release(pid, is_suspended);
         collector_close(collector);
         return EXIT_OUTPUT;
     }
-    if (refusal == NULL)
+    if (!refusal)
         refusal = arm_environment(pid, preload, door->path);
     arm_release(pid, is_suspended);
-    if (refusal == NULL)
+    if (!refusal)
         return EXIT_SUCCESS;
     message("cannot record process %u: %s", pid, refusal);
-    if (collector->first != NULL)
+    if (collector->first)
         collector_close(collector);
     return EXIT_RECORDER;
 }

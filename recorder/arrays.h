@@ -17,7 +17,7 @@ static inline void *array_grow(void *array, size_t count, size_t *capacity, size
         return array;
     size_t new_capacity = *capacity * 2 + 16;
     void *grown = reallocarray(array, new_capacity, size);
-    if (grown != NULL)
+    if (grown)
         *capacity = new_capacity;
     return grown;
 }

@@ -86,10 +86,10 @@ static bool attach_is_followed(void)
     bool is_told = false;
     snprintf(path, sizeof path, "/proc/%u/environ", attachment.pid);
     FILE *file = attachment.place[0] != '\0' ? fopen(path, "re") : NULL;
-    while (file != NULL && !is_told && getdelim(&variable, &size, '\0', file) > 0)
+    while (file && !is_told && getdelim(&variable, &size, '\0', file) > 0)
         is_told = strncmp(variable, attachment.place, strlen(attachment.place)) == 0;
     free(variable);
-    if (file != NULL)
+    if (file)
         fclose(file);
     return is_told;
 }
@@ -99,7 +99,7 @@ static bool attach_is_followed(void)
 static void attach_say(const struct collector *collector)
 {
     const struct options *options = attach_options;
-    if (options == NULL || !collector->has_attached_first)
+    if (!options || !collector->has_attached_first)
         return;
     attach_options = NULL;
     options_report_ready(options);
@@ -255,7 +255,7 @@ int attach_command(int argc, char **argv)
     struct options options;
     options_parse(argc - 1, argv + 1, &options);
     unsigned long pid = pid_of(argv[1 + optind]);
-    if (pid == 0 || argv[2 + optind] != NULL) {
+    if (pid == 0 || argv[2 + optind]) {
         message("'attach' needs a process id and nothing else");
         return EXIT_RECORDER;
     }

@@ -14,19 +14,19 @@ typedef _Atomic uint32_t *channel_link(struct channel_view *view, uint32_t entry
 static inline _Atomic uint32_t *channel_process_link(struct channel_view *view, uint32_t entry)
 {
     struct process_slot *slot = channel_process(view, entry);
-    return slot != NULL ? &slot->free_next : NULL;
+    return slot ? &slot->free_next : NULL;
 }
 
 static inline _Atomic uint32_t *channel_thread_link(struct channel_view *view, uint32_t entry)
 {
     struct thread_slot *slot = channel_thread(view, entry);
-    return slot != NULL ? &slot->free_next : NULL;
+    return slot ? &slot->free_next : NULL;
 }
 
 static inline _Atomic uint32_t *channel_small_link(struct channel_view *view, uint32_t entry)
 {
     struct chunk *chunk = channel_chunk(view, entry);
-    return chunk != NULL ? &chunk->free_next : NULL;
+    return chunk ? &chunk->free_next : NULL;
 }
 
 static inline _Atomic uint32_t *channel_large_link(struct channel_view *view, uint32_t entry)
@@ -44,7 +44,7 @@ static inline uint32_t channel_take(struct channel_view *view, struct channel_po
     uint64_t top = atomic_load_explicit(&pool->free, memory_order_acquire);
     while ((uint32_t)top != CHANNEL_NONE && (uint32_t)top <= count) {
         const _Atomic uint32_t *next = link(view, (uint32_t)top);
-        if (next == NULL)
+        if (!next)
             return CHANNEL_NONE;
         uint64_t new_top =
             ((top >> 32) + 1) << 32 | atomic_load_explicit(next, memory_order_relaxed);
@@ -53,7 +53,7 @@ static inline uint32_t channel_take(struct channel_view *view, struct channel_po
             return (uint32_t)top;
     }
     uint32_t used = atomic_load_explicit(&pool->used, memory_order_relaxed);
-    while (used < count && link(view, used + 1) != NULL)
+    while (used < count && link(view, used + 1))
         if (atomic_compare_exchange_weak(&pool->used, &used, used + 1))
             return used + 1;
     return CHANNEL_NONE;
@@ -66,7 +66,7 @@ static inline void channel_put(struct channel_view *view, struct channel_pool *p
     _Atomic uint32_t *next = link(view, entry);
     uint64_t top = atomic_load_explicit(&pool->free, memory_order_relaxed);
     uint64_t new_top;
-    if (next == NULL)
+    if (!next)
         return;
     do {
         atomic_store_explicit(next, (uint32_t)top, memory_order_relaxed);
@@ -98,7 +98,7 @@ static inline void channel_put_chunk(struct channel_view *view, struct channel *
                                      uint32_t index)
 {
     struct chunk *chunk = channel_chunk(view, index);
-    if (chunk == NULL)
+    if (!chunk)
         return;
     atomic_store_explicit(&chunk->committed, 0, memory_order_relaxed);
     atomic_store_explicit(&chunk->next, CHANNEL_NONE, memory_order_relaxed);

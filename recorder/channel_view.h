@@ -60,7 +60,7 @@ static inline void *channel_at(struct channel_view *view, uint64_t offset)
 {
     uint32_t index = (uint32_t)(offset / CHANNEL_WINDOW);
     char *window = atomic_load_explicit(&view->windows[index], memory_order_acquire);
-    if (__builtin_expect(window == NULL, 0) && (window = channel_map(view, index)) == NULL)
+    if (__builtin_expect(!window, 0) && !(window = channel_map(view, index)))
         return NULL;
     return window + offset % CHANNEL_WINDOW;
 }

@@ -64,9 +64,8 @@ static bool set_interval(struct control_request *request, char **arguments)
 {
     const char *every = arguments[0][7] == '=' ? arguments[0] + 8 : arguments[1];
     uint64_t interval = 0;
-    if (every == NULL || (arguments[0][7] != '=' && arguments[0][7] != '\0') ||
-        (every == arguments[1] && arguments[2] != NULL) ||
-        (every != arguments[1] && arguments[1] != NULL)) {
+    if (!every || (arguments[0][7] != '=' && arguments[0][7] != '\0') ||
+        (every == arguments[1] && arguments[2]) || (every != arguments[1] && arguments[1])) {
         message("'snapshots' needs a process id and --every SECONDS, or --every off");
         return false;
     }
@@ -145,17 +144,17 @@ static bool find_channel(uint32_t pid, uint32_t process, struct channel *channel
     char path[300], name[16] = "";
     snprintf(path, sizeof path, "/proc/%u/comm", pid);
     FILE *file = fopen(path, "re");
-    if (file == NULL)
+    if (!file)
         return false;
-    bool is_recorder = fgets(name, sizeof name, file) != NULL && strcmp(name, "ttdrecord\n") == 0;
+    bool is_recorder = fgets(name, sizeof name, file) && strcmp(name, "ttdrecord\n") == 0;
     fclose(file);
     snprintf(path, sizeof path, "/proc/%u/fd", pid);
     DIR *files = is_recorder ? opendir(path) : NULL;
-    if (files == NULL)
+    if (!files)
         return false;
     bool is_found = false;
     const struct dirent *entry;
-    while (!is_found && (entry = readdir(files)) != NULL) {
+    while (!is_found && (entry = readdir(files))) {
         snprintf(path, sizeof path, "/proc/%u/fd/%.200s", pid, entry->d_name);
         is_found = read_channel(path, pid, process, channel);
     }
@@ -271,13 +270,13 @@ int control_ask(char **argv)
     enum control_result result = CONTROL_UNKNOWN;
     DIR *processes = opendir("/proc");
     const struct dirent *entry;
-    while (processes != NULL && result == CONTROL_UNKNOWN && (entry = readdir(processes)) != NULL) {
+    while (processes && result == CONTROL_UNKNOWN && (entry = readdir(processes))) {
         struct channel channel;
         uint32_t pid = number_of(entry->d_name);
         if (pid != 0 && find_channel(pid, request.pid, &channel))
             result = control_ask_channel(&channel, &request);
     }
-    if (processes != NULL)
+    if (processes)
         closedir(processes);
     if (result == CONTROL_UNKNOWN)
         message("process %u is not being recorded by this user", request.pid);

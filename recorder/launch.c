@@ -177,7 +177,7 @@ static bool is_runnable(const char *path)
 static bool launch_search_path(const char *program, char path[LAUNCH_PATH_MAX])
 {
     const char *directories = getenv("PATH");
-    if (directories == NULL)
+    if (!directories)
         directories = "/usr/local/bin:/usr/bin:/bin";
     for (;;) {
         int length = (int)strcspn(directories, ":");
@@ -194,7 +194,7 @@ static bool launch_search_path(const char *program, char path[LAUNCH_PATH_MAX])
 
 int launch_find(const char *program, char path[LAUNCH_PATH_MAX])
 {
-    if (strchr(program, '/') == NULL) {
+    if (!strchr(program, '/')) {
         if (!launch_search_path(program, path)) {
             message("cannot find '%s' in PATH", program);
             return EXIT_NOT_FOUND;
@@ -248,7 +248,7 @@ static bool find_library(const char *const candidates[2], char path[LAUNCH_PATH_
     for (size_t i = 0; i < 2; i++) {
         snprintf(candidate, sizeof candidate, "%s/%s", self, candidates[i]);
         char *resolved = realpath(candidate, NULL);
-        if (resolved == NULL)
+        if (!resolved)
             continue;
         snprintf(path, LAUNCH_PATH_MAX, "%s", resolved);
         free(resolved);
@@ -264,7 +264,7 @@ bool launch_find_preload(char path[LAUNCH_PATH_MAX])
     static const char *const candidates[] = {"preload/" PRELOAD_NAME, PRELOAD_FROM_BINDIR};
     if (!find_library(candidates, path))
         return false;
-    if (strpbrk(path, ": ") == NULL)
+    if (!strpbrk(path, ": "))
         return true;
     message("'%s' cannot be preloaded: its path has a colon or a space in it", path);
     return false;
@@ -279,7 +279,7 @@ bool launch_find_attached(char path[LAUNCH_PATH_MAX])
 bool launch_is_possible(void)
 {
     const char *channel = getenv(CHANNEL_ENV);
-    if (channel == NULL || (strchr(channel, '=') == NULL && access(channel, F_OK) != 0))
+    if (!channel || (!strchr(channel, '=') && access(channel, F_OK) != 0))
         return true;
     message("this runs under another ttdrecord, which records all that is started here already; "
             "recordings cannot be nested");
@@ -290,7 +290,7 @@ static bool set_environment(const char *preload, const struct host *host)
 {
     const char *others = getenv("LD_PRELOAD");
     char *joined = NULL;
-    if (others != NULL && others[0] != '\0') {
+    if (others && others[0] != '\0') {
         if (asprintf(&joined, "%s:%s", preload, others) < 0)
             return false;
         preload = joined;

@@ -72,7 +72,7 @@ void message_error(const char *path, const struct ttd_error *error)
 {
     const char *reason =
         error->system_error != 0 ? strerror(error->system_error) : ttd_status_text(error->status);
-    if (error->what != NULL)
+    if (error->what)
         message("%s: %s: %s", path, error->what, reason);
     else
         message("%s: %s", path, reason);

@@ -134,7 +134,7 @@ static uint64_t parse_size(const char *text)
     unsigned long long size = isdigit((unsigned char)*text) ? strtoull(text, &end, 10) : 0;
     if (size != 0 && errno == 0) {
         const char *unit = *end != '\0' ? strchr(units, toupper((unsigned char)*end)) : NULL;
-        unsigned shift = unit != NULL ? 10 * (unsigned)(unit - units + 1) : 0;
+        unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
         if (end[unit != NULL] == '\0' && size <= UINT64_MAX >> shift)
             return (uint64_t)size << shift;
     }

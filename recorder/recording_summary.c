@@ -88,7 +88,7 @@ static void print_ending(const struct collector *collector)
 static void summary_print_largest(const struct collector *collector, const char *output)
 {
     const char *largest = collector->most_live_path;
-    if (largest != NULL && strcmp(largest, output) != 0)
+    if (largest && strcmp(largest, output) != 0)
         message("most blocks were left by another process, %s: see 'ttdanalyze leaks %s'",
                 summary_group(collector->most_live, (char[GROUPED]){0}), largest);
     message("processes by the bytes that they lost: see 'ttdanalyze leaks --group %s'", output);

@@ -88,7 +88,7 @@ static bool change_program(struct session_arguments *arguments, const char *pref
     if (*status != 0)
         return false;
     char *resolved = realpath(path, NULL);
-    bool is_added = resolved != NULL && change_add(arguments, prefix, resolved);
+    bool is_added = resolved && change_add(arguments, prefix, resolved);
     free(resolved);
     return is_added;
 }
@@ -113,15 +113,14 @@ static int take_change(struct session_arguments *arguments, char ***argument, co
             value = *++*argument;
         else
             continue;
-        if (value == NULL) {
+        if (!value) {
             message("option '%s' needs an argument", changes[i].name);
             return -1;
         }
         bool is_taken =
             changes[i].prefix[1] == 'p'
                 ? change_process(arguments, changes[i].prefix, value)
-                : change_program(arguments, by_name != NULL ? by_name : changes[i].prefix, value,
-                                 status);
+                : change_program(arguments, by_name ? by_name : changes[i].prefix, value, status);
         return is_taken ? 1 : -1;
     }
     return 0;
@@ -132,13 +131,13 @@ static int take_change(struct session_arguments *arguments, char ***argument, co
 static int split(struct session_arguments *arguments, char **argv, const char *by_name)
 {
     int count = 0, status = EXIT_RECORDER;
-    while (argv[count] != NULL)
+    while (argv[count])
         count++;
     arguments->left = calloc((size_t)count + 3, sizeof *arguments->left);
-    if (arguments->left == NULL)
+    if (!arguments->left)
         return EXIT_MEMORY;
     arguments->left[arguments->left_count++] = (char *)(uintptr_t) "ttdrecord";
-    for (char **argument = argv; *argument != NULL; argument++) {
+    for (char **argument = argv; *argument; argument++) {
         int taken = take_change(arguments, &argument, by_name, &status);
         if (taken < 0)
             return status;
@@ -217,7 +216,7 @@ static bool take_interval(struct session_arguments *arguments, uint64_t *interva
     else if (strcmp(left[1], name) == 0)
         value = left[2];
     int taken = value == left[2] ? 2 : 1;
-    if (value == NULL || arguments->left_count != 1 + taken) {
+    if (!value || arguments->left_count != 1 + taken) {
         message("'update' needs --pid, --remove-pid, --name, --remove-name or --snapshot-every "
                 "SECONDS, and has no other options");
         return false;
@@ -294,7 +293,7 @@ static int run_session(char **argv)
 {
     static struct session_arguments arguments;
     int action = 0;
-    while (action < ACTIONS && (argv[0] == NULL || strcmp(argv[0], actions[action]) != 0))
+    while (action < ACTIONS && (!argv[0] || strcmp(argv[0], actions[action]) != 0))
         action++;
     if (action == ACTIONS) {
         message("'session' needs start, update, status, snapshot, pause, resume, stop or list");
@@ -302,7 +301,7 @@ static int run_session(char **argv)
     }
     if (action == ACTION_LIST)
         return client_list();
-    if (argv[1] == NULL || !place_is_name(argv[1])) {
+    if (!argv[1] || !place_is_name(argv[1])) {
         message("a session needs a name of letters, digits and '+-_.'");
         return EXIT_RECORDER;
     }

@@ -54,7 +54,7 @@ static void send(int number, siginfo_t *info)
     siginfo_t *signal_info = info->si_code == SI_QUEUE ? info : NULL;
     if (program_pidfd >= 0)
         syscall(SYS_pidfd_send_signal, program_pidfd, number, signal_info, 0);
-    else if (signal_info != NULL)
+    else if (signal_info)
         syscall(SYS_rt_sigqueueinfo, program_pid, number, signal_info);
     else
         kill(program_pid, number);
@@ -73,7 +73,7 @@ static char program_state(void)
         return 0;
     line[size] = '\0';
     const char *name_end = strrchr(line, ')');
-    return name_end != NULL && name_end[1] == ' ' ? name_end[2] : 0;
+    return name_end && name_end[1] == ' ' ? name_end[2] : 0;
 }
 
 /* A shell lets a stopped process group go on: the program has had the signal then, unless it was

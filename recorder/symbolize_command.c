@@ -170,7 +170,7 @@ static int make_file(struct names_to_add *adding, const struct symbolize_argumen
 
 static int symbolize_add_names(struct wanted *wanted, const struct symbolize_arguments *arguments)
 {
-    const char *path = arguments->output != NULL ? arguments->output : arguments->trace;
+    const char *path = arguments->output ? arguments->output : arguments->trace;
     struct names_to_add adding = {.wanted = wanted,
                                   .shows_progress = !arguments->is_quiet && isatty(STDERR_FILENO)};
     if (!wanted->is_closed && symbolize_is_same_file(path, arguments->trace) &&

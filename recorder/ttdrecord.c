@@ -34,7 +34,7 @@ static size_t count, capacity;
 static void inherited_add(int descriptor)
 {
     void *grown = array_grow(descriptors, count, &capacity, sizeof *descriptors);
-    if (grown == NULL)
+    if (!grown)
         return;
     descriptors = grown;
     descriptors[count++] = descriptor;
@@ -45,12 +45,12 @@ static void inherited_note(void)
 {
     DIR *files = opendir("/proc/self/fd");
     const struct dirent *entry;
-    while (files != NULL && (entry = readdir(files)) != NULL) {
+    while (files && (entry = readdir(files))) {
         int descriptor = atoi(entry->d_name);
         if (descriptor > STDERR_FILENO && descriptor != dirfd(files))
             inherited_add(descriptor);
     }
-    if (files != NULL)
+    if (files)
         closedir(files);
 }
 
@@ -72,13 +72,13 @@ static void inherited_close(void)
 static char *record_join_arguments(char *const *arguments)
 {
     size_t size = 1;
-    for (char *const *argument = arguments; *argument != NULL; argument++)
+    for (char *const *argument = arguments; *argument; argument++)
         size += strlen(*argument) + 1;
     char *joined = calloc(size, 1);
-    if (joined == NULL)
+    if (!joined)
         return NULL;
     char *end = joined;
-    for (char *const *argument = arguments; *argument != NULL; argument++)
+    for (char *const *argument = arguments; *argument; argument++)
         end += sprintf(end, "%s%s", argument == arguments ? "" : " ", *argument);
     return joined;
 }

@@ -61,7 +61,7 @@ static bool errors_is_operator(const struct heap_call *call)
 {
     static const char word[] = "operator";
     const char *name = ttd_api_name(call->api);
-    return name != NULL && strncmp(name, word, sizeof word - 1) == 0;
+    return name && strncmp(name, word, sizeof word - 1) == 0;
 }
 
 /* Whether a call of malloc() or free() may come from an operator that is inlined in the frame:

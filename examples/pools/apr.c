@@ -20,7 +20,7 @@ static apr_status_t report_end(void *pool)
 static void report_begin(apr_pool_t *pool)
 {
     ttd_live_heap_create(client, pool, apr_pool_parent_get(pool), "APR pool");
-    if (client != NULL)
+    if (client)
         apr_pool_cleanup_register(pool, pool, report_end, apr_pool_cleanup_null);
 }
 

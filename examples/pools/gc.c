@@ -31,7 +31,7 @@ void GC_init(void)
     REAL(GC_init);
     static bool is_known;
     real();
-    if (client == NULL || is_known)
+    if (!client || is_known)
         return;
     is_known = true;
     ttd_live_heap_create_sized(client, &heap, TTD_LIVE_HEAP_SYSTEM, "Boehm's collector", 0,
@@ -47,7 +47,7 @@ static void report_end(void *block, void *unused)
 
 static void *report_new(void *block, size_t size)
 {
-    if (client == NULL || block == NULL || is_within)
+    if (!client || !block || is_within)
         return block;
     GC_init();
     ttd_live_heap_alloc(client, &heap, block, size);
@@ -70,13 +70,13 @@ void *GC_malloc_atomic(size_t size)
 void *GC_realloc(void *old, size_t size)
 {
     REAL(GC_realloc);
-    if (old == NULL)
+    if (!old)
         return GC_malloc(size);
     is_within = true;
     void *block = real(old, size);
     is_within = false;
     ttd_live_heap_realloc(client, &heap, old, block, size);
-    if (client != NULL && block != NULL && block != old)
+    if (client && block && block != old)
         GC_register_finalizer_no_order(block, report_end, NULL, NULL, NULL);
     return block;
 }
@@ -84,7 +84,7 @@ void *GC_realloc(void *old, size_t size)
 void GC_free(void *block)
 {
     REAL(GC_free);
-    if (client != NULL && block != NULL) {
+    if (client && block) {
         GC_register_finalizer_no_order(block, NULL, NULL, NULL, NULL);
         if (!is_within)
             ttd_live_heap_free(client, &heap, block);

@@ -20,7 +20,7 @@ __attribute__((constructor)) static void open_client(void)
 /* Defines `real` as the next function of this name. */
 #define REAL(name)                                                                                 \
     static __typeof__(&name) real;                                                                 \
-    if (real == NULL)                                                                              \
+    if (!real)                                                                              \
     *(void **)&real = dlsym(RTLD_NEXT, #name)
 
 #endif

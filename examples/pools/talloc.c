@@ -33,14 +33,14 @@ static const void *heap_around(const void *chunk)
 {
     do
         chunk = talloc_parent(chunk);
-    while (chunk != NULL && !is_heap(chunk));
-    return chunk != NULL ? chunk : &outermost;
+    while (chunk && !is_heap(chunk));
+    return chunk ? chunk : &outermost;
 }
 
 /* Reports a new chunk. Returns it. */
 static void *report_new(void *chunk)
 {
-    if (client == NULL || chunk == NULL)
+    if (!client || !chunk)
         return chunk;
     if (is_heap(chunk))
         ttd_live_heap_create(client, chunk, heap_around(chunk), talloc_get_name(chunk));
@@ -72,7 +72,7 @@ static void report_moved(const void *chunk, int depth, int max_depth, int is_ref
 /* Calls a function for a chunk and all within it. */
 static void each(const void *chunk, void (*function)(const void *, int, int, int, void *))
 {
-    if (client != NULL && chunk != NULL)
+    if (client && chunk)
         talloc_report_depth_cb((void *)chunk, 0, -1, function, (void *)heap_around(chunk));
 }
 
@@ -125,12 +125,12 @@ char *talloc_asprintf(const void *context, const char *format, ...)
 void *_talloc_realloc(const void *context, void *chunk, size_t size, const char *name)
 {
     REAL(_talloc_realloc);
-    bool is_block = client != NULL && chunk != NULL && size != 0 && !is_heap(chunk);
+    bool is_block = client && chunk && size != 0 && !is_heap(chunk);
     const void *heap = is_block ? heap_around(chunk) : NULL;
-    if (client != NULL && chunk != NULL && size == 0) /* releases it */
+    if (client && chunk && size == 0) /* releases it */
         each(chunk, report_end);
     void *moved = real(context, chunk, size, name);
-    if (chunk == NULL)
+    if (!chunk)
         return report_new(moved);
     ttd_live_heap_realloc(client, heap, chunk, moved, size);
     return moved;
@@ -139,7 +139,7 @@ void *_talloc_realloc(const void *context, void *chunk, size_t size, const char 
 int _talloc_free(void *chunk, const char *location)
 {
     REAL(_talloc_free);
-    if (chunk != NULL && talloc_reference_count(chunk) == 0)
+    if (chunk && talloc_reference_count(chunk) == 0)
         each(chunk, report_end);
     return real(chunk, location);
 }
@@ -148,11 +148,11 @@ int _talloc_free(void *chunk, const char *location)
 void *_talloc_steal_loc(const void *context, const void *chunk, const char *location)
 {
     REAL(_talloc_steal_loc);
-    bool is_block = client != NULL && chunk != NULL && !is_heap(chunk);
+    bool is_block = client && chunk && !is_heap(chunk);
     if (is_block)
         each(chunk, report_end);
     void *stolen = real(context, chunk, location);
     if (is_block)
-        each(stolen != NULL ? stolen : chunk, report_moved);
+        each(stolen ? stolen : chunk, report_moved);
     return stolen;
 }

@@ -62,8 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct ttd_string plain = demangler_find(&demangler, (struct ttd_string){name, size});
     target_require(plain.size <= DEMANGLE_MAX, "a demangled name is not too long");
     if (plain.size) {
-        target_require(memchr(plain.data, '\0', plain.size) == NULL,
-                       "a demangled name has its length");
+        target_require(!memchr(plain.data, '\0', plain.size), "a demangled name has its length");
         check_name(plain.data, plain.size);
     }
     free(name);

@@ -36,7 +36,7 @@ static void mix(struct listener *listener, const void *data, size_t size)
 
 static void check_text(struct listener *listener, const char *name, size_t size)
 {
-    target_require((name == NULL) == (size == 0), "no name has no size");
+    target_require((!name) == (size == 0), "no name has no size");
     target_require(size <= SYMBOLIZE_STRING_MAX, "a name is as long as it may be");
     mix(listener, name, size);
 }

@@ -121,7 +121,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 1; i < blocks.count; i++)
         target_require(blocks.items[i - 1].address < blocks.items[i].address, "each address once");
     if (size <= 1 && version > KNOWN_BLOCKS_OLDEST && version <= KNOWN_BLOCKS_NEWEST)
-        target_require(blocks.count == 3 && blocks.reason == NULL && blocks.cached == 0x290 + 0x20,
+        target_require(blocks.count == 3 && !blocks.reason && blocks.cached == 0x290 + 0x20,
                        "the blocks of the program");
     known_blocks_free(&blocks);
     return 0;

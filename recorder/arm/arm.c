@@ -32,11 +32,11 @@ static bool find_user(uint32_t pid, struct door_user *user)
     bool has_user = false, has_group = false;
     snprintf(path, sizeof path, "/proc/%u/status", pid);
     FILE *file = fopen(path, "re");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+    while (file && fgets(line, sizeof line, file)) {
         has_user = has_user || sscanf(line, "Uid: %*u %u", &user->user) == 1;
         has_group = has_group || sscanf(line, "Gid: %*u %u", &user->group) == 1;
     }
-    if (file != NULL)
+    if (file)
         fclose(file);
     return has_user && has_group;
 }
@@ -205,7 +205,7 @@ static bool arm_is_suspended(uint32_t pid)
         close(file);
     line[size > 0 ? size : 0] = '\0';
     const char *name_end = strrchr(line, ')');
-    return name_end != NULL && strncmp(name_end, ") T", 3) == 0;
+    return name_end && strncmp(name_end, ") T", 3) == 0;
 }
 
 enum arm_state arm_seize(uint32_t pid)
@@ -235,7 +235,7 @@ static bool read_words(struct arm_stack *stack, uint64_t address)
 {
     size_t read = 0, at = 0, zeros = 0;
     stack->words = malloc(WORDS_MAX * sizeof *stack->words);
-    if (stack->words == NULL)
+    if (!stack->words)
         return false;
     for (at = 1;; at++) {
         if (at >= read) {
@@ -273,7 +273,7 @@ static bool read_string(int memory, uint64_t address, char *text, size_t size)
         size_t part = page < size - read ? page : size - read;
         if (!arm_read(memory, address + read, text + read, part))
             return false;
-        if (memchr(text + read, '\0', part) != NULL)
+        if (memchr(text + read, '\0', part))
             return true;
         read += part;
     }
@@ -294,7 +294,7 @@ static const char *take_variables(struct arm_stack *stack, char preload[PRELOAD_
         bool is_short = read_string(stack->memory, address, name, sizeof name);
         if (strncmp(name, channel_name, sizeof channel_name - 1) == 0) {
             const char *channel = name + sizeof channel_name - 1;
-            if (is_short && (strchr(channel, '=') != NULL || access(channel, F_OK) == 0))
+            if (is_short && (strchr(channel, '=') || access(channel, F_OK) == 0))
                 return "another recorder has started it, and records it already";
             continue;
         }
@@ -319,7 +319,7 @@ static const char *write_stack(uint32_t pid, const struct arm_stack *stack, size
     size_t count = stack->variables_end + 3 + auxiliary;
     size_t text = (sizes[0] + sizes[1] + STACK_ALIGNMENT - 1) / STACK_ALIGNMENT * STACK_ALIGNMENT;
     uint64_t *words = malloc(count * sizeof *words + text);
-    if (words == NULL || !arm_registers(pid, &registers)) {
+    if (!words || !arm_registers(pid, &registers)) {
         free(words);
         return "memory ran out";
     }
@@ -366,11 +366,11 @@ static const char *change_stack(uint32_t pid, struct arm_stack *stack, const cha
     size_t old_end = stack->variables_end;
     const char *reason = take_variables(stack, before);
     char *joined = NULL, *named = NULL;
-    if (reason == NULL && (asprintf(&joined, "%s%s%s%s", preload_name, preload,
-                                    before[0] != '\0' ? ":" : "", before) < 0 ||
-                           asprintf(&named, "%s%s", channel_name, channel) < 0))
+    if (!reason && (asprintf(&joined, "%s%s%s%s", preload_name, preload,
+                             before[0] != '\0' ? ":" : "", before) < 0 ||
+                    asprintf(&named, "%s%s", channel_name, channel) < 0))
         reason = "memory ran out";
-    if (reason == NULL)
+    if (!reason)
         reason = write_stack(pid, stack, old_end, joined, named);
     free(joined);
     free(named);
@@ -382,7 +382,7 @@ const char *arm_environment(uint32_t pid, const char *preload, const char *chann
     struct arm_stack stack = {.memory = arm_open_memory(pid)};
     char *before = malloc(PRELOAD_MAX);
     const char *reason = "its memory cannot be opened";
-    if (before == NULL)
+    if (!before)
         reason = "memory ran out";
     else if (stack.memory >= 0)
         reason = change_stack(pid, &stack, preload, channel, before);

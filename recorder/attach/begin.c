@@ -259,7 +259,7 @@ static bool read_controls(const struct attachment *attachment, const struct thre
                           struct controls *controls)
 {
     *controls = (struct controls){calloc(threads->count + 1, sizeof *controls->items), 0};
-    for (size_t i = 0; controls->items != NULL && i < threads->count; i++) {
+    for (size_t i = 0; controls->items && i < threads->count; i++) {
         const struct thread_state *thread = &threads->items[i];
         struct control *control = &controls->items[controls->count];
         if (thread->has_ended)
@@ -360,7 +360,7 @@ static bool write_image(struct attachment *attachment)
     struct attach_image *image = &attachment->image;
     const char *missing = attach_image_relocate(
         image, attachment->base, (int64_t)attachment->thread_block, &attachment->modules);
-    if (missing != NULL)
+    if (missing)
         return attach_refuse(attachment, "%s cannot be found there", missing);
     struct attached *own = attach_image_own(image);
     if (getrandom(&own->key, sizeof own->key, 0) != sizeof own->key)
@@ -433,7 +433,7 @@ static bool make_gate(struct attachment *attachment, struct attach_function *fun
     size = size < PATCH_SCAN_MAX ? size : PATCH_SCAN_MAX;
     bytes = malloc(size);
     enum patch_status status = PATCH_UNKNOWN;
-    if (bytes != NULL && attach_read(attachment, function->entry, bytes, size))
+    if (bytes && attach_read(attachment, function->entry, bytes, size))
         status =
             patch_make(&function->patch, function->entry, bytes, size, gate + GATE_ENTRY, gate);
     free(bytes);

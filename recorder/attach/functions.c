@@ -40,7 +40,7 @@ static bool table_open(struct function_table *table, const struct attach_image *
 {
     table->count = image->hook_count;
     table->rows = calloc(table->count + 1, sizeof *table->rows);
-    if (table->rows == NULL)
+    if (!table->rows)
         return false;
     for (size_t i = 0; i < table->count; i++)
         table->rows[i] = &image->hooks[i];
@@ -58,7 +58,7 @@ static const struct attached_hook *table_find(const struct function_table *table
 {
     const struct attached_hook **row =
         bsearch(name, table->rows, table->count, sizeof *table->rows, compare_name);
-    return row != NULL ? *row : NULL;
+    return row ? *row : NULL;
 }
 
 /* ---- Names ---- */
@@ -68,7 +68,7 @@ static const struct attached_hook *hook_of_name(const struct function_search *se
                                                 const char *name)
 {
     const struct attached_hook *hook = table_find(search->table, name);
-    if (hook == NULL || hook->arguments == PATCH_GATE_ARGUMENTS + 1)
+    if (!hook || hook->arguments == PATCH_GATE_ARGUMENTS + 1)
         return NULL;
     switch ((enum attached_place)hook->place) {
     case ATTACHED_EVERYWHERE:
@@ -92,8 +92,7 @@ static const struct attached_hook *hook_of_prefixed(const struct function_search
         const struct attached_hook *hook = strncmp(name, search->prefixes[i], size) == 0
                                                ? table_find(search->table, name + size)
                                                : NULL;
-        if (hook != NULL && hook->place <= ATTACHED_IN_ALLOCATOR &&
-            hook->arguments <= PATCH_GATE_ARGUMENTS)
+        if (hook && hook->place <= ATTACHED_IN_ALLOCATOR && hook->arguments <= PATCH_GATE_ARGUMENTS)
             return hook;
     }
     return NULL;
@@ -139,15 +138,15 @@ static void search_symbols(struct function_search *search, const struct attach_s
         bool is_seen =
             are_exported || (ELF64_ST_BIND(symbol->st_info) != STB_LOCAL && search->is_program);
         const struct attached_hook *hook = is_seen ? hook_of_name(search, name) : NULL;
-        if (hook == NULL) {
+        if (!hook) {
             hook = hook_of_prefixed(search, name);
             is_prefixed = hook != NULL;
         }
-        if (hook == NULL)
+        if (!hook)
             continue;
         void *found =
             array_grow(search->found, search->count, &search->capacity, sizeof *search->found);
-        if (found == NULL) {
+        if (!found) {
             search->is_out_of_memory = true;
             return;
         }
@@ -213,7 +212,7 @@ static const struct function_operator *operator_of(const struct attached_hook *h
 static char family_of(const struct attached_hook *hook)
 {
     const struct function_operator *known = operator_of(hook);
-    return known != NULL ? known->family : 'c';
+    return known ? known->family : 'c';
 }
 
 /* Whether functions of two families are one: functions of C, and operators for objects and
@@ -236,7 +235,7 @@ static void search_unite(struct function_search *search)
         return;
     for (size_t i = 0; i < search->count; i++) {
         const struct function_operator *known = operator_of(search->found[i].hook);
-        if (known != NULL)
+        if (known)
             search->found[i].hook = table_find(search->table, known->plain);
     }
     qsort(search->found, search->count, sizeof *search->found, compare_functions);
@@ -301,7 +300,7 @@ static bool search_take(struct function_search *search)
     void *functions =
         realloc(attachment->functions,
                 (attachment->function_count + search->count + 1) * sizeof *attachment->functions);
-    if (functions == NULL)
+    if (!functions)
         return attach_refuse(attachment, "no memory");
     attachment->functions = functions;
     for (size_t i = 0; i < search->count; i++) {
@@ -378,7 +377,7 @@ static bool find_internal(struct attachment *attachment)
     const struct attach_module *module = NULL;
     for (size_t i = 0; i < attachment->function_count; i++) {
         if (attachment->functions[i].module == module ||
-            strstr(attachment->functions[i].module->path, ".so") == NULL)
+            !strstr(attachment->functions[i].module->path, ".so"))
             continue;
         module = attachment->functions[i].module;
         for (size_t k = 0; k < module->segment_count; k++) {
@@ -387,8 +386,7 @@ static bool find_internal(struct attachment *attachment)
                 continue;
             uint64_t begin = module->bias + segment->p_vaddr;
             unsigned char *code = malloc(segment->p_filesz + 1);
-            bool is_done = code != NULL &&
-                           attach_read(attachment, begin, code, segment->p_filesz) &&
+            bool is_done = code && attach_read(attachment, begin, code, segment->p_filesz) &&
                            find_calls(attachment, module, begin, code, segment->p_filesz);
             free(code);
             if (!is_done)

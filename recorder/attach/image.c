@@ -19,7 +19,7 @@ static uint8_t *attach_image_read_file(const char *path, size_t *size)
     int file = open(path, O_RDONLY | O_CLOEXEC);
     uint8_t *bytes = NULL;
     if (file >= 0 && fstat(file, &status) == 0 && status.st_size > 0 && status.st_size < FILE_MAX &&
-        (bytes = malloc((size_t)status.st_size)) != NULL) {
+        (bytes = malloc((size_t)status.st_size))) {
         *size = (size_t)status.st_size;
         if (read(file, bytes, *size) != (ssize_t)*size) {
             free(bytes);
@@ -40,7 +40,7 @@ static bool image_place(struct attach_image *image, const uint8_t *file, size_t 
         if (segments[i].p_type == PT_LOAD)
             image->size = (segments[i].p_vaddr + segments[i].p_memsz + PAGE - 1) / PAGE * PAGE;
     image->bytes = calloc(image->size, 1);
-    if (image->bytes == NULL)
+    if (!image->bytes)
         return false;
     for (unsigned i = 0; i < header->e_phnum; i++) {
         const Elf64_Phdr *segment = &segments[i];
@@ -93,7 +93,7 @@ static void image_find_tables(const struct attach_image *image, struct image_tab
         }
     }
     /* The names follow the symbols, as the linker lays them out. */
-    if (tables->symbols != NULL && tables->names != NULL)
+    if (tables->symbols && tables->names)
         tables->symbol_count =
             (size_t)((const char *)tables->names - (const char *)tables->symbols) /
             sizeof *tables->symbols;
@@ -129,9 +129,8 @@ bool attach_image_load(struct attach_image *image, const char *path)
     size_t size = 0;
     *image = (struct attach_image){0};
     uint8_t *file = attach_image_read_file(path, &size);
-    bool is_loaded = file != NULL && size >= sizeof(Elf64_Ehdr) &&
-                     memcmp(file, ELFMAG, SELFMAG) == 0 && image_place(image, file, size) &&
-                     image_find_own(image);
+    bool is_loaded = file && size >= sizeof(Elf64_Ehdr) && memcmp(file, ELFMAG, SELFMAG) == 0 &&
+                     image_place(image, file, size) && image_find_own(image);
     if (is_loaded) {
         ((Elf64_Ehdr *)image->bytes)->e_entry = image->own;
         image_set_offsets(image);
@@ -173,7 +172,7 @@ static uint64_t find_import(struct attach_modules *modules, const char *name)
     static const char *const files[] = {"libc.so.6", "ld-linux-x86-64.so.2"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         struct attach_module *module = attach_modules_named(modules, files[i]);
-        uint64_t address = module != NULL ? attach_module_symbol(module, name) : 0;
+        uint64_t address = module ? attach_module_symbol(module, name) : 0;
         if (address != 0)
             return address;
     }

@@ -12,7 +12,7 @@ static bool has_allocator(const struct attachment *attachment, bool is_beside)
         const struct attach_function *function = &attachment->functions[i];
         const char *name = strrchr(function->module->path, '/');
         if (function->has_own_name == is_beside && strcmp(function->hook->name, "malloc") == 0 &&
-            strncmp(name != NULL ? name + 1 : "", "libc.so.6", 9) != 0)
+            strncmp(name ? name + 1 : "", "libc.so.6", 9) != 0)
             return true;
     }
     return false;
@@ -59,7 +59,7 @@ static void search_copy(struct attachment *attachment)
         attachment->known_reason = attachment->known.is_busy
                                        ? "a thread was allocating at that moment"
                                        : attachment->known.reason;
-    if (attachment->known_reason == NULL && has_allocator(attachment, true))
+    if (!attachment->known_reason && has_allocator(attachment, true))
         attachment->known_reason = "it has an allocator beside the GNU C library's";
     maps_free(&maps);
     memory_close(&memory);

@@ -27,8 +27,7 @@ unsigned known_blocks_version(const char *strings, size_t size)
     static const char prefix[] = "GLIBC_2.";
     unsigned newest = 0;
     const char *end = strings + size;
-    while ((strings = memmem(strings, (size_t)(end - strings), prefix, sizeof prefix - 1)) !=
-           NULL) {
+    while ((strings = memmem(strings, (size_t)(end - strings), prefix, sizeof prefix - 1))) {
         unsigned version = 0;
         strings += sizeof prefix - 1;
         for (; strings < end && *strings >= '0' && *strings <= '9' && version < 1000; strings++)
@@ -150,7 +149,7 @@ static struct parameters known_parameters(const struct known_search *search,
     struct parameters parameters = {heap.begin, UINT64_MAX};
     size_t count = (data.end - data.begin) / 8;
     uint64_t *words = data.end - data.begin <= DATA_MAX ? malloc(count * 8) : NULL;
-    if (words != NULL && memory_read(search->memory, data.begin, words, count * 8)) {
+    if (words && memory_read(search->memory, data.begin, words, count * 8)) {
         for (size_t i = 2; i + 3 < count; i++) {
             bool is_heap = words[i] == 0 || (words[i] >= heap.begin && words[i] < heap.end);
             if (!is_heap || words[i + 1] == 0 || words[i + 1] > SIZES || words[i + 2] < SIZE_MIN ||
@@ -418,7 +417,7 @@ bool known_blocks_find(struct memory *memory, const struct maps *maps, struct me
         return true;
     }
     struct known_search *search = calloc(1, sizeof *search);
-    if (search == NULL)
+    if (!search)
         return false;
     search->memory = memory;
     search->maps = maps;

@@ -28,7 +28,7 @@ enum {
 
 void known_incomplete(struct known_search *search, const char *reason)
 {
-    if (search->blocks->reason == NULL)
+    if (!search->blocks->reason)
         search->blocks->reason = reason;
 }
 
@@ -64,7 +64,7 @@ static void *known_grow(struct known_search *search, void *array, size_t count, 
         return NULL;
     }
     void *grown = array_grow(array, count, capacity, size);
-    if (grown == NULL)
+    if (!grown)
         search->has_failed = search->is_out_of_memory = true;
     return grown;
 }
@@ -73,7 +73,7 @@ static void known_add_address(struct known_search *search, struct known_addresse
                               uint64_t address)
 {
     uint64_t *grown = known_grow(search, list->items, list->count, &list->capacity, sizeof *grown);
-    if (grown == NULL)
+    if (!grown)
         return;
     list->items = grown;
     list->items[list->count++] = address;
@@ -84,7 +84,7 @@ void known_add_block(struct known_search *search, uint64_t address, uint64_t siz
     struct known_blocks *blocks = search->blocks;
     struct known_block *grown =
         known_grow(search, blocks->items, blocks->count, &search->capacity, sizeof *grown);
-    if (grown == NULL)
+    if (!grown)
         return;
     blocks->items = grown;
     blocks->items[blocks->count++] = (struct known_block){address, size};

@@ -45,7 +45,7 @@ static bool read_segments(struct attach_module *module, int memory)
         return false;
     module->segments = calloc(header.e_phnum + 1u, sizeof *module->segments);
     module->segment_count = header.e_phnum;
-    if (module->segments == NULL ||
+    if (!module->segments ||
         !attach_modules_read_at(memory, module->segments, header.e_phnum * sizeof *module->segments,
                                 module->begin + header.e_phoff))
         return false;
@@ -68,7 +68,7 @@ bool attach_modules_read(struct attach_modules *modules, uint32_t pid, uint32_t 
     if (!maps_read(&modules->maps, pid, tid))
         return false;
     modules->items = calloc(modules->maps.count + 1, sizeof *modules->items);
-    if (modules->items == NULL)
+    if (!modules->items)
         return false;
     uint64_t end = 0;
     for (size_t i = 0; i < modules->maps.count; i++) {
@@ -115,7 +115,7 @@ struct attach_module *attach_modules_named(struct attach_modules *modules, const
 {
     for (size_t i = 0; i < modules->count; i++) {
         const char *base = strrchr(modules->items[i].path, '/');
-        if (base != NULL && strncmp(base + 1, name, strlen(name)) == 0)
+        if (base && strncmp(base + 1, name, strlen(name)) == 0)
             return &modules->items[i];
     }
     return NULL;
@@ -126,12 +126,11 @@ static void *read_table(int file, const Elf64_Shdr *section)
     if (section->sh_size == 0 || section->sh_size > TABLE_MAX)
         return NULL;
     char *table = malloc(section->sh_size + 1);
-    if (table != NULL &&
-        !attach_modules_read_at(file, table, section->sh_size, section->sh_offset)) {
+    if (table && !attach_modules_read_at(file, table, section->sh_size, section->sh_offset)) {
         free(table);
         return NULL;
     }
-    if (table != NULL)
+    if (table)
         table[section->sh_size] = '\0';
     return table;
 }
@@ -142,7 +141,7 @@ static bool read_symbol_table(int file, const Elf64_Shdr *section, const Elf64_S
 {
     void *items = read_table(file, section);
     char *text = read_table(file, names);
-    if (items == NULL || text == NULL) {
+    if (!items || !text) {
         free(items);
         free(text);
         return false;
@@ -163,9 +162,8 @@ static void read_symbols(const struct attach_module *module, uint32_t type,
         header.e_shentsize != sizeof(Elf64_Shdr) || header.e_shnum > SECTIONS_MAX)
         return;
     Elf64_Shdr *sections = calloc(header.e_shnum + 1u, sizeof *sections);
-    if (sections != NULL &&
-        attach_modules_read_at(module->file, sections, header.e_shnum * sizeof *sections,
-                               header.e_shoff))
+    if (sections && attach_modules_read_at(module->file, sections,
+                                           header.e_shnum * sizeof *sections, header.e_shoff))
         for (size_t i = 0; i < header.e_shnum; i++)
             if (sections[i].sh_type == type && sections[i].sh_link < header.e_shnum) {
                 read_symbol_table(module->file, &sections[i], &sections[sections[i].sh_link],
@@ -178,7 +176,7 @@ static void read_symbols(const struct attach_module *module, uint32_t type,
 const struct attach_symbols *attach_module_symbols(struct attach_module *module, bool are_all)
 {
     struct attach_symbols *symbols = are_all ? &module->all : &module->exported;
-    if (symbols->items == NULL)
+    if (!symbols->items)
         read_symbols(module, are_all ? SHT_SYMTAB : SHT_DYNSYM, symbols);
     return symbols;
 }
@@ -199,7 +197,7 @@ static const Elf64_Sym *find_symbol(struct attach_module *module, const char *na
 uint64_t attach_module_symbol(struct attach_module *module, const char *name)
 {
     const Elf64_Sym *symbol = find_symbol(module, name);
-    return symbol != NULL && ELF64_ST_TYPE(symbol->st_info) != STT_GNU_IFUNC
+    return symbol && ELF64_ST_TYPE(symbol->st_info) != STT_GNU_IFUNC
                ? module->bias + symbol->st_value
                : 0;
 }

@@ -93,7 +93,7 @@ static void *stop_and_work(void *context)
     threads_release(&threads);
     if (!stopping->is_for_some || threads_is_alone(attachment->pid, attachment->pid))
         attachment->stop_time += attach_parts_now() - begin;
-    if (stopping->is_done && stopping->after != NULL)
+    if (stopping->is_done && stopping->after)
         stopping->after(attachment);
     return NULL;
 }
@@ -108,11 +108,11 @@ bool attach_stopped_then(struct attachment *attachment,
     pthread_t thread;
     if (!quiet_thread_start(&thread, stop_and_work, &stopping))
         return attach_refuse(attachment, "no thread can be started here");
-    while (tick != NULL && pthread_tryjoin_np(thread, NULL) != 0) {
+    while (tick && pthread_tryjoin_np(thread, NULL) != 0) {
         tick(context);
         nanosleep(&moment, NULL);
     }
-    if (tick == NULL)
+    if (!tick)
         pthread_join(thread, NULL);
     return stopping.is_done;
 }

@@ -27,7 +27,7 @@ static bool check_unrecorded(struct attachment *attachment)
             return attach_refuse(attachment, "process %u records it already",
                                  channel.collector_pid);
     }
-    if (attach_modules_named(&attachment->modules, "libttdpreload.so") != NULL)
+    if (attach_modules_named(&attachment->modules, "libttdpreload.so"))
         return attach_refuse(attachment, "it was started by a recorder, whose library is in it "
                                          "still; start it anew");
     return true;
@@ -38,14 +38,14 @@ static bool check_modules(struct attachment *attachment)
     struct attach_modules *modules = &attachment->modules;
     struct attach_module *libc = attach_modules_named(modules, "libc.so.6");
     struct attach_module *loader = attach_modules_named(modules, "ld-linux-x86-64.so.2");
-    if (attach_modules_named(modules, "vgpreload_core") != NULL)
+    if (attach_modules_named(modules, "vgpreload_core"))
         return attach_refuse(attachment, "it runs in valgrind");
     for (size_t i = 0; i < modules->count; i++)
-        if (strstr(modules->items[i].path, "/libasan.so") != NULL ||
-            strstr(modules->items[i].path, "/libtsan.so") != NULL)
+        if (strstr(modules->items[i].path, "/libasan.so") ||
+            strstr(modules->items[i].path, "/libtsan.so"))
             return attach_refuse(attachment, "it has a sanitizer's runtime, whose malloc cannot be "
                                              "recorded");
-    if (libc == NULL || loader == NULL)
+    if (!libc || !loader)
         return attach_refuse(attachment,
                              "it has no GNU C library as a module of its own: programs that are "
                              "linked statically, or with musl, cannot be attached to");
@@ -56,7 +56,7 @@ static bool check_modules(struct attachment *attachment)
         attach_module_symbol(loader, "_dl_find_object") == 0)
         return attach_refuse(attachment, "its C library is older than 2.35");
     const char *import;
-    for (size_t i = 0; (import = attach_image_import(&attachment->image, i)) != NULL; i++)
+    for (size_t i = 0; (import = attach_image_import(&attachment->image, i)); i++)
         if (attach_module_symbol(libc, import) == 0 && attach_module_symbol(loader, import) == 0)
             return attach_refuse(attachment, "its C library lacks %s()", import);
     return true;

@@ -21,13 +21,13 @@ static bool status_field(uint32_t pid, uint32_t tid, const char *field, char *te
     size_t length = strlen(field);
     snprintf(path, sizeof path, "/proc/%u/task/%u/status", pid, tid);
     FILE *file = fopen(path, "re");
-    while (file != NULL && !is_found && fgets(line, sizeof line, file) != NULL)
+    while (file && !is_found && fgets(line, sizeof line, file))
         if (strncmp(line, field, length) == 0 && line[length] == ':') {
             const char *value = line + length + 1 + strspn(line + length + 1, " \t");
             snprintf(text, size, "%.*s", (int)strcspn(value, "\n"), value);
             is_found = true;
         }
-    if (file != NULL)
+    if (file)
         fclose(file);
     return is_found;
 }
@@ -48,9 +48,9 @@ bool attach_process_threads(uint32_t pid, bool (*visit)(uint32_t pid, uint32_t t
     bool goes_on = true;
     snprintf(path, sizeof path, "/proc/%u/task", pid);
     DIR *directory = opendir(path);
-    if (directory == NULL)
+    if (!directory)
         return true;
-    for (const struct dirent *entry; goes_on && (entry = readdir(directory)) != NULL;) {
+    for (const struct dirent *entry; goes_on && (entry = readdir(directory));) {
         uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
         if (tid != 0)
             goes_on = visit(pid, tid, context);
@@ -106,23 +106,23 @@ static bool process_look(uint32_t pid, uint32_t tid, void *context)
     char features[128] = "";
     status_field(pid, tid, "x86_Thread_features", features, sizeof features);
     watch->is_filtered |= attach_process_status(pid, tid, "Seccomp") > 0;
-    if (strstr(features, "shstk") != NULL)
+    if (strstr(features, "shstk"))
         watch->reason = "it has a shadow stack, which does not allow to redirect calls; start it "
                         "by ttdrecord instead";
-    return watch->reason == NULL;
+    return !watch->reason;
 }
 
 static bool refuse_watched(uint32_t pid, bool *is_filtered, char *reason, size_t size)
 {
     struct process_watch watch = {NULL, false};
     attach_process_threads(pid, process_look, &watch);
-    if (watch.reason == NULL && watch.is_filtered && !can_suspend_filters())
+    if (!watch.reason && watch.is_filtered && !can_suspend_filters())
         watch.reason = "a seccomp filter watches its system calls, and would not let the recorder "
                        "in; run ttdrecord as root (with CAP_SYS_ADMIN), or start it by ttdrecord";
     *is_filtered = watch.is_filtered;
-    if (watch.reason != NULL)
+    if (watch.reason)
         snprintf(reason, size, "%s", watch.reason);
-    return watch.reason == NULL;
+    return !watch.reason;
 }
 
 static bool refuse_traced(uint32_t pid, uint32_t tid, char *reason, size_t size)
@@ -142,7 +142,7 @@ uint32_t attach_process_inner(uint32_t pid, uint32_t tid)
     if (!status_field(pid, tid, "NSpid", text, sizeof text))
         return tid;
     const char *last = strrchr(text, '\t');
-    return (uint32_t)strtoul(last != NULL ? last + 1 : text, NULL, 10);
+    return (uint32_t)strtoul(last ? last + 1 : text, NULL, 10);
 }
 
 static bool refuse_permission(uint32_t pid, uint32_t tid, char *reason, size_t size)

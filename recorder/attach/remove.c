@@ -362,7 +362,7 @@ static bool read_left(struct attachment *attachment, uint64_t begin, const Elf64
     struct attached *own = malloc(sizeof *own);
     attachment->base = begin;
     attachment->own = header->e_entry;
-    bool is_read = own != NULL &&
+    bool is_read = own &&
                    attach_read(attachment, attach_own_address(attachment), own, sizeof *own) &&
                    own->magic == ATTACHED_MAGIC && own->undo.patch_count <= ATTACHED_PATCHES &&
                    own->undo.area_count <= ATTACHED_AREAS;

@@ -44,7 +44,7 @@ struct attach_stack attach_stack_look(const struct attachment *attachment, const
     bool is_whole = end != 0 && size <= STACK_MAX;
     size = is_whole ? size : STACK_MAX;
     uint64_t *words = end != 0 ? malloc(size) : NULL;
-    if (words != NULL && attach_read(attachment, begin, words, size)) {
+    if (words && attach_read(attachment, begin, words, size)) {
         found.has_words = !is_whole;
         for (size_t i = 0; i < size / sizeof *words; i++) {
             if (!is_sought(attachment, words[i]))
@@ -81,15 +81,14 @@ static bool frames_follow(struct frames_search *search, const struct memory *mem
     struct memory_span stack = {begin, end_of(&modules->maps, begin)};
     struct snapshot_module *list = calloc(modules->count + 1, sizeof *list);
     struct snapshot_subject subject = {.modules = list, .module_count = modules->count};
-    for (size_t i = 0; list != NULL && i < modules->count; i++) {
+    for (size_t i = 0; list && i < modules->count; i++) {
         const struct attach_module *module = &modules->items[i];
         list[i] = (struct snapshot_module){
             .path = module->path, .bias = module->bias, .begin = module->begin, .end = module->end};
     }
-    struct follower *follower =
-        list != NULL && stack.end != 0 ? follower_new(memory, &subject) : NULL;
-    bool is_whole = follower != NULL &&
-                    follower_visit(follower, thread->registers, stack, frames_visit, search);
+    struct follower *follower = list && stack.end != 0 ? follower_new(memory, &subject) : NULL;
+    bool is_whole =
+        follower && follower_visit(follower, thread->registers, stack, frames_visit, search);
     follower_free(follower);
     free(list);
     return is_whole;

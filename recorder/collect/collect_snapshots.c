@@ -53,7 +53,7 @@ static bool waiting_thread_signal(struct process *process, struct host *host,
         .address = request->fault_address,
         .registers = registers,
     };
-    if (snapshot != NULL) {
+    if (snapshot) {
         fatal.position = snapshot->position;
         fatal.snapshot = snapshot->number;
     } else {
@@ -86,7 +86,7 @@ static bool snapshots_answer_request(struct snapshot_request *request, uint32_t 
 
 bool snapshots_have_store(struct trace *trace)
 {
-    if (trace->store == NULL)
+    if (!trace->store)
         trace->store = page_store_new(trace->writer);
     return trace->store != NULL;
 }
@@ -144,14 +144,14 @@ static enum take_result take_blocks(struct snapshot_taking *taking)
 static bool answer_taken(struct snapshot_taking *taking)
 {
     taking->has_answered = taking->asked != NULL;
-    return taking->asked == NULL || snapshots_answer_request(taking->asked, SNAPSHOT_TAKEN);
+    return !taking->asked || snapshots_answer_request(taking->asked, SNAPSHOT_TAKEN);
 }
 
 /* Writes the stack of the thread that waits, and the record that makes the parts a snapshot. */
 static bool complete(struct snapshot_taking *taking, const struct snapshot_request *request)
 {
     struct ttd_snapshot *snapshot = &taking->snapshot;
-    if (request != NULL && (snapshot->contents & TTD_SNAPSHOT_REFERENCES)) {
+    if (request && (snapshot->contents & TTD_SNAPSHOT_REFERENCES)) {
         snapshot->thread = snapshot_thread(taking, request->tid);
         if (!waiting_thread_frames(taking->trace, snapshot, request))
             return false;
@@ -174,7 +174,7 @@ static enum take_result snapshots_take_one(struct snapshot_taking *taking,
 {
     struct trace *trace = taking->trace = taking->process->trace;
     struct ttd_snapshot *snapshot = &taking->snapshot;
-    if (trace->writer == NULL || trace->snapshots == UINT32_MAX)
+    if (!trace->writer || trace->snapshots == UINT32_MAX)
         return TAKE_FAILED;
     snapshot->contents &= TTD_SNAPSHOT_REFERENCES | TTD_SNAPSHOT_MEMORY;
     if ((snapshot->contents & TTD_SNAPSHOT_MEMORY) && !snapshots_have_store(trace))
@@ -201,7 +201,7 @@ static enum take_result snapshots_take_one(struct snapshot_taking *taking,
 void snapshots_note_missing(struct collector *collector, const struct process *process,
                             enum take_result result)
 {
-    if (result == TAKE_DONE || result == TAKE_WITHDRAWN || process->trace->writer == NULL)
+    if (result == TAKE_DONE || result == TAKE_WITHDRAWN || !process->trace->writer)
         return;
     processes_poll(&collector->processes);
     if (!process->is_gone && result == TAKE_DENIED)
@@ -217,8 +217,8 @@ enum take_result snapshots_take(struct collector *collector, struct process *pro
     struct snapshot_taking taking = {
         .collector = collector,
         .process = process,
-        .own_memory = request != NULL ? request->own_memory : 0,
-        .borrowed = request != NULL ? request->borrowed : (struct borrowed_code){0},
+        .own_memory = request ? request->own_memory : 0,
+        .borrowed = request ? request->borrowed : (struct borrowed_code){0},
         .snapshot = *snapshot,
     };
     return snapshots_take_one(&taking, NULL);
@@ -259,8 +259,7 @@ static void take_asked(struct collector *collector, struct process *process,
 
 static bool snapshot_is_asked(const struct snapshot_request *request)
 {
-    return request != NULL &&
-           atomic_load_explicit(&request->state, memory_order_acquire) == SNAPSHOT_ASKED;
+    return request && atomic_load_explicit(&request->state, memory_order_acquire) == SNAPSHOT_ASKED;
 }
 
 static size_t snapshots_count_waiting(struct collector *collector)
@@ -319,6 +318,6 @@ void snapshots_take_last(struct collector *collector)
         processes_by_pid(&collector->processes, (uint32_t)collector->launched);
     const struct ttd_snapshot snapshot = {.reason = TTD_SNAPSHOT_REQUESTED,
                                           .contents = collector->snapshots.at_exit};
-    if (process != NULL && snapshot.contents != 0)
+    if (process && snapshot.contents != 0)
         snapshots_note_missing(collector, process, snapshots_take(collector, process, &snapshot));
 }

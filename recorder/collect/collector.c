@@ -29,8 +29,8 @@ static size_t waiting_name(uint32_t pid, char *text, size_t size, size_t room)
     char path[64], name[32] = "";
     snprintf(path, sizeof path, "/proc/%u/comm", pid);
     FILE *file = fopen(path, "re");
-    if (file != NULL) {
-        if (fgets(name, sizeof name, file) != NULL)
+    if (file) {
+        if (fgets(name, sizeof name, file))
             name[strcspn(name, "\n")] = '\0';
         fclose(file);
     }
@@ -86,14 +86,14 @@ static struct trace *open_child_trace(struct collector *collector, const struct 
 {
     const struct process *parent = processes_parent(&collector->processes, slot);
     return group_open_child(&collector->group, &collector->host, slot,
-                            parent != NULL ? parent->trace : NULL);
+                            parent ? parent->trace : NULL);
 }
 
 /* Refuses to record a process. Its slot is not freed, since the process may still write to it. */
 static void collector_refuse(struct collector *collector, struct process_slot *slot,
                              struct trace *trace)
 {
-    if (trace != NULL)
+    if (trace)
         trace_discard(trace);
     atomic_fetch_add(&collector->host.channel->refused, 1);
     atomic_store_explicit(&slot->state, SLOT_REFUSED, memory_order_release);
@@ -106,13 +106,13 @@ static bool find_threads(struct collector *collector)
     uint32_t slot_count = channel_used(&collector->host.channel->free_threads, CHANNEL_THREADS);
     for (uint32_t index = 1; index <= slot_count; index++) {
         const struct thread_slot *slot = channel_thread(&collector->host.view, index);
-        if (slot == NULL)
+        if (!slot)
             continue;
         uint32_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
         if ((state & SLOT_STATE) != SLOT_CLAIMED && (state & SLOT_STATE) != SLOT_READY)
             continue;
         struct process *process = processes_by_slot(&collector->processes, state >> SLOT_PROCESS);
-        if (process == NULL)
+        if (!process)
             continue;
         if ((state & SLOT_STATE) == SLOT_CLAIMED ||
             !process_add_thread(process, &collector->host, index))
@@ -160,14 +160,14 @@ static void inherit(struct collector *collector, struct process *process,
 {
     struct process *parent = processes_parent(&collector->processes, claim);
     bool lacks_heaps = claim->heaps_sequence != 0;
-    if (parent != NULL && lacks_heaps) {
+    if (parent && lacks_heaps) {
         struct ttd_position begin = {claim->sequence, 0};
         lacks_heaps = !collector_catch_up(collector, parent, claim->heaps_sequence) ||
                       !heaps_inherit(process, parent, claim->heaps_sequence, begin);
     }
     if (lacks_heaps)
         lose_heaps(process->trace, claim);
-    if (parent != NULL)
+    if (parent)
         heap_pages_join(&process->trace->pages, &parent->trace->pages);
 }
 
@@ -207,16 +207,16 @@ static void add_process(struct collector *collector, uint32_t index,
 {
     struct process_slot *slot = channel_process(&collector->host.view, index);
     bool is_own = claim->pid == (uint32_t)collector->launched;
-    bool launched = collector->first != NULL && is_own;
+    bool launched = collector->first && is_own;
     if (!is_own && origin_is_impossible(claim->pid, collector->launched_start)) {
         collector_refuse(collector, slot, NULL);
         return;
     }
     struct trace *trace = launched ? collector->first : open_child_trace(collector, claim);
     struct process *process = NULL;
-    if (trace != NULL && processes_reserve(&collector->processes))
+    if (trace && processes_reserve(&collector->processes))
         process = process_new(index, claim, trace);
-    if (process == NULL) {
+    if (!process) {
         collector->first = launched ? NULL : collector->first;
         collector_refuse(collector, slot, trace);
         return;
@@ -266,9 +266,8 @@ static uint32_t oldest_unknown(struct collector *collector)
     uint32_t slot_count = channel_used(&collector->host.channel->free_processes, CHANNEL_PROCESSES);
     for (uint32_t index = 1; index <= slot_count; index++) {
         const struct process_slot *slot = channel_process(&collector->host.view, index);
-        if (slot == NULL ||
-            atomic_load_explicit(&slot->state, memory_order_acquire) != SLOT_READY ||
-            slot->sequence >= sequence || processes_by_slot(&collector->processes, index) != NULL)
+        if (!slot || atomic_load_explicit(&slot->state, memory_order_acquire) != SLOT_READY ||
+            slot->sequence >= sequence || processes_by_slot(&collector->processes, index))
             continue;
         oldest = index;
         sequence = slot->sequence;
@@ -292,7 +291,7 @@ static void find_processes(struct collector *collector)
         }
         struct process *replaced =
             processes_replaced(&collector->processes, &collector->host, &claim);
-        if (replaced != NULL)
+        if (replaced)
             exec_process(collector, replaced, index);
         else
             add_process(collector, index, &claim);
@@ -393,7 +392,7 @@ void collector_run(struct collector *collector, const volatile sig_atomic_t *det
         dumps_step(collector);
         snapshots_answer(collector);
         snapshots_step(collector, now);
-        if (collector->step != NULL)
+        if (collector->step)
             collector->step(collector);
         upkeep(collector, now);
         launched_reap(collector); /* also when it was never attached */
@@ -416,7 +415,7 @@ void collector_run(struct collector *collector, const volatile sig_atomic_t *det
 void collector_close(struct collector *collector)
 {
     control_close(&collector->control);
-    if (collector->first != NULL)
+    if (collector->first)
         trace_discard(collector->first);
     trace_closers_free(&collector->closers);
     processes_free(&collector->processes);

@@ -35,7 +35,7 @@ static bool find_parts(struct parts *parts, uint32_t pid, uint32_t tid, const st
     struct maps maps;
     bool is_whole = maps_read(&maps, pid, tid) && maps.is_whole;
     parts->items = is_whole ? calloc(maps.count + 1, sizeof *parts->items) : NULL;
-    for (size_t i = 0; parts->items != NULL && i < maps.count; i++) {
+    for (size_t i = 0; parts->items && i < maps.count; i++) {
         const struct mapping *mapping = &maps.items[i];
         uint64_t begin = dump->begin / PAGE * PAGE;
         begin = begin > mapping->begin ? begin : mapping->begin;
@@ -75,7 +75,7 @@ static enum take_result write_parts(struct collector *collector, struct process 
         !snapshots_have_store(trace))
         return TAKE_FAILED;
     trace_write_kept(trace);
-    bool is_alone = dump->waiter != NULL && threads_is_alone(process->pid, dump->tid);
+    bool is_alone = dump->waiter && threads_is_alone(process->pid, dump->tid);
     struct ttd_snapshot snapshot = {
         .number = ++trace->snapshots,
         .position = {sequence, 0},
@@ -88,7 +88,7 @@ static enum take_result write_parts(struct collector *collector, struct process 
     struct contents_job job = {
         .memory = memory, .store = trace->store, .tick = dumps_tick, .context = collector};
     collector_collect(collector);
-    if (trace->writer == NULL)
+    if (!trace->writer)
         return TAKE_FAILED;
     memory->deadline = dumps_now() + SNAPSHOT_TIME_LIMIT;
     page_store_begin(trace->store, snapshot.number, snapshot.position);
@@ -144,7 +144,7 @@ static enum take_result take_range(struct collector *collector, struct process *
                                    const struct dump *dump)
 {
     struct dump_reading reading = {collector, process, dump, TAKE_FAILED, false};
-    if (dump->begin >= dump->end || process->trace->writer == NULL)
+    if (dump->begin >= dump->end || !process->trace->writer)
         return TAKE_WITHDRAWN;
     if (process->stalls.left == READERS_LEFT_MAX)
         return TAKE_FAILED;
@@ -175,11 +175,10 @@ static enum take_result dump_take_module(struct collector *collector, struct pro
 static enum take_result tell_name(struct collector *collector, const struct process *process)
 {
     struct trace_name *name = channel_trace_name(&collector->host.view, process->slot);
-    const char *path =
-        process->trace->created != NULL ? process->trace->created : process->trace->path;
+    const char *path = process->trace->created ? process->trace->created : process->trace->path;
     char *absolute = realpath(path, NULL);
-    size_t size = absolute != NULL ? strlen(absolute) : 0;
-    bool has_room = name != NULL && size != 0 && size < sizeof name->text;
+    size_t size = absolute ? strlen(absolute) : 0;
+    bool has_room = name && size != 0 && size < sizeof name->text;
     if (has_room) {
         memcpy(name->text, absolute, size);
         atomic_store(&name->size, (uint32_t)size);

@@ -16,9 +16,8 @@ static ttd_id earlier_stack(struct trace *trace)
 {
     static const uint64_t nowhere = 1;
     const struct ttd_name name = {.function = {EARLIER_FUNCTION, sizeof EARLIER_FUNCTION - 1}};
-    if (trace->writer == NULL ||
-        (trace->names == NULL &&
-         ttd_names_open(trace->writer, NULL, NULL, NULL, &trace->names) != TTD_OK))
+    if (!trace->writer ||
+        (!trace->names && ttd_names_open(trace->writer, NULL, NULL, NULL, &trace->names) != TTD_OK))
         return TTD_NONE;
     trace_check(trace, ttd_names_symbol(trace->names, TTD_NONE, nowhere, &name, 1));
     return trace_whole_stack(trace, &nowhere, 1);
@@ -53,7 +52,7 @@ void earlier_write(struct trace *trace, const struct known_blocks *blocks, const
     snprintf(text, sizeof text, "%zu blocks of %llu bytes, found when the recorder was attached",
              blocks->count, (unsigned long long)blocks->bytes);
     trace_metadata(trace, "before", text);
-    if (reason == NULL)
+    if (!reason)
         return;
     snprintf(text, sizeof text, "blocks from before the recorder was attached: %s", reason);
     trace_metadata(trace, "unrecorded", text);

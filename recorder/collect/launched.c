@@ -15,7 +15,7 @@ static void look_for_end(struct collector *collector)
 {
     const struct process *process =
         processes_by_pid(&collector->processes, (uint32_t)collector->launched);
-    bool has_ended = process != NULL
+    bool has_ended = process
                          ? process->is_gone
                          : origin_is_over((uint32_t)collector->launched, collector->launched_start);
     if (has_ended && !collector->launched_has_ended)

@@ -138,7 +138,7 @@ static bool read_copy_threads(struct runtime_blocks *blocks, struct host *host, 
     uint32_t slot_count = channel_used(&host->channel->free_threads, CHANNEL_THREADS);
     for (uint32_t index = 1; index <= slot_count; index++) {
         struct thread_slot *slot = channel_thread(&host->view, index);
-        if (slot == NULL)
+        if (!slot)
             continue;
         uint32_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
         if ((state & SLOT_STATE) != SLOT_READY || state >> SLOT_PROCESS != copy)
@@ -162,8 +162,8 @@ static bool read_copy_of_process(struct runtime_blocks *blocks, struct host *hos
                                  uint32_t pid)
 {
     struct process_slot *copy = channel_process(&host->view, index);
-    bool is_elsewhere = copy != NULL && (copy->flags & PROCESS_ELSEWHERE) != 0;
-    if (copy == NULL || atomic_load_explicit(&copy->state, memory_order_acquire) != SLOT_READY ||
+    bool is_elsewhere = copy && (copy->flags & PROCESS_ELSEWHERE) != 0;
+    if (!copy || atomic_load_explicit(&copy->state, memory_order_acquire) != SLOT_READY ||
         (copy->pid != pid && !is_elsewhere && !has_ended(copy->pid)))
         return false;
     bool is_complete = read_copy_threads(blocks, host, index);
@@ -254,7 +254,7 @@ static void count_events(struct collector *collector, struct trace *trace)
     trace_write_kept(trace);
     trace_state_left_out(trace);
     trace_flush(trace);
-    if (trace->writer == NULL && trace->created != NULL)
+    if (!trace->writer && trace->created)
         written_count(trace, process_end_tick, &collector->host);
     collector->events += trace->events;
     collector->acquisitions += trace->acquisitions;
@@ -281,7 +281,7 @@ static bool states_refused(const struct collector *collector, const struct proce
     const struct process *launched =
         processes_by_pid(&collector->processes, (uint32_t)collector->launched);
     return process->is_launched ||
-           (collector->launched_has_ended && (launched == NULL || !launched->is_launched));
+           (collector->launched_has_ended && (!launched || !launched->is_launched));
 }
 
 /* States how many children were not recorded, as far as no trace has stated them yet. */

@@ -63,7 +63,7 @@ static void look_ahead(const struct thread_stream *thread, struct heap_pages *pa
     uint64_t size = thread->has_held ? thread->held.size : 0;
     if (thread->stream.is_broken)
         return;
-    if (cursor.chunk == NULL &&
+    if (!cursor.chunk &&
         !ahead_go_to(&cursor, host,
                      atomic_load_explicit(&thread->shared->first, memory_order_acquire)))
         return;
@@ -97,7 +97,7 @@ static bool taking_list_modules(struct snapshot_taking *taking, struct snapshot_
 {
     const struct modules *modules = &taking->trace->modules;
     taking->modules = calloc(modules->count + 1, sizeof *taking->modules);
-    if (taking->modules == NULL)
+    if (!taking->modules)
         return false;
     for (size_t i = 0; i < modules->count; i++) {
         const struct module *module = &modules->items[i];
@@ -129,7 +129,7 @@ bool snapshot_settle(void *context, struct snapshot_subject *subject)
                                          .has_other_malloc =
                                              (notes & (NOTE_FOREIGN_MALLOC | NOTE_PATCHED)) != 0,
                                          .moves_break = (notes & NOTE_BREAK) != 0};
-    return taking->trace->writer != NULL && taking_list_modules(taking, subject);
+    return taking->trace->writer && taking_list_modules(taking, subject);
 }
 
 ttd_id snapshot_thread(const struct snapshot_taking *taking, uint32_t tid)

@@ -151,7 +151,7 @@ void requests_answer(void *context, const struct control_request *request,
         return;
     }
     struct process *process = processes_by_pid(&collector->processes, request->pid);
-    if (process == NULL) {
+    if (!process) {
         answer->result = CONTROL_UNKNOWN;
         return;
     }
@@ -195,7 +195,7 @@ void requests_answer(void *context, const struct control_request *request,
 static void upkeep_prepare_names(struct collector *collector, struct process *process, uint64_t now)
 {
     bool is_old = now > process->start && now - process->start >= PREPARE_NS;
-    if (process->trace->writer == NULL || !is_old)
+    if (!process->trace->writer || !is_old)
         return;
     trace_closers_prepare(&collector->closers, process->trace);
     process->next_prepare = now + PREPARE_AGAIN_NS;

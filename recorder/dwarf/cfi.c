@@ -50,11 +50,11 @@ size_t debug_frame_list(struct debug_frame *frame, uint64_t low, uint64_t high)
         uint64_t code = cursor_uint(&record, 8);
         if (is_wide || record.is_bad || cie == DEBUG_FRAME_CIE || code < low || code >= high)
             continue;
-        if (frame->fdes != NULL)
+        if (frame->fdes)
             frame->fdes[count] = (struct debug_fde){code, offset};
         count++;
     }
-    if (frame->fdes != NULL)
+    if (frame->fdes)
         fdes_sort(frame->fdes, count);
     return count;
 }
@@ -278,7 +278,7 @@ static bool find_in_memory(struct cfi_lookup *lookup, uintptr_t address)
 {
     struct cfi_span *span = &lookup->function.span;
     uintptr_t fde = 0;
-    if (lookup->object.dlfo_eh_frame == NULL)
+    if (!lookup->object.dlfo_eh_frame)
         return false;
     *span = modules_segment(lookup, (uintptr_t)lookup->object.dlfo_eh_frame);
     switch (cfi_locate(lookup, address, &fde)) {
@@ -301,7 +301,7 @@ static __attribute__((noinline)) bool cfi_find_in_file(struct cfi_lookup *lookup
     struct cursor *cursor = &lookup->fde.body;
     uint32_t offset;
     const struct debug_frame *frame = modules_debug_frame(lookup, &function->bias);
-    if (frame == NULL || !debug_frame_search(frame, address - function->bias, &offset))
+    if (!frame || !debug_frame_search(frame, address - function->bias, &offset))
         return false;
     uintptr_t begin = (uintptr_t)frame->bytes;
     function->span = (struct cfi_span){.low = begin, .high = begin + frame->size};

@@ -44,7 +44,7 @@ static void restore_rule(struct machine *machine, uint64_t reg)
 {
     if (reg < CFI_REGS) {
         struct cfi_rule rule = {CFI_SAME, 0};
-        machine->row->reg[reg] = machine->initial != NULL ? machine->initial->reg[reg] : rule;
+        machine->row->reg[reg] = machine->initial ? machine->initial->reg[reg] : rule;
     }
 }
 
@@ -249,7 +249,7 @@ static bool row_run(struct machine *machine, struct cursor *code)
 static bool can_continue(const struct cfi_lookup *lookup, uintptr_t address)
 {
     const struct cfi_run *last = &lookup->run;
-    return last->specific != NULL && last->specific == lookup->function.specific.next &&
+    return last->specific && last->specific == lookup->function.specific.next &&
            last->next.end == lookup->function.specific.end &&
            last->common == lookup->function.common.next && address >= last->address;
 }

@@ -199,7 +199,7 @@ bool expr_register(struct expr_machine *machine, uint64_t reg, uintptr_t *value)
         machine->lacks_register = true;
         return false;
     }
-    if (machine->log != NULL)
+    if (machine->log)
         machine->log->used |= 1u << reg;
     /* The return address is asked for only where a frame was interrupted: reg[] has one more. */
     *value = machine->regs->reg[reg] - (reg == CFI_RA);
@@ -210,7 +210,7 @@ bool expr_read(struct expr_machine *machine, uintptr_t address, uintptr_t *value
 {
     if (!unwind_read(machine->mem, address, value))
         return false;
-    if (machine->log != NULL && machine->log->count++ < UNWIND_STEP_READS)
+    if (machine->log && machine->log->count++ < UNWIND_STEP_READS)
         machine->log->reads[machine->log->count - 1] = (struct step_read){address, *value};
     return true;
 }
@@ -280,7 +280,7 @@ bool expr_evaluate(struct expr_machine *machine, const uintptr_t *first, uintptr
     unsigned steps = 0;
     stack->code = code;
     stack->depth = 0;
-    if (first != NULL)
+    if (first)
         expr_push(stack, *first);
     while (code->next != code->end) {
         if (steps++ == STEPS_MAX)

@@ -20,7 +20,7 @@ static char *volatile unfinished;
 static void replace_on_signal(int number)
 {
     char *path = unfinished;
-    if (path != NULL)
+    if (path)
         unlink(path);
     (void)signal(number, SIG_DFL);
     raise(number);
@@ -56,7 +56,7 @@ int replacement_begin(struct replacement *replacement, const char *path)
     int reason = output_path_resolve(path, &replacement->destination);
     if (reason != 0)
         return reason;
-    if (replacement->destination.path == NULL) {
+    if (!replacement->destination.path) {
         replacement->descriptor = replacement->destination.descriptor;
         return 0;
     }
@@ -81,7 +81,7 @@ int replacement_publish(struct replacement *replacement)
     const char *path = replacement->destination.path;
     struct stat old;
     int reason = 0;
-    if (path == NULL) {
+    if (!path) {
         release(replacement);
         return 0;
     }
@@ -100,7 +100,7 @@ int replacement_publish(struct replacement *replacement)
 
 void replacement_discard(struct replacement *replacement)
 {
-    if (replacement->temporary != NULL)
+    if (replacement->temporary)
         unlink(replacement->temporary);
     release(replacement);
 }
@@ -109,7 +109,7 @@ enum { MODULES_SHOWN = 20 };
 
 static const char *path_of(const struct wanted_module *module)
 {
-    return module->path != NULL ? module->path : "a module without a path";
+    return module->path ? module->path : "a module without a path";
 }
 
 void report_progress(const struct wanted_module *module, size_t index, size_t count)
@@ -145,7 +145,7 @@ static void count_frames(const struct wanted *wanted, struct tally *tally)
         tally->kept += !address->is_improved && !is_unnamed;
         tally->unnamed += is_unnamed;
         tally->outside += is_unnamed && address->module == 0;
-        if (is_unnamed && address->module != 0 && tally->by_module != NULL)
+        if (is_unnamed && address->module != 0 && tally->by_module)
             tally->by_module[address->module - 1]++;
     }
 }
@@ -158,7 +158,7 @@ static const char *plural(size_t count)
 static bool has_file(const struct wanted_module *module)
 {
     struct stat status;
-    return module->path != NULL && module->path[0] == '/' && stat(module->path, &status) == 0;
+    return module->path && module->path[0] == '/' && stat(module->path, &status) == 0;
 }
 
 static const char *later_reason(const struct wanted_module *module, enum symbolize_result result)
@@ -222,7 +222,7 @@ void report_names(const struct names_to_add *adding, const char *path)
             "%zu variable%s got names",
             path, tally.improved, plural(tally.improved), tally.kept, tally.unnamed,
             tally.unnamed == 1 ? "s" : "ve", adding->variables, plural(adding->variables));
-    if (tally.by_module != NULL)
+    if (tally.by_module)
         later_report_modules(adding, tally.by_module);
     if (tally.outside != 0)
         message("%zu frame%s in no module that the trace tells of", tally.outside,
@@ -314,7 +314,7 @@ static bool make_request(struct names_to_add *adding)
     adding->results = calloc(count, sizeof *adding->results);
     adding->offsets =
         calloc(wanted->address_count + wanted->variables.count + 1, sizeof *adding->offsets);
-    if (adding->modules == NULL || adding->results == NULL || adding->offsets == NULL)
+    if (!adding->modules || !adding->results || !adding->offsets)
         return false;
     describe_modules(adding);
     add_words(adding, sort_offsets(adding));
@@ -334,9 +334,9 @@ static enum name_quality quality_of(const struct symbolize_frame *frames, size_t
 {
     enum name_quality quality = NAME_NONE;
     for (size_t i = 0; i < count; i++) {
-        if (frames[i].file != NULL)
+        if (frames[i].file)
             return NAME_SOURCE;
-        quality = frames[i].function != NULL ? NAME_FUNCTION : quality;
+        quality = frames[i].function ? NAME_FUNCTION : quality;
     }
     return quality;
 }
@@ -371,7 +371,7 @@ static void adding_take_answer(void *context, size_t index, uint64_t offset,
     }
     struct wanted_address *address = wanted_find(adding->wanted, (ttd_id)(index + 1), offset);
     enum name_quality quality = quality_of(frames, count);
-    if (address == NULL || quality <= address->quality)
+    if (!address || quality <= address->quality)
         return;
     address->quality = quality;
     address->is_improved = true;
@@ -389,7 +389,7 @@ static void begin_module(void *context, size_t index)
 static bool has_servers(void)
 {
     const char *servers = getenv("DEBUGINFOD_URLS");
-    return servers != NULL && *servers != '\0';
+    return servers && *servers != '\0';
 }
 
 enum ttd_status names_add(void *context, struct ttd_writer *writer)

@@ -71,7 +71,7 @@ static enum ttd_status add_module(struct wanted *wanted, const struct ttd_module
     void *grown =
         wanted_grow(wanted, wanted->modules, wanted->module_count, &wanted->module_capacity,
                     sizeof *wanted->modules, WANTED_MODULES_MAX);
-    if (grown == NULL)
+    if (!grown)
         return wanted_status(wanted);
     wanted->modules = grown;
     struct wanted_module *copy = &wanted->modules[wanted->module_count];
@@ -102,7 +102,7 @@ static int compare_paths(const void *left, const void *right, void *context)
 static enum ttd_status sort_modules(struct wanted *wanted)
 {
     wanted->by_path = calloc(wanted->module_count + 1, sizeof *wanted->by_path);
-    if (wanted->by_path == NULL)
+    if (!wanted->by_path)
         return TTD_ERROR_NO_MEMORY;
     if (wanted->module_count == 0)
         return TTD_OK;
@@ -135,7 +135,7 @@ static enum ttd_status wanted_add_part(struct wanted *wanted, ttd_id id)
 {
     void *grown = wanted_grow(wanted, wanted->parts, wanted->part_count, &wanted->part_capacity,
                               sizeof *wanted->parts, WANTED_PARTS_MAX);
-    if (grown == NULL)
+    if (!grown)
         return wanted_status(wanted);
     wanted->parts = grown;
     wanted->parts[wanted->part_count++] = id;
@@ -161,10 +161,10 @@ static enum ttd_status add_string(struct wanted *wanted, const struct ttd_string
         return wanted_add_part(wanted, string->id);
     for (size_t i = first_with_path(wanted, string->id); i < wanted->module_count; i++) {
         struct wanted_module *module = &wanted->modules[wanted->by_path[i]];
-        if (module->path_id != string->id || module->path != NULL)
+        if (module->path_id != string->id || module->path)
             break;
         module->path = strndup(string->text.data, string->text.size);
-        if (module->path == NULL)
+        if (!module->path)
             return TTD_ERROR_NO_MEMORY;
     }
     return TTD_OK;
@@ -183,17 +183,17 @@ struct wanted_address *wanted_find(struct wanted *wanted, ttd_id module, uint64_
 static struct wanted_address *address_at(struct wanted *wanted, ttd_id module, uint64_t offset)
 {
     struct wanted_address *address = wanted_find(wanted, module, offset);
-    if (address != NULL)
+    if (address)
         return address;
     void *grown =
         wanted_grow(wanted, wanted->addresses, wanted->address_count, &wanted->address_capacity,
                     sizeof *wanted->addresses, WANTED_ADDRESSES_MAX);
-    if (grown == NULL)
+    if (!grown)
         return NULL;
     wanted->addresses = grown;
     struct stack_entry *entry =
         stacks_find(&wanted->places, stacks_hash(&wanted->places, module, offset), module, offset);
-    if (entry == NULL)
+    if (!entry)
         return NULL;
     address = &wanted->addresses[wanted->address_count++];
     *address = (struct wanted_address){.module = module, .offset = offset};
@@ -205,7 +205,7 @@ static enum ttd_status add_stack(struct wanted *wanted, const struct ttd_stack *
 {
     struct wanted_address *address =
         address_at(wanted, wanted_module_number(wanted, stack->module), stack->offset);
-    if (address == NULL)
+    if (!address)
         return wanted_status(wanted);
     address->is_in_stack = true;
     return TTD_OK;
@@ -216,7 +216,7 @@ static enum ttd_status add_symbol(struct wanted *wanted, const struct ttd_symbol
 {
     struct wanted_address *address =
         address_at(wanted, wanted_module_number(wanted, symbol->module), symbol->offset);
-    if (address == NULL)
+    if (!address)
         return wanted_status(wanted);
     address->quality = NAME_NONE;
     for (uint32_t i = 0; i < symbol->frame_count; i++) {
@@ -257,7 +257,7 @@ static enum ttd_status add_regions(struct wanted *wanted, struct wanted_data *da
     }
     if (end > data->capacity) {
         void *grown = reallocarray(data->regions, 2 * end, sizeof *data->regions);
-        if (grown == NULL)
+        if (!grown)
             return TTD_ERROR_NO_MEMORY;
         data->regions = grown;
         data->capacity = 2 * end;
@@ -298,8 +298,8 @@ static int compare_ids(const void *left, const void *right)
  * strings rise in the file. */
 static bool is_part(const struct wanted *wanted, ttd_id name)
 {
-    return wanted->part_count > 0 && bsearch(&name, wanted->parts, wanted->part_count,
-                                             sizeof *wanted->parts, compare_ids) != NULL;
+    return wanted->part_count > 0 &&
+           bsearch(&name, wanted->parts, wanted->part_count, sizeof *wanted->parts, compare_ids);
 }
 
 /* Handles a batch of regions, references or variables. Returns TTD_OK, TTD_ERROR_NO_MEMORY. */

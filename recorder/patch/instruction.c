@@ -69,7 +69,7 @@ static bool instruction_vector_follows(unsigned map, struct heading *heading)
         heading->map = after_0f;
         heading->follows = after_0f[heading->opcode];
         /* kmov and the like, which 0f alone has not; 78 to 7b convert to unsigned numbers. */
-        if (heading->opcode != 0x77 && strchr(".x", heading->follows) != NULL)
+        if (heading->opcode != 0x77 && strchr(".x", heading->follows))
             heading->follows = 'M';
         return heading->follows != 'L';
     case 2:
@@ -135,7 +135,7 @@ static bool instruction_opcode(const uint8_t *bytes, size_t size, size_t at,
     }
     heading->opcode = bytes[at];
     heading->opcode_at = (uint8_t)at;
-    if (heading->map != NULL)
+    if (heading->map)
         heading->follows = heading->map[bytes[at]];
     /* extrq and insertq of SSE4a have this opcode. */
     bool is_sse4a = heading->map == after_0f && bytes[at] == 0x78 && heading->has_mandatory;
@@ -150,7 +150,7 @@ static bool instruction_heading(const uint8_t *bytes, size_t size, struct headin
     static const uint8_t mandatory[] = {0x66, 0xf2, 0xf3, 0xf0};
     size_t at = 0;
     memset(heading, 0, sizeof *heading);
-    for (; at < size && memchr(prefixes, bytes[at], sizeof prefixes) != NULL; at++) {
+    for (; at < size && memchr(prefixes, bytes[at], sizeof prefixes); at++) {
         heading->has_66 |= bytes[at] == 0x66;
         heading->has_67 |= bytes[at] == 0x67;
         heading->has_mandatory |= memchr(mandatory, bytes[at], sizeof mandatory) != NULL;

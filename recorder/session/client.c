@@ -100,7 +100,7 @@ int client_read(int connected, struct client_list *list)
         }
         void *entries =
             realloc(list->entries, (list->count + answer.count + 1) * sizeof *list->entries);
-        if (entries == NULL) {
+        if (!entries) {
             free(list->entries);
             return EXIT_MEMORY;
         }
@@ -120,10 +120,10 @@ static void print_reason(const char *folder, uint32_t pid)
     snprintf(path, sizeof path, "%.4096s/session.log", folder);
     snprintf(sought, sizeof sought, "process %u", pid);
     FILE *file = fopen(path, "re");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL)
-        if (strstr(line, sought) != NULL)
+    while (file && fgets(line, sizeof line, file))
+        if (strstr(line, sought))
             memcpy(last, line, sizeof last);
-    if (file != NULL)
+    if (file)
         fclose(file);
     last[strcspn(last, "\n")] = '\0';
     const char *from = strncmp(last, "ttdrecord: ", 11) == 0 ? last + 11 : last;
@@ -201,7 +201,7 @@ int client_list(void)
         return EXIT_RECORDER;
     }
     DIR *folder = fdopendir(fcntl(place, F_DUPFD_CLOEXEC, 0));
-    for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
         size_t size = strlen(entry->d_name);
         if (size < sizeof end || strcmp(entry->d_name + size - (sizeof end - 1), end) != 0)
             continue;
@@ -219,7 +219,7 @@ int client_list(void)
         if (connected >= 0)
             close(connected);
     }
-    if (folder != NULL)
+    if (folder)
         closedir(folder);
     close(place);
     return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_RECORDER;

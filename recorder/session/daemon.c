@@ -46,7 +46,7 @@ static bool reserve_record(struct daemon *daemon)
         return false;
     void *records =
         array_grow(daemon->records, daemon->count, &daemon->capacity, sizeof *daemon->records);
-    if (records == NULL)
+    if (!records)
         return false;
     daemon->records = records;
     return true;
@@ -83,7 +83,7 @@ static void attach_running(struct daemon *daemon, const char *path)
     char link[300], text[128];
     struct stat program, other;
     DIR *processes = stat(path, &program) == 0 ? opendir("/proc") : NULL;
-    for (const struct dirent *entry; processes != NULL && (entry = readdir(processes)) != NULL;) {
+    for (const struct dirent *entry; processes && (entry = readdir(processes));) {
         if (!isdigit((unsigned char)entry->d_name[0]))
             continue;
         snprintf(link, sizeof link, "/proc/%.200s/exe", entry->d_name);
@@ -91,7 +91,7 @@ static void attach_running(struct daemon *daemon, const char *path)
             other.st_dev == program.st_dev)
             daemon_attach(daemon, (uint32_t)strtoul(entry->d_name, NULL, 10), text, sizeof text);
     }
-    if (processes != NULL)
+    if (processes)
         closedir(processes);
 }
 

@@ -37,10 +37,10 @@ static uint32_t status_number(uint32_t tid, const char *field)
     size_t size = strlen(field);
     snprintf(path, sizeof path, "/proc/%u/status", tid);
     FILE *file = fopen(path, "re");
-    while (file != NULL && number == 0 && fgets(line, sizeof line, file) != NULL)
+    while (file && number == 0 && fgets(line, sizeof line, file))
         if (strncmp(line, field, size) == 0)
             number = (uint32_t)strtoul(line + size, NULL, 10);
-    if (file != NULL)
+    if (file)
         fclose(file);
     return number;
 }
@@ -52,7 +52,7 @@ static void name_file(const struct daemon *daemon, struct session_entry *entry, 
     struct stat status;
     size_t size = 0;
     for (const char *from = program; *from != '\0' && size + 1 < sizeof name; from++)
-        name[size++] = (char)(strchr("/ ", *from) != NULL || *from < ' ' ? '_' : *from);
+        name[size++] = (char)(strchr("/ ", *from) || *from < ' ' ? '_' : *from);
     name[size] = '\0';
     for (unsigned i = 1; i < 10000; i++) {
         char again[16] = "";
@@ -123,8 +123,8 @@ bool recorders_attach(struct daemon *daemon, struct daemon_record *record, uint3
     *record = (struct daemon_record){.entry = {.pid = pid}};
     snprintf(path, sizeof path, "/proc/%u/comm", pid);
     FILE *file = fopen(path, "re");
-    if (file != NULL) {
-        if (fgets(program, sizeof program, file) != NULL)
+    if (file) {
+        if (fgets(program, sizeof program, file))
             program[strcspn(program, "\n")] = '\0';
         fclose(file);
     }
@@ -190,7 +190,7 @@ bool recorders_catch(struct daemon *daemon, struct daemon_record *record,
     ssize_t size = readlink(link, program, sizeof program - 1);
     program[size > 0 ? size : 0] = '\0';
     const char *name = strrchr(program, '/');
-    name_file(daemon, &record->entry, name != NULL ? name + 1 : "process");
+    name_file(daemon, &record->entry, name ? name + 1 : "process");
     if (pipe2(ends, O_CLOEXEC) != 0)
         return false;
     pid_t recorder = fork_recorder(daemon, record, ends[1], &options, output, sizeof output);

@@ -52,7 +52,7 @@ static size_t session_find_name(const struct names *names, const char *path)
 static int watch_folder(const struct names *names, const char *path)
 {
     char *folder = strdup(path);
-    if (folder == NULL)
+    if (!folder)
         return -1;
     *(strrchr(folder, '/') == folder ? folder + 1 : strrchr(folder, '/')) = '\0';
     int watch = inotify_add_watch(names->changes, folder, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
@@ -77,7 +77,7 @@ int names_watch(struct names *names, const char *path)
     if (error != 0)
         return error;
     item->path = strdup(path);
-    if (item->path == NULL) {
+    if (!item->path) {
         names_mark(names, FAN_MARK_REMOVE, path);
         return ENOMEM;
     }

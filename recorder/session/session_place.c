@@ -40,7 +40,7 @@ static int place_make_folder(int above, const char *name)
 static int open_above(void)
 {
     const char *runtime = getenv("XDG_RUNTIME_DIR");
-    if (runtime != NULL && runtime[0] == '/') {
+    if (runtime && runtime[0] == '/') {
         int above = open(runtime, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (above >= 0 && place_is_own(above, S_IWGRP | S_IWOTH))
             return above;
@@ -55,8 +55,8 @@ static int open_above(void)
             close(above);
     }
     const struct passwd *user = getpwuid(geteuid());
-    const char *home = user != NULL ? user->pw_dir : NULL;
-    int above = home != NULL ? open(home, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    const char *home = user ? user->pw_dir : NULL;
+    int above = home ? open(home, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     if (above < 0 || !place_is_own(above, S_IWGRP | S_IWOTH)) {
         if (above >= 0)
             close(above);

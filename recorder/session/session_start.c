@@ -26,8 +26,8 @@ static char *session_make_folder(const char *folder)
         return NULL;
     }
     char *path = realpath(folder, NULL);
-    if (path != NULL && stat(path, &status) == 0 && S_ISDIR(status.st_mode) &&
-        status.st_uid == geteuid() && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0)
+    if (path && stat(path, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
+        (status.st_mode & (S_IWGRP | S_IWOTH)) == 0)
         return path;
     message("'%s' is not a folder that only this user can write to", folder);
     free(path);
@@ -136,8 +136,8 @@ int session_start(const char *session, const char *folder, const struct options 
         return EXIT_EXISTS;
     }
     char *path = lock >= 0 ? session_make_folder(folder) : NULL;
-    int error = path == NULL ? EACCES : start_daemon(place, session, path, options, ends_unused);
-    if (path != NULL && error != 0)
+    int error = !path ? EACCES : start_daemon(place, session, path, options, ends_unused);
+    if (path && error != 0)
         message("cannot start the session: %s", strerror(error));
     free(path);
     close(place);

@@ -40,7 +40,7 @@ static struct status_row *add_row(struct status_rows *rows)
     if (rows->count == ROWS_MAX)
         return NULL;
     void *items = realloc(rows->items, (rows->count + 1) * sizeof *rows->items);
-    if (items == NULL)
+    if (!items)
         return NULL;
     rows->items = items;
     rows->items[rows->count] = (struct status_row){0};
@@ -94,7 +94,7 @@ static void add_entry(struct status_rows *rows, const struct session_entry *entr
     uint32_t count = 0;
     while (entry->state == SESSION_RECORDING && ask_counts(entry->collector, count, &counts)) {
         struct status_row *row = add_row(rows);
-        if (row == NULL)
+        if (!row)
             return;
         *row = counts;
         row->state = SESSION_RECORDING;
@@ -106,7 +106,7 @@ static void add_entry(struct status_rows *rows, const struct session_entry *entr
         counts = (struct status_row){0};
     }
     struct status_row *row = is_added ? NULL : add_row(rows);
-    if (row == NULL)
+    if (!row)
         return;
     row->pid = entry->pid;
     row->collector = entry->collector;
@@ -182,12 +182,12 @@ static void print_json(const char *session, const struct client_list *list,
 static void program_of(const struct status_row *row, char *name, size_t size)
 {
     char middle[16], visible[4 * PATH_SIZE];
-    const char *slash = strrchr(row->path, '/'), *file = slash != NULL ? slash + 1 : row->path;
+    const char *slash = strrchr(row->path, '/'), *file = slash ? slash + 1 : row->path;
     snprintf(middle, sizeof middle, ".%" PRIu32, row->pid);
-    const char *at = strstr(file, middle), *rest = at != NULL ? strchr(at + 1, '.') : NULL;
-    bool is_child = rest != NULL && strcmp(rest, ".bin") != 0;
+    const char *at = strstr(file, middle), *rest = at ? strchr(at + 1, '.') : NULL;
+    bool is_child = rest && strcmp(rest, ".bin") != 0;
     const char *from = is_child ? rest + 1 : file;
-    size_t length = is_child || at == NULL ? strlen(from) : (size_t)(at - file);
+    size_t length = is_child || !at ? strlen(from) : (size_t)(at - file);
     visible_escape(from, length, visible, sizeof visible);
     snprintf(name, size, "%.*s", (int)size - 1, visible);
 }
@@ -298,7 +298,7 @@ int status_each(const char *session, enum control_command command, const uint64_
         char text[4 * CONTROL_TEXT_MAX + 1];
         if (!rows.items[i].has_counts)
             continue;
-        if (interval != NULL) {
+        if (interval) {
             memcpy(request.text, interval, sizeof *interval);
             request.size = sizeof *interval;
         }

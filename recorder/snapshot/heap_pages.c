@@ -48,7 +48,7 @@ static struct heap_leaf **take_table(void)
 {
     for (int i = 0; i < SPARES; i++) {
         struct heap_leaf **spare = atomic_exchange(&spares[i], NULL);
-        if (spare != NULL)
+        if (spare)
             return spare;
     }
     void *table = mmap(NULL, TABLE_SIZE, PROT_READ | PROT_WRITE,
@@ -71,7 +71,7 @@ void heap_pages_free(struct heap_pages *pages)
 {
     size_t touched = pages->used_count;
     heap_pages_clear(pages);
-    if (pages->leaves != NULL)
+    if (pages->leaves)
         give_table(pages->leaves, touched);
     free(pages->used_leaves);
     *pages = (struct heap_pages){0};
@@ -80,13 +80,13 @@ void heap_pages_free(struct heap_pages *pages)
 /* Makes the tables, and room for one more leaf. */
 static bool heap_pages_reserve(struct heap_pages *pages)
 {
-    if (pages->leaves == NULL)
+    if (!pages->leaves)
         pages->leaves = take_table();
-    if (pages->leaves == NULL)
+    if (!pages->leaves)
         return false;
     void *grown = array_grow(pages->used_leaves, pages->used_count, &pages->used_capacity,
                              sizeof *pages->used_leaves);
-    if (grown == NULL)
+    if (!grown)
         return false;
     pages->used_leaves = grown;
     return true;
@@ -98,7 +98,7 @@ static struct heap_leaf **slot_of(struct heap_pages *pages, uint64_t index)
     if (!heap_pages_reserve(pages))
         return NULL;
     struct heap_leaf **slot = &pages->leaves[index];
-    if (*slot == NULL)
+    if (!*slot)
         pages->used_leaves[pages->used_count++] = (uint32_t)index;
     return slot;
 }
@@ -107,11 +107,11 @@ static struct heap_leaf **slot_of(struct heap_pages *pages, uint64_t index)
 static struct heap_leaf *make_leaf(struct heap_pages *pages, uint64_t index)
 {
     struct heap_leaf **slot = slot_of(pages, index);
-    if (slot == NULL || *slot != NULL)
-        return slot != NULL ? *slot : NULL;
+    if (!slot || *slot)
+        return slot ? *slot : NULL;
     if (pages->allocated < HEAP_LEAVES_MAX)
         *slot = calloc(1, sizeof **slot);
-    if (*slot != NULL)
+    if (*slot)
         pages->allocated++;
     else
         *slot = filled_leaf();
@@ -122,9 +122,9 @@ static struct heap_leaf *make_leaf(struct heap_pages *pages, uint64_t index)
 static bool fill_leaf(struct heap_pages *pages, uint64_t index)
 {
     struct heap_leaf **slot = slot_of(pages, index);
-    if (slot == NULL)
+    if (!slot)
         return false;
-    if (*slot != NULL && *slot != &full_leaf) {
+    if (*slot && *slot != &full_leaf) {
         free(*slot);
         pages->allocated--;
     }
@@ -136,7 +136,7 @@ static bool fill_leaf(struct heap_pages *pages, uint64_t index)
 static bool set_pages(struct heap_pages *pages, uint64_t first, uint64_t last)
 {
     struct heap_leaf *leaf = make_leaf(pages, first >> INDEX_BITS);
-    for (uint64_t page = first; leaf != NULL && leaf != &full_leaf && page <= last; page++)
+    for (uint64_t page = first; leaf && leaf != &full_leaf && page <= last; page++)
         leaf->bits[page / 64 % HEAP_LEAF_WORDS] |= UINT64_C(1) << page % 64;
     return leaf != NULL;
 }
@@ -168,7 +168,7 @@ void heap_pages_join(struct heap_pages *pages, const struct heap_pages *added)
             continue;
         }
         struct heap_leaf *leaf = make_leaf(pages, added->used_leaves[i]);
-        for (size_t word = 0; leaf != NULL && leaf != &full_leaf && word < HEAP_LEAF_WORDS; word++)
+        for (size_t word = 0; leaf && leaf != &full_leaf && word < HEAP_LEAF_WORDS; word++)
             leaf->bits[word] |= source->bits[word];
     }
     if (added->high == 0)
@@ -182,7 +182,7 @@ bool heap_pages_touch(const struct heap_pages *pages, uint64_t begin, uint64_t e
     begin = begin > pages->low ? begin : pages->low;
     end = end < pages->high ? end : pages->high;
     for (uint64_t address = begin >> HEAP_PAGE_BITS << HEAP_PAGE_BITS; address < end;) {
-        if (pages->leaves[address >> HEAP_LEAF_BITS] == NULL) {
+        if (!pages->leaves[address >> HEAP_LEAF_BITS]) {
             address = ((address >> HEAP_LEAF_BITS) + 1) << HEAP_LEAF_BITS;
             continue;
         }

@@ -59,7 +59,7 @@ static inline bool heap_pages_has(const struct heap_pages *pages, uint64_t addre
         return false;
     const struct heap_leaf *leaf = pages->leaves[address >> HEAP_LEAF_BITS];
     uint64_t page = address >> HEAP_PAGE_BITS;
-    return leaf != NULL && leaf->bits[page / 64 % HEAP_LEAF_WORDS] >> page % 64 & 1;
+    return leaf && leaf->bits[page / 64 % HEAP_LEAF_WORDS] >> page % 64 & 1;
 }
 
 /* Whether any heap page that has held a block touches [begin, end). */

@@ -154,7 +154,7 @@ static size_t find_pages(struct memory *memory, uint64_t *begin, uint64_t end, b
 {
     const struct memory_image *image = memory->image;
     uint64_t first = *begin;
-    if (image != NULL && first < image->known_end)
+    if (image && first < image->known_end)
         return pages_find(image, begin, end < image->known_end ? end : image->known_end,
                           is_for_written, spans);
     if (memory->has_scan) {
@@ -193,7 +193,7 @@ static bool list_spans(struct memory *memory, struct memory_image *image)
         for (size_t i = 0; i < count; i++) {
             void *spans =
                 array_grow(image->spans, image->span_count, &capacity, sizeof *image->spans);
-            if (spans == NULL)
+            if (!spans)
                 return false;
             image->spans = spans;
             image->spans[image->span_count++] = (struct image_span){
@@ -241,15 +241,15 @@ static void fill(const struct memory *memory, struct memory_image *image)
 void memory_hold(struct memory *memory, const uint64_t *pages, size_t count)
 {
     struct memory_image *image = calloc(1, sizeof *image);
-    if (image == NULL || !memory->has_scan || !list_spans(memory, image)) {
+    if (!image || !memory->has_scan || !list_spans(memory, image)) {
         image_free(image);
         return;
     }
     memory->image = image;
     image->parts = calloc(IMAGE_PARTS, sizeof *image->parts);
-    size_t size = image->parts != NULL ? image_choose(image, pages, count) : 0;
+    size_t size = image->parts ? image_choose(image, pages, count) : 0;
     image->bytes = malloc(size + 1);
-    if (image->bytes != NULL)
+    if (image->bytes)
         fill(memory, image);
     else
         image->part_count = 0;

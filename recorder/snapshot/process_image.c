@@ -15,7 +15,7 @@ const struct image_span *image_span_from(const struct memory_image *image, uint6
 
 bool image_is_clean(const struct memory_image *image, uint64_t address)
 {
-    if (image == NULL || address >= image->known_end)
+    if (!image || address >= image->known_end)
         return false;
     const struct image_span *span = image_span_from(image, address);
     bool is_in = span < image->spans + image->span_count && span->begin <= address;
@@ -84,7 +84,7 @@ size_t image_choose(struct memory_image *image, const uint64_t *pages, size_t pa
 
 void image_free(struct memory_image *image)
 {
-    if (image == NULL)
+    if (!image)
         return;
     free(image->spans);
     free(image->parts);

@@ -123,7 +123,7 @@ bool memory_read(const struct memory *memory, uint64_t address, void *bytes, siz
 {
     if (memory_is_late(memory))
         return false;
-    if (memory->image != NULL && image_read(memory->image, address, bytes, size))
+    if (memory->image && image_read(memory->image, address, bytes, size))
         return true;
     struct iovec local = {bytes, size}, remote = {(void *)(uintptr_t)address, size};
     return read_ranges(memory, &local, &remote, 1) == (ssize_t)size;
@@ -233,8 +233,8 @@ static void take_known(struct memory_batch *batch, const struct memory_image *im
     const unsigned char *bytes =
         batch->may_borrow ? image_find(image, piece->address, piece->size) : NULL;
     piece->is_known =
-        bytes != NULL || image_read(image, piece->address, batch->bytes + piece->at, piece->size);
-    if (bytes != NULL)
+        bytes || image_read(image, piece->address, batch->bytes + piece->at, piece->size);
+    if (bytes)
         piece->bytes = bytes;
 }
 
@@ -243,7 +243,7 @@ void memory_batch_read(struct memory_batch *batch, struct memory *memory)
     struct piece_cursor cursor = {0, 0};
     for (size_t i = 0; i < batch->count; i++) {
         batch->pieces[i].bytes = batch->bytes + batch->pieces[i].at;
-        if (memory->image != NULL)
+        if (memory->image)
             take_known(batch, memory->image, &batch->pieces[i]);
     }
     move_on(batch, &cursor, 0);

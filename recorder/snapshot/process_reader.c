@@ -36,13 +36,13 @@ static uint64_t reader_now(void)
 
 void reader_enter(void)
 {
-    if (this_reader != NULL)
+    if (this_reader)
         atomic_fetch_add(&this_reader->reads, 1);
 }
 
 void reader_leave(void)
 {
-    if (this_reader != NULL && (atomic_fetch_add(&this_reader->reads, 1) & LEFT) != 0)
+    if (this_reader && (atomic_fetch_add(&this_reader->reads, 1) & LEFT) != 0)
         for (;;)
             pause();
 }
@@ -50,7 +50,7 @@ void reader_leave(void)
 void reader_ask(void (*function)(void *context), void *context)
 {
     struct reader *reader = this_reader;
-    if (reader == NULL) {
+    if (!reader) {
         function(context);
         return;
     }
@@ -58,7 +58,7 @@ void reader_ask(void (*function)(void *context), void *context)
     reader->asked = function;
     reader->asked_context = context;
     pthread_cond_broadcast(&reader->changed);
-    while (reader->asked != NULL)
+    while (reader->asked)
         pthread_cond_wait(&reader->changed, &reader->mutex);
     pthread_mutex_unlock(&reader->mutex);
 }
@@ -82,9 +82,9 @@ static bool reader_await(struct reader *reader)
     struct timespec until = {(time_t)(end / 1000000000u), (long)(end % 1000000000u)};
     int failure = 0;
     pthread_mutex_lock(&reader->mutex);
-    while (!reader->is_done && reader->asked == NULL && failure == 0)
+    while (!reader->is_done && !reader->asked && failure == 0)
         failure = pthread_cond_timedwait(&reader->changed, &reader->mutex, &until);
-    while (reader->asked != NULL) {
+    while (reader->asked) {
         pthread_mutex_unlock(&reader->mutex);
         reader->asked(reader->asked_context);
         pthread_mutex_lock(&reader->mutex);
@@ -105,7 +105,7 @@ static bool reader_watch(struct reader *reader, void (*watch)(void *context, uin
         if (reads != last || reads % 2 == 0)
             since = now;
         last = reads;
-        if (watch != NULL)
+        if (watch)
             watch(reader->context, now - since);
         if (now - since > READER_LEAVE_NS &&
             atomic_compare_exchange_strong(&reader->reads, &reads, reads | LEFT))
@@ -118,7 +118,7 @@ static struct reader *reader_new(void (*run)(void *context), void *context)
 {
     pthread_condattr_t attributes;
     struct reader *reader = calloc(1, sizeof *reader);
-    if (reader == NULL)
+    if (!reader)
         return NULL;
     reader->run = run;
     reader->context = context;
@@ -135,7 +135,7 @@ bool reader_run(void (*run)(void *context), void (*watch)(void *context, uint64_
 {
     pthread_t thread;
     struct reader *reader = reader_new(run, context);
-    if (reader == NULL || !quiet_thread_start(&thread, reader_main, reader)) {
+    if (!reader || !quiet_thread_start(&thread, reader_main, reader)) {
         free(reader);
         run(context);
         return true;

@@ -34,7 +34,7 @@ static bool opens(struct taking *taking, uint32_t tid)
 static bool open_memory(struct taking *taking)
 {
     const struct snapshot_request *request = taking->order->request;
-    if (request != NULL && opens(taking, request->tid))
+    if (request && opens(taking, request->tid))
         return true;
     for (size_t i = 0; i < taking->threads.count; i++)
         if (!taking->threads.items[i].has_ended && opens(taking, taking->threads.items[i].tid))
@@ -71,7 +71,7 @@ static bool list_living(struct taking *taking)
 {
     const struct snapshot_request *request = taking->order->request;
     taking->living = calloc(taking->threads.count + 1, sizeof *taking->living);
-    if (taking->living == NULL)
+    if (!taking->living)
         return false;
     for (size_t i = 0; i < taking->threads.count; i++) {
         const struct thread_state *thread = &taking->threads.items[i];
@@ -84,7 +84,7 @@ static bool list_living(struct taking *taking)
             .thread_pointer = thread->thread_pointer,
         };
     }
-    if (request != NULL)
+    if (request)
         taking->living[taking->living_count++] =
             (struct layout_thread){.tid = request->tid,
                                    .is_known = true,
@@ -101,7 +101,7 @@ static void hold(struct taking *taking)
     const struct snapshot_subject *subject = &taking->subject;
     uint64_t *pages =
         taking->threads.are_stopped ? calloc(subject->module_count + 1, sizeof *pages) : NULL;
-    if (pages == NULL)
+    if (!pages)
         return;
     for (size_t i = 0; i < subject->module_count; i++)
         pages[i] = subject->modules[i].begin; /* program headers */
@@ -115,7 +115,7 @@ static bool take_stopped(struct taking *taking)
     if (!list_living(taking) || !open_memory(taking))
         return false;
     bool is_done = calls->settle(calls->context, &taking->subject);
-    if (taking->order->request != NULL)
+    if (taking->order->request)
         taking->subject.fault_address = taking->order->request->fault_address;
     if (taking->is_copy_due) {
         heap_pages_join(&taking->pages, taking->subject.pages);
@@ -148,7 +148,7 @@ static void take_stop_threads(void *context)
     taking->threads = (struct threads){.pid = taking->order->pid, .are_stopped = true};
     if (taking->is_alone)
         return;
-    threads_stop(&taking->threads, taking->order->pid, request != NULL ? request->tid : 0,
+    threads_stop(&taking->threads, taking->order->pid, request ? request->tid : 0,
                  taking->order->child, taking->order->interrupted);
     taking->held_since = taking_now_ns();
 }
@@ -159,7 +159,7 @@ static void take_let_go(struct taking *taking)
     struct threads threads = taking->threads;
     size_t size = threads.count * sizeof *threads.items;
     threads.items = malloc(size + 1);
-    if (threads.items == NULL)
+    if (!threads.items)
         return;
     if (size != 0)
         memcpy(threads.items, taking->threads.items, size);
@@ -187,7 +187,7 @@ static void take_read(void *context)
     struct taking *taking = context;
     const struct snapshot_order *order = taking->order;
     taking->is_copy_due =
-        order->request == NULL && copy_is_due(order->pid, order->copy_min, &taking->gaps);
+        !order->request && copy_is_due(order->pid, order->copy_min, &taking->gaps);
     reader_ask(take_stop_threads, taking);
     taking->deadline = taking_now_ns() + order->time_limit;
     taking->snapshot->flags = taking->threads.are_stopped ? TTD_SNAPSHOT_STOPPED : 0;
@@ -244,12 +244,12 @@ enum take_result snapshot_take(const struct snapshot_order *order, struct ttd_sn
 {
     struct taking *taking =
         order->stalls->left < READERS_LEFT_MAX ? calloc(1, sizeof *taking) : NULL;
-    if (taking == NULL)
+    if (!taking)
         return TAKE_FAILED;
     *taking =
         (struct taking){.order = order, .snapshot = snapshot, .process = -1, .result = TAKE_FAILED};
     /* A process that just waits need not be traced. */
-    taking->is_alone = order->request != NULL && threads_is_alone(order->pid, order->request->tid);
+    taking->is_alone = order->request && threads_is_alone(order->pid, order->request->tid);
     bool is_run = true;
     if (taking->is_alone)
         take_run_thread(taking);
@@ -279,13 +279,13 @@ void taking_note_stacks(struct taking *taking)
 {
     const struct threads *threads = &taking->threads;
     taking->stacks = calloc(threads->count + 1, sizeof *taking->stacks);
-    for (size_t i = 0; taking->stacks != NULL && i < threads->count; i++) {
+    for (size_t i = 0; taking->stacks && i < threads->count; i++) {
         const struct thread_state *thread = &threads->items[i];
         uint64_t pointer = thread->registers[THREAD_STACK_POINTER];
         const struct region *region =
             thread->is_stopped ? regions_at(&taking->layout.regions, pointer) : NULL;
         /* It may be on another stack for the moment, such as one for signals. */
-        if (region == NULL || region->kind != TTD_REGION_STACK || region->tid != thread->tid)
+        if (!region || region->kind != TTD_REGION_STACK || region->tid != thread->tid)
             continue;
         struct held_stack *stack = &taking->stacks[taking->stack_count++];
         stack->tid = thread->tid;
@@ -303,7 +303,7 @@ bool taking_write_frames(struct taking *taking)
         taking->stack_count != 0 ? follower_new(&taking->memory, &taking->subject) : NULL;
     bool is_written = true;
     size_t i = 0;
-    while (follower != NULL && is_written && i < taking->stack_count && processor_ns() < limit &&
+    while (follower && is_written && i < taking->stack_count && processor_ns() < limit &&
            !memory_is_late(&taking->memory)) {
         const struct held_stack *stack = &taking->stacks[i++];
         follower_list(follower, stack->registers, stack->span, &frames);

@@ -47,7 +47,7 @@ static bool is_in_gap(const struct copy_gaps *gaps, uint64_t begin, uint64_t end
 static bool is_shared(const struct taking *taking, const struct region *region)
 {
     const struct mapping *mapping = mapping_at(&taking->layout.maps, region->begin);
-    return mapping != NULL && mapping->is_shared;
+    return mapping && mapping->is_shared;
 }
 
 bool taking_is_apart(const struct taking *taking, const struct region *region)
@@ -76,7 +76,7 @@ static bool is_whole(const struct taking *taking)
         const struct mapping *mapping = &taking->layout.maps.items[i];
         const struct mapping *counterpart = mapping_at(&maps, mapping->begin);
         is_whole = mapping->is_shared || is_in_gap(&taking->gaps, mapping->begin, mapping->end) ||
-                   (counterpart != NULL && counterpart->begin == mapping->begin &&
+                   (counterpart && counterpart->begin == mapping->begin &&
                     counterpart->end == mapping->end);
     }
     maps_free(&maps);
@@ -247,13 +247,13 @@ static bool resident_is_swapped(uint32_t pid, uint64_t address)
     snprintf(line, sizeof line, "/proc/%u/smaps", pid);
     reader_enter();
     FILE *file = fopen(line, "re");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+    while (file && fgets(line, sizeof line, file)) {
         if (sscanf(line, "%llx-%llx ", &begin, &end) == 2)
             is_within = address >= begin && address < end;
         else if (is_within && sscanf(line, "Swap: %llu", &size) == 1)
             break;
     }
-    if (file != NULL)
+    if (file)
         fclose(file);
     reader_leave();
     return size != 0;

@@ -50,7 +50,7 @@ static bool headers_add(void *context, uint64_t address, uint64_t header)
 
 static bool is_in_module(const struct snapshot_module *module, uint64_t address)
 {
-    return module != NULL && address >= module->begin && address < module->end;
+    return module && address >= module->begin && address < module->end;
 }
 
 /* The modules by which it shows that a thread is in a call of the allocator. */
@@ -86,7 +86,7 @@ static bool may_be_in_call(const struct taking *taking, const struct call_module
 {
     uint64_t words[STACK_SEARCHED / 8], pointer = thread->registers[THREAD_STACK_POINTER];
     const struct region *region = regions_at(&taking->layout.regions, pointer);
-    if (is_in_module(modules->hooks, thread->registers[THREAD_REGISTERS - 1]) || region == NULL ||
+    if (is_in_module(modules->hooks, thread->registers[THREAD_REGISTERS - 1]) || !region ||
         region->kind != TTD_REGION_STACK || region->tid != thread->tid)
         return true;
     uint64_t left = region->end - pointer;
@@ -143,9 +143,9 @@ void taking_note_calls(struct taking *taking)
 {
     const struct snapshot_request *request = taking->order->request;
     struct call_modules modules = find_modules(taking);
-    enum waiting_thread waits = request != NULL ? where_waits(request, &modules) : WAITS_OUTSIDE;
+    enum waiting_thread waits = request ? where_waits(request, &modules) : WAITS_OUTSIDE;
     taking->may_have_lock = waits == WAITS_IN_FAILURE;
-    taking->is_in_call = modules.hooks == NULL || waits == WAITS_IN_CALL;
+    taking->is_in_call = !modules.hooks || waits == WAITS_IN_CALL;
     for (size_t i = 0; i < taking->threads.count && !taking->is_in_call; i++) {
         const struct thread_state *thread = &taking->threads.items[i];
         taking->is_in_call = thread->is_stopped && may_be_in_call(taking, &modules, thread);

@@ -23,7 +23,7 @@ static ttd_id name_id(struct taking *taking, const char *name)
                         : name == layout_bss_name ? &taking->bss_name
                         : name == usable_name     ? &taking->usable_name
                                                   : &id;
-    if (name != NULL && *cached_id == TTD_NONE)
+    if (name && *cached_id == TTD_NONE)
         *cached_id = taking->order->calls.text(taking->order->calls.context, name);
     return *cached_id;
 }
@@ -57,9 +57,9 @@ static bool number_regions(struct taking *taking)
     size_t capacity = taking->threads.count + 1 + regions->count;
     taking->regions = calloc(capacity, sizeof *taking->regions);
     taking->sources = calloc(capacity, sizeof *taking->sources);
-    if (taking->regions == NULL || taking->sources == NULL)
+    if (!taking->regions || !taking->sources)
         return false;
-    if (taking->order->request != NULL)
+    if (taking->order->request)
         add_registers(taking, taking->order->request->tid);
     for (size_t i = 0; i < taking->threads.count; i++)
         if (taking->threads.items[i].is_stopped)
@@ -85,7 +85,7 @@ static uint32_t search_registers(const struct taking *taking, struct scan *scan)
 {
     const struct snapshot_request *request = taking->order->request;
     struct scan_registers registers = {.count = SNAPSHOT_REGISTERS};
-    if (request != NULL) {
+    if (request) {
         registers.region++;
         registers.valid = request->registers_valid;
         registers.values = request->registers;
@@ -109,10 +109,10 @@ static bool take_write_classes(struct taking *taking)
     bool is_written = false;
     struct class_found *found_classes = classes_list(&taking->tables.classes, &count);
     struct ttd_class *classes = calloc(count + 1, sizeof *classes);
-    for (size_t i = 0; found_classes != NULL && classes != NULL && i < count; i++)
+    for (size_t i = 0; found_classes && classes && i < count; i++)
         classes[i] =
             (struct ttd_class){found_classes[i].address, name_id(taking, found_classes[i].name)};
-    if (found_classes != NULL && classes != NULL) {
+    if (found_classes && classes) {
         struct ttd_classes record = {taking->snapshot->number, classes, count};
         is_written = taking->order->calls.classes(taking->order->calls.context, &record);
     }
@@ -139,7 +139,7 @@ static bool take_search(struct taking *taking)
                            .tick = taking_tick,
                            .context = taking};
     struct scan *scan = scan_open(&job);
-    if (scan == NULL)
+    if (!scan)
         return false;
     uint32_t number = search_registers(taking, scan);
     for (; number < taking->held_count; number++)

@@ -8,7 +8,7 @@
 void *grow_new(size_t count, size_t size)
 {
     void *array = calloc(count > 0 ? count : 1, size);
-    if (array == NULL)
+    if (!array)
         _exit(EXIT_FAILURE);
     return array;
 }
@@ -22,7 +22,7 @@ void *grow_by_one(void *array, size_t *capacity, size_t count, size_t size)
         _exit(EXIT_FAILURE);
     new_capacity *= 2;
     array = realloc(array, new_capacity * size);
-    if (array == NULL)
+    if (!array)
         _exit(EXIT_FAILURE);
     *capacity = new_capacity;
     return array;

@@ -127,7 +127,7 @@ static void ask_helper(struct wire_decoder *decoder, const struct symbolize_opti
 static int symbolize_run(struct wire_decoder *decoder, const struct symbolize_options *options,
                          struct symbolize_summary *summary)
 {
-    if (options->helper != NULL && !only_empty_left(decoder) && !stopped)
+    if (options->helper && !only_empty_left(decoder) && !stopped)
         ask_helper(decoder, options);
     /* The whole time limit is for the children: the helper's time does not count. */
     int64_t end = milliseconds() + options->total_time;
@@ -189,12 +189,11 @@ int symbolize_with(const struct symbolize_options *options, const struct symboli
                    struct symbolize_summary *summary)
 {
     struct symbolize_summary unused;
-    summary = summary != NULL ? summary : &unused;
+    summary = summary ? summary : &unused;
     *summary = (struct symbolize_summary){0};
     if (!symbolize_is_valid(modules, count))
         return EINVAL;
-    struct symbolize_options request_options =
-        options != NULL ? *options : (struct symbolize_options){0};
+    struct symbolize_options request_options = options ? *options : (struct symbolize_options){0};
     request_options.module_time =
         request_options.module_time > 0 ? request_options.module_time : MODULE_TIME;
     request_options.total_time =

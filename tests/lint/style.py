@@ -15,15 +15,22 @@ LIBRARY_BANS = re.compile(
 LIBRARY_EXEMPT = {'libtrace/src/base/memory.c'}
 COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 
+# A pointer in a condition stands by itself, p or !p; != NULL makes a value of a comparison.
+NULL_TESTS = re.compile(r'== NULL\b|!= NULL\s*(?:&&|\|\||\?)|\b(?:if|while) \([^;{}()]*!= NULL\)')
+
 
 def blank(match):
     return re.sub(r'[^\n]', ' ', match[0])
 
 
-def check_bans(source, text):
+def check_null_tests(source, code):
+    for found in NULL_TESTS.finditer(code):
+        yield f'{source}:{code.count(chr(10), 0, found.start()) + 1}: a pointer is tested by p or !p'
+
+
+def check_bans(source, code):
     if not source.startswith('libtrace/src/') or source in LIBRARY_EXEMPT:
         return
-    code = COMMENT_OR_STRING.sub(blank, text)
     for number, line in enumerate(code.splitlines(), 1):
         found = LIBRARY_BANS.search(line)
         if found:
@@ -54,7 +61,9 @@ def main():
             problems += check_text(source, text)
             if path.suffix in CODE:
                 code.append(str(path))
-                problems += check_bans(source, text)
+                bare = COMMENT_OR_STRING.sub(blank, text)
+                problems += check_bans(source, bare)
+                problems += check_null_tests(source, bare)
     formatted = subprocess.run([clang_format, '--dry-run', '-Werror', '--style=file', *code],
                                capture_output=True, text=True)
     problems += [line for line in formatted.stderr.splitlines() if 'error:' in line]

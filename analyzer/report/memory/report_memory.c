@@ -118,7 +118,7 @@ static bool dump_is_within(const struct heap_memory *memory, uint64_t first)
 {
     const struct heap_block *block = heap_memory_block(memory, first);
     return block ? block->address < first && heap_block_last(block) - first >= ROW
-                 : heap_memory_block(memory, first + ROW - 1) == NULL;
+                 : !heap_memory_block(memory, first + ROW - 1);
 }
 
 /* A row that is the same as the one before, and in the same block, is left out. */

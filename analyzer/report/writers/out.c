@@ -179,7 +179,7 @@ void out_char_slowly(struct text_output *output, char c)
 
 void out_text(struct text_output *output, const char *text)
 {
-    for (const char *end; (end = strchr(text, '\n')) != NULL; text = end + 1) {
+    for (const char *end; (end = strchr(text, '\n')); text = end + 1) {
         out_write(output, text, (size_t)(end - text));
         out_char(output, '\n');
     }

@@ -101,21 +101,21 @@ static inline struct ttd_live *ttd_live_open(const struct ttd_live_guid *guid, c
      * void * to a function. */
     void *symbol = dlsym((void *)0, "ttd_live_factory");
     *(void **)&factory = symbol;
-    return symbol != NULL ? factory(TTD_LIVE_VERSION, guid, data, size) : NULL;
+    return symbol ? factory(TTD_LIVE_VERSION, guid, data, size) : NULL;
 }
 
 /** Closes the client: a record with `size` bytes of user data. Calls of a closed client do nothing.
  */
 static inline void ttd_live_close(struct ttd_live *client, const void *data, size_t size)
 {
-    if (client != NULL)
+    if (client)
         client->functions->close(client, data, size);
 }
 
 /** Returns whether the client is open and its recorder still runs. */
 static inline bool ttd_live_is_open(const struct ttd_live *client)
 {
-    return client != NULL && client->functions->is_open(client);
+    return client && client->functions->is_open(client);
 }
 
 /**
@@ -130,7 +130,7 @@ static inline bool ttd_live_is_open(const struct ttd_live *client)
 static inline bool ttd_live_add_event(struct ttd_live *client, enum ttd_live_scope scope,
                                       uint32_t flags, const void *data, size_t size)
 {
-    return client != NULL && client->functions->add_event(client, scope, flags, data, size);
+    return client && client->functions->add_event(client, scope, flags, data, size);
 }
 
 /**
@@ -145,7 +145,7 @@ static inline bool ttd_live_add_event(struct ttd_live *client, enum ttd_live_sco
 static inline bool ttd_live_start(struct ttd_live *client, uint64_t activity, uint64_t maximum,
                                   const void *data, size_t size)
 {
-    return client != NULL && client->functions->start(client, activity, maximum, data, size);
+    return client && client->functions->start(client, activity, maximum, data, size);
 }
 
 /**
@@ -156,33 +156,33 @@ static inline bool ttd_live_start(struct ttd_live *client, uint64_t activity, ui
  */
 static inline bool ttd_live_stop(struct ttd_live *client, const void *data, size_t size)
 {
-    return client != NULL && client->functions->stop(client, data, size);
+    return client && client->functions->stop(client, data, size);
 }
 
 /** Pauses recording of the calling thread. Pauses nest. Returns false, without effect, if the
  * thread has no island or is throttled. */
 static inline bool ttd_live_try_pause(struct ttd_live *client)
 {
-    return client != NULL && client->functions->try_pause(client);
+    return client && client->functions->try_pause(client);
 }
 
 /** Ends a pause that ttd_live_try_pause() began. Returns false if there is none. */
 static inline bool ttd_live_resume(struct ttd_live *client)
 {
-    return client != NULL && client->functions->resume(client);
+    return client && client->functions->resume(client);
 }
 
 /** Returns the state of the calling thread. */
 static inline enum ttd_live_state ttd_live_thread_state(const struct ttd_live *client)
 {
-    return client != NULL ? client->functions->state(client) : TTD_LIVE_NOT_STARTED;
+    return client ? client->functions->state(client) : TTD_LIVE_NOT_STARTED;
 }
 
 /** Resets the throttle of the calling thread's island, and resumes recording if it was reached.
  * Returns false if no island is open. */
 static inline bool ttd_live_reset_throttle(struct ttd_live *client)
 {
-    return client != NULL && client->functions->reset_throttle(client);
+    return client && client->functions->reset_throttle(client);
 }
 
 /**
@@ -195,7 +195,7 @@ static inline bool ttd_live_reset_throttle(struct ttd_live *client)
 static inline bool ttd_live_throttle(const struct ttd_live *client, uint64_t *executed,
                                      uint64_t *remaining)
 {
-    if (client != NULL)
+    if (client)
         return client->functions->throttle(client, executed, remaining);
     *executed = *remaining = 0;
     return false;

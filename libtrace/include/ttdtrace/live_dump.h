@@ -41,7 +41,7 @@ struct ttd_live_dump_functions {
  */
 static inline bool ttd_live_dump_heaps(struct ttd_live *client)
 {
-    return client != NULL && client->functions->dumps->heaps(client);
+    return client && client->functions->dumps->heaps(client);
 }
 
 /**
@@ -55,7 +55,7 @@ static inline bool ttd_live_dump_heaps(struct ttd_live *client)
 static inline bool ttd_live_dump_range(struct ttd_live *client, const void *begin, const void *end,
                                        bool synchronous)
 {
-    return client != NULL && client->functions->dumps->range(client, begin, end, synchronous);
+    return client && client->functions->dumps->range(client, begin, end, synchronous);
 }
 
 /**
@@ -68,7 +68,7 @@ static inline bool ttd_live_dump_range(struct ttd_live *client, const void *begi
 static inline bool ttd_live_dump_module(struct ttd_live *client, const void *address,
                                         bool writable_only)
 {
-    return client != NULL && client->functions->dumps->module(client, address, writable_only);
+    return client && client->functions->dumps->module(client, address, writable_only);
 }
 
 /**
@@ -79,7 +79,7 @@ static inline bool ttd_live_dump_module(struct ttd_live *client, const void *add
  */
 static inline size_t ttd_live_file_name(struct ttd_live *client, char *name, size_t size)
 {
-    return client != NULL ? client->functions->dumps->file_name(client, name, size) : 0;
+    return client ? client->functions->dumps->file_name(client, name, size) : 0;
 }
 
 #ifdef __cplusplus

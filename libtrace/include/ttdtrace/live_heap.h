@@ -66,7 +66,7 @@ static inline bool ttd_live_heap_create_sized(struct ttd_live *client, const voi
                                               uint64_t reserve, uint64_t commit)
 {
     const uint64_t sizes[2] = {reserve, commit};
-    return client != NULL && client->functions->heaps->create(client, handle, parent, name, sizes);
+    return client && client->functions->heaps->create(client, handle, parent, name, sizes);
 }
 
 /** Reports a new heap of unknown size. */
@@ -80,7 +80,7 @@ static inline bool ttd_live_heap_create(struct ttd_live *client, const void *han
 static inline bool ttd_live_heap_alloc(struct ttd_live *client, const void *handle,
                                        const void *block, size_t size)
 {
-    return client != NULL && client->functions->heaps->alloc(client, handle, block, size);
+    return client && client->functions->heaps->alloc(client, handle, block, size);
 }
 
 /**
@@ -91,40 +91,40 @@ static inline bool ttd_live_heap_alloc(struct ttd_live *client, const void *hand
 static inline bool ttd_live_heap_realloc(struct ttd_live *client, const void *handle,
                                          const void *old, const void *block, size_t size)
 {
-    return client != NULL && client->functions->heaps->realloc(client, handle, old, block, size);
+    return client && client->functions->heaps->realloc(client, handle, old, block, size);
 }
 
 /** Reports that a block is about to be released. */
 static inline bool ttd_live_heap_free(struct ttd_live *client, const void *handle,
                                       const void *block)
 {
-    return client != NULL && client->functions->heaps->free(client, handle, block);
+    return client && client->functions->heaps->free(client, handle, block);
 }
 
 /** Reports that the memory of the heap becomes read-only, or writable again. */
 static inline bool ttd_live_heap_protect(struct ttd_live *client, const void *handle,
                                          bool is_read_only)
 {
-    return client != NULL && client->functions->heaps->protect(client, handle, is_read_only);
+    return client && client->functions->heaps->protect(client, handle, is_read_only);
 }
 
 /** Reports that the calling thread has locked the heap against other threads. */
 static inline bool ttd_live_heap_lock(struct ttd_live *client, const void *handle)
 {
-    return client != NULL && client->functions->heaps->lock(client, handle);
+    return client && client->functions->heaps->lock(client, handle);
 }
 
 /** Reports that the calling thread is about to unlock the heap. */
 static inline bool ttd_live_heap_unlock(struct ttd_live *client, const void *handle)
 {
-    return client != NULL && client->functions->heaps->unlock(client, handle);
+    return client && client->functions->heaps->unlock(client, handle);
 }
 
 /** Reports that the heap is about to be destroyed. Its blocks are released with it, and the heaps
  * within it are destroyed as well. */
 static inline bool ttd_live_heap_destroy(struct ttd_live *client, const void *handle)
 {
-    return client != NULL && client->functions->heaps->destroy(client, handle);
+    return client && client->functions->heaps->destroy(client, handle);
 }
 
 #ifdef __cplusplus

@@ -87,7 +87,7 @@ int host_adopt(struct host *host, int memfd, uint32_t flags)
         fcntl(host->memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
         goto failed;
     host->channel = (struct channel *)channel_map(&host->view, 0);
-    if (host->channel == NULL)
+    if (!host->channel)
         goto failed;
     host_describe(host->channel, flags);
     host->start = host->channel->start;
@@ -148,7 +148,7 @@ void host_free_chunk(struct host *host, uint32_t index)
 {
     struct channel *channel = host->channel;
     const struct chunk *chunk = channel_chunk(&host->view, index);
-    if (chunk != NULL && chunk->counts)
+    if (chunk && chunk->counts)
         atomic_fetch_sub(&channel->backlog, 1);
     channel_put_chunk(&host->view, channel, index);
     atomic_fetch_add(&channel->freed, 1);

@@ -14,7 +14,7 @@ static bool stream_advance(struct stream *stream, struct host *host, uint32_t ne
     if (next == CHANNEL_NONE)
         return false;
     const struct chunk *chunk = next <= CHANNEL_CHUNKS ? channel_chunk(&host->view, next) : NULL;
-    if (chunk == NULL)
+    if (!chunk)
         return stream_break(stream);
     if (stream->index != CHANNEL_NONE)
         host_free_chunk(host, stream->index);
@@ -58,7 +58,7 @@ void stream_close(struct stream *stream, struct host *host, _Atomic uint32_t *fi
     /* The limit ends the loop if a program has linked the chain into a ring. */
     for (uint32_t i = 0; i < limit && index != CHANNEL_NONE && index <= limit; i++) {
         const struct chunk *chunk = channel_chunk(&host->view, index);
-        if (chunk == NULL)
+        if (!chunk)
             break;
         uint32_t next = atomic_load_explicit(&chunk->next, memory_order_acquire);
         host_free_chunk(host, index);

@@ -17,7 +17,7 @@ static struct custom_heap **bucket_of(const struct custom_heaps *heaps, uint64_t
 struct custom_heap *heap_table_find(const struct custom_heaps *heaps, uint64_t handle)
 {
     struct custom_heap *heap = heaps->bucket_count != 0 ? *bucket_of(heaps, handle) : NULL;
-    while (heap != NULL && heap->handle != handle)
+    while (heap && heap->handle != handle)
         heap = heap->chained;
     return heap;
 }
@@ -32,7 +32,7 @@ static void chain(struct custom_heaps *heaps, struct custom_heap *heap)
 struct custom_heap *heap_table_find_live(const struct custom_heaps *heaps, uint64_t handle)
 {
     struct custom_heap *heap = heap_table_find(heaps, handle);
-    return heap != NULL && !heap->has_ended ? heap : NULL;
+    return heap && !heap->has_ended ? heap : NULL;
 }
 
 /* Makes the table larger when it is full. False if it cannot take another heap. */
@@ -43,14 +43,14 @@ static bool heap_table_reserve(struct custom_heaps *heaps)
     size_t count = heaps->bucket_count != 0 ? heaps->bucket_count * 2 : FIRST_BUCKETS;
     struct custom_heap **buckets =
         count <= HEAPS_MAX ? calloc(count, sizeof(struct custom_heap *)) : NULL;
-    if (buckets == NULL)
+    if (!buckets)
         return false;
     free(heaps->buckets);
     heaps->buckets = buckets;
     heaps->bucket_count = count;
-    for (struct custom_heap *heap = heaps->destroyed.first; heap != NULL; heap = heap->after)
+    for (struct custom_heap *heap = heaps->destroyed.first; heap; heap = heap->after)
         chain(heaps, heap);
-    for (struct custom_heap *heap = heaps->live.first; heap != NULL; heap = heap->after)
+    for (struct custom_heap *heap = heaps->live.first; heap; heap = heap->after)
         chain(heaps, heap);
     return true;
 }
@@ -59,26 +59,26 @@ static void heap_list_append(struct heap_list *list, struct custom_heap *heap)
 {
     heap->before = list->last;
     heap->after = NULL;
-    *(list->last != NULL ? &list->last->after : &list->first) = heap;
+    *(list->last ? &list->last->after : &list->first) = heap;
     list->last = heap;
 }
 
 static void take_out(struct heap_list *list, struct custom_heap *heap)
 {
-    *(heap->before != NULL ? &heap->before->after : &list->first) = heap->after;
-    *(heap->after != NULL ? &heap->after->before : &list->last) = heap->before;
+    *(heap->before ? &heap->before->after : &list->first) = heap->after;
+    *(heap->after ? &heap->after->before : &list->last) = heap->before;
 }
 
 /* Takes a heap from its siblings, and from those within it, which stay without a parent. */
 static void leave_family(struct custom_heap *heap)
 {
-    if (heap->sibling_before != NULL)
+    if (heap->sibling_before)
         heap->sibling_before->sibling = heap->sibling;
-    else if (heap->parent != NULL)
+    else if (heap->parent)
         heap->parent->child = heap->sibling;
-    if (heap->sibling != NULL)
+    if (heap->sibling)
         heap->sibling->sibling_before = heap->sibling_before;
-    for (struct custom_heap *child = heap->child; child != NULL; child = child->sibling)
+    for (struct custom_heap *child = heap->child; child; child = child->sibling)
         child->parent = NULL;
     heap->parent = heap->child = heap->sibling = heap->sibling_before = NULL;
 }
@@ -115,9 +115,9 @@ struct custom_heap *heap_table_new(struct custom_heaps *heaps, size_t size)
 
 void heap_table_add(struct custom_heaps *heaps, struct custom_heap *heap)
 {
-    if (heap->parent != NULL) {
+    if (heap->parent) {
         heap->sibling = heap->parent->child;
-        if (heap->sibling != NULL)
+        if (heap->sibling)
             heap->sibling->sibling_before = heap;
         heap->parent->child = heap;
     }
@@ -139,18 +139,18 @@ struct custom_heap **heap_table_list(const struct custom_heaps *heaps, uint64_t 
     struct custom_heap **list = calloc(heaps->count + 1, sizeof *list);
     const struct heap_list *lists[] = {&heaps->destroyed, &heaps->live};
     *count = 0;
-    for (size_t i = 0; list != NULL && i < sizeof lists / sizeof *lists; i++)
-        for (struct custom_heap *heap = lists[i]->first; heap != NULL; heap = heap->after)
+    for (size_t i = 0; list && i < sizeof lists / sizeof *lists; i++)
+        for (struct custom_heap *heap = lists[i]->first; heap; heap = heap->after)
             if (heap->sequence <= sequence)
                 list[(*count)++] = heap;
-    if (list != NULL)
+    if (list)
         qsort(list, *count, sizeof *list, compare_sequences);
     return list;
 }
 
 static void free_list(struct heap_list *list)
 {
-    for (struct custom_heap *heap = list->first, *after; heap != NULL; heap = after) {
+    for (struct custom_heap *heap = list->first, *after; heap; heap = after) {
         after = heap->after;
         free(heap);
     }

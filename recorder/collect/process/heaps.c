@@ -14,19 +14,19 @@ static struct custom_heap *heaps_add(struct process *process,
     size_t size =
         definition->size < TTD_LIVE_HEAP_NAME_MAX ? definition->size : TTD_LIVE_HEAP_NAME_MAX;
     struct custom_heap *heap = heap_table_new(&process->heaps, size);
-    if (heap == NULL)
+    if (!heap)
         return NULL;
     heap->handle = definition->handle;
     heap->sequence = definition->sequence;
     bool is_outer = definition->parent == HEAP_OUTER;
     heap->parent = is_outer ? NULL : heap_table_find_live(&process->heaps, definition->parent);
-    heap->within = is_outer || heap->parent != NULL ? definition->parent : 0;
+    heap->within = is_outer || heap->parent ? definition->parent : 0;
     if (size != 0)
         memcpy(heap->text, definition->name, size);
     /* Many heaps have the name of the one before. */
-    bool is_same = last != NULL && strcmp(last->text, heap->text) == 0;
+    bool is_same = last && strcmp(last->text, heap->text) == 0;
     heap->name = is_same ? last->name : trace_text(process->trace, heap->text);
-    ttd_id parent = heap->parent != NULL ? heap->parent->id : process->trace->heap;
+    ttd_id parent = heap->parent ? heap->parent->id : process->trace->heap;
     heap->id =
         trace_heap(process->trace, &(struct ttd_heap){.handle = heap->handle, .name = heap->name},
                    is_outer ? TTD_NONE : parent);
@@ -48,8 +48,8 @@ static void destroy_within(struct process *process, struct custom_heap *top,
                            struct ttd_event *destroy)
 {
     struct custom_heap *heap = top;
-    while (heap != top || top->child != NULL) {
-        while (heap->child != NULL)
+    while (heap != top || top->child) {
+        while (heap->child)
             heap = heap->child;
         struct custom_heap *parent = heap->parent;
         destroy_one(process, heap, destroy);
@@ -72,7 +72,7 @@ void heaps_define(struct process *process, const struct heap_definition *definit
                   struct ttd_position position)
 {
     struct custom_heap *old = heap_table_find_live(&process->heaps, definition->handle);
-    if (old != NULL) {
+    if (old) {
         struct ttd_event destroy = destruction(process, position);
         destroy_within(process, old, &destroy);
         destroy_one(process, old, &destroy);
@@ -86,11 +86,11 @@ void heaps_complete(struct process *process, const struct thread_stream *thread,
     const uint64_t *operands = thread->operands;
     event->wall_time = thread->wall_time;
     struct custom_heap *heap = heap_table_find(&process->heaps, operands[0]);
-    if (heap == NULL)
+    if (!heap)
         heap =
             heaps_add(process, &(struct heap_definition){.handle = operands[0],
                                                          .sequence = event->time_start.sequence});
-    event->heap = heap != NULL ? heap->id : TTD_NONE;
+    event->heap = heap ? heap->id : TTD_NONE;
     event->parameters = NULL; /* the rest of the event gives them */
     if (event->action == TTD_ACTION_CREATE) {
         event->result = 1;
@@ -98,7 +98,7 @@ void heaps_complete(struct process *process, const struct thread_stream *thread,
         event->commit_size = operands[2];
     } else if (event->action == TTD_ACTION_PROTECT) {
         event->make_read_only = operands[1];
-    } else if (event->action == TTD_ACTION_DESTROY && heap != NULL && !heap->has_ended) {
+    } else if (event->action == TTD_ACTION_DESTROY && heap && !heap->has_ended) {
         struct ttd_event within = *event;
         within.time_end = within.time_start;
         destroy_within(process, heap, &within);
@@ -115,7 +115,7 @@ static void add_inherited(struct process *child, const struct custom_heap *heap,
                                                    .sequence = heap->sequence,
                                                    .name = heap->text,
                                                    .size = strlen(heap->text)});
-    if (inherited != NULL && heap->has_ended && heap->end <= sequence)
+    if (inherited && heap->has_ended && heap->end <= sequence)
         inherited->end = heap->end;
 }
 
@@ -128,7 +128,7 @@ bool heaps_inherit(struct process *child, const struct process *parent, uint64_t
         add_inherited(child, list[i], sequence);
     free(list);
     struct ttd_event destroy = destruction(child, position);
-    for (struct custom_heap *heap = child->heaps.live.last, *before; heap != NULL; heap = before) {
+    for (struct custom_heap *heap = child->heaps.live.last, *before; heap; heap = before) {
         uint64_t end = heap->end;
         before = heap->before;
         if (end == 0)
@@ -136,14 +136,14 @@ bool heaps_inherit(struct process *child, const struct process *parent, uint64_t
         destroy_one(child, heap, &destroy);
         heap->end = end; /* so that a child of the child has it as this one */
     }
-    return list != NULL && parent->heaps.forgotten <= sequence;
+    return list && parent->heaps.forgotten <= sequence;
 }
 
 void heaps_end(struct process *process, struct ttd_position position)
 {
     struct ttd_event destroy = destruction(process, position);
-    while (process->heaps.live.last != NULL)
+    while (process->heaps.live.last)
         destroy_one(process, process->heaps.live.last, &destroy);
-    while (process->heaps.destroyed.first != NULL)
+    while (process->heaps.destroyed.first)
         heap_table_forget(&process->heaps);
 }

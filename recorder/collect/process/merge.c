@@ -80,7 +80,7 @@ static void note_allocator(struct process *process, struct host *host, const str
 {
     bool is_program = !process->has_modules;
     process->has_modules = true;
-    if (allocators_find(module) != NULL)
+    if (allocators_find(module))
         atomic_fetch_or(&channel_process(&host->view, process->slot)->notes,
                         is_program ? NOTE_OF_PROGRAM : NOTE_WITHIN);
 }

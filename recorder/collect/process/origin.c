@@ -51,8 +51,8 @@ void origin_image(struct trace *trace, const struct process_slot *slot, const ch
             text[i] = ' ';
     if (size == COMMAND_SIZE)
         strcpy(text + size, "…");
-    if (command != NULL || size > 0)
-        trace_metadata(trace, "command", command != NULL ? command : text);
+    if (command || size > 0)
+        trace_metadata(trace, "command", command ? command : text);
     if (copy_text(text, slot->directory, slot->directory_size, DIRECTORY_SIZE) > 0)
         trace_metadata(trace, "directory", text);
 }
@@ -83,24 +83,24 @@ static const char *read_state(uint32_t pid, char line[2048])
     char path[64];
     snprintf(path, sizeof path, "/proc/%u/stat", pid);
     FILE *file = fopen(path, "re");
-    if (file == NULL)
+    if (!file)
         return NULL;
     size_t size = fread(line, 1, 2047, file);
     fclose(file);
     line[size] = '\0';
     /* The name may contain anything, also parentheses. */
     const char *state = strrchr(line, ')');
-    return state != NULL && strlen(state) >= 4 ? state + 2 : NULL;
+    return state && strlen(state) >= 4 ? state + 2 : NULL;
 }
 
 /* A field of the line, counted from the state, which is 0. */
 static uint64_t field(const char *state, int index)
 {
-    for (int i = 0; i < index && state != NULL; i++) {
+    for (int i = 0; i < index && state; i++) {
         state = strchr(state, ' ');
         state += state != NULL;
     }
-    return state != NULL ? strtoull(state, NULL, 10) : 0;
+    return state ? strtoull(state, NULL, 10) : 0;
 }
 
 enum { FIELD_PARENT = 1, FIELD_START = 19 };
@@ -109,14 +109,14 @@ uint64_t origin_start_time(uint32_t pid)
 {
     char line[2048];
     const char *state = read_state(pid, line);
-    return state != NULL ? field(state, FIELD_START) : 0;
+    return state ? field(state, FIELD_START) : 0;
 }
 
 uint32_t origin_parent(uint32_t pid)
 {
     char line[2048];
     const char *state = read_state(pid, line);
-    return state != NULL ? (uint32_t)field(state, FIELD_PARENT) : 0;
+    return state ? (uint32_t)field(state, FIELD_PARENT) : 0;
 }
 
 bool origin_is_impossible(uint32_t pid, uint64_t start)
@@ -125,7 +125,7 @@ bool origin_is_impossible(uint32_t pid, uint64_t start)
     if (pid == 0 || pid > INT32_MAX || pid == (uint32_t)getpid())
         return true;
     const char *state = read_state(pid, line);
-    return state != NULL &&
+    return state &&
            (field(state, FIELD_START) < start || field(state, FIELD_PARENT) == (uint64_t)getpid());
 }
 
@@ -133,14 +133,14 @@ bool origin_is_running(uint32_t pid)
 {
     char line[2048];
     const char *state = read_state(pid, line);
-    return state != NULL && strchr("TtZX", *state) == NULL;
+    return state && !strchr("TtZX", *state);
 }
 
 bool origin_is_over(uint32_t pid, uint64_t start)
 {
     char line[2048];
     const char *state = start != 0 ? read_state(pid, line) : NULL;
-    if (state == NULL) /* it is gone, or the system does not say */
+    if (!state) /* it is gone, or the system does not say */
         return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
     return *state == 'Z' || *state == 'X' || field(state, FIELD_START) != start;
 }
@@ -150,12 +150,12 @@ static bool status_of_zombie(uint32_t pid, int *status)
     enum { FIELDS_BEFORE_EXIT_CODE = 48 }; /* after the state, which follows the name */
     char line[2048];
     const char *field = read_state(pid, line);
-    if (field == NULL || (*field != 'Z' && *field != 'X'))
+    if (!field || (*field != 'Z' && *field != 'X'))
         return false;
     field++;
-    for (int i = 0; i < FIELDS_BEFORE_EXIT_CODE && field != NULL; i++)
+    for (int i = 0; i < FIELDS_BEFORE_EXIT_CODE && field; i++)
         field = strchr(field + 1, ' ');
-    return field != NULL && sscanf(field, "%d", status) == 1;
+    return field && sscanf(field, "%d", status) == 1;
 }
 
 bool origin_exit_status(uint32_t pid, int pidfd, int *status)
@@ -171,14 +171,14 @@ static bool namespace_has_id(const char *directory, uint32_t inner)
     bool has_id = false;
     snprintf(path, sizeof path, "%s/status", directory);
     FILE *file = fopen(path, "re");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+    while (file && fgets(line, sizeof line, file)) {
         if (strncmp(line, "NSpid:", 6) != 0)
             continue;
         const char *last = strrchr(line, '\t');
-        has_id = last != NULL && strtoul(last, NULL, 10) == inner;
+        has_id = last && strtoul(last, NULL, 10) == inner;
         break;
     }
-    if (file != NULL)
+    if (file)
         fclose(file);
     return has_id;
 }
@@ -198,7 +198,7 @@ static uint32_t namespace_find(const char *directory, uint32_t inner, uint64_t a
     uint32_t found = 0;
     DIR *entries = opendir(directory);
     const struct dirent *entry;
-    while (found == 0 && entries != NULL && (entry = readdir(entries)) != NULL) {
+    while (found == 0 && entries && (entry = readdir(entries))) {
         if (!isdigit((unsigned char)entry->d_name[0]))
             continue;
         uint32_t id = (uint32_t)strtoul(entry->d_name, NULL, 10);
@@ -207,7 +207,7 @@ static uint32_t namespace_find(const char *directory, uint32_t inner, uint64_t a
             namespace_has_id(path, inner))
             found = id;
     }
-    if (entries != NULL)
+    if (entries)
         closedir(entries);
     return found;
 }

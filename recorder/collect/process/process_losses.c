@@ -47,7 +47,7 @@ void losses_of_last_gap(struct process *process, struct thread_stream *thread,
 {
     uint64_t newest = atomic_load(&host->channel->sequence);
     uint64_t lost = atomic_load_explicit(&thread->shared->lost[LOSS_OFF], memory_order_acquire);
-    if (thread->outer == NULL && lost != thread->lost[LOSS_OFF] && newest < TTD_SEQUENCE_MAX)
+    if (!thread->outer && lost != thread->lost[LOSS_OFF] && newest < TTD_SEQUENCE_MAX)
         losses_of_gap(process, thread, true, (struct ttd_position){newest + 1, 0},
                       lost - thread->lost[LOSS_OFF]);
 }

@@ -42,7 +42,7 @@ bool process_has_image(const struct process *process)
 struct process *process_new(uint32_t slot, const struct process_slot *claim, struct trace *trace)
 {
     struct process *process = calloc(1, sizeof *process);
-    if (process == NULL)
+    if (!process)
         return NULL;
     set_slot(process, slot, claim);
     process->pid = claim->pid;
@@ -79,7 +79,7 @@ static struct thread_stream *process_find_thread(const struct process *process,
                                                  const struct host *host, uint32_t slot)
 {
     struct thread_stream *thread = host->threads[slot];
-    return thread != NULL && thread->process == process->slot ? thread : NULL;
+    return thread && thread->process == process->slot ? thread : NULL;
 }
 
 /* Links an inner level to its thread, which began earlier and is added if it is not yet. */
@@ -89,13 +89,13 @@ static void join_thread(struct process *process, struct host *host, struct threa
     if (slot == CHANNEL_NONE || slot > CHANNEL_THREADS || slot == thread->slot)
         return;
     const struct thread_slot *shared = channel_thread(&host->view, slot);
-    if (shared == NULL)
+    if (!shared)
         return;
     uint32_t state = atomic_load(&shared->state);
     if (state == (SLOT_READY | process->slot << SLOT_PROCESS))
         process_add_thread(process, host, slot);
     struct thread_stream *outer = process_find_thread(process, host, slot);
-    if (outer == NULL || outer->outer != NULL || outer->shared->tid != thread->shared->tid)
+    if (!outer || outer->outer || outer->shared->tid != thread->shared->tid)
         return;
     thread->outer = outer;
     outer->inner++;
@@ -110,20 +110,20 @@ uint32_t process_seen_tid(const struct process *process, uint32_t tid)
 
 bool process_add_thread(struct process *process, struct host *host, uint32_t slot)
 {
-    if (host->threads[slot] != NULL)
+    if (host->threads[slot])
         return true; /* a program has overwritten the state */
     struct thread_stream *thread = calloc(1, sizeof *thread);
-    if (thread == NULL)
+    if (!thread)
         return false;
     if (process->thread_count == process->thread_capacity) {
         size_t capacity = process->thread_capacity * 2 + 8;
         void *threads = reallocarray(process->threads, capacity, sizeof *process->threads);
-        if (threads != NULL)
+        if (threads)
             process->threads = threads;
         void *queue = reallocarray(process->queue, capacity, sizeof *process->queue);
-        if (queue != NULL)
+        if (queue)
             process->queue = queue;
-        if (threads == NULL || queue == NULL) {
+        if (!threads || !queue) {
             free(thread);
             return false;
         }
@@ -164,7 +164,7 @@ ttd_id process_thread_id(struct process *process, struct ttd_position position, 
             return process->silent[i].id;
     struct silent_thread *silent =
         reallocarray(process->silent, process->silent_count + 1, sizeof *silent);
-    if (silent == NULL)
+    if (!silent)
         return TTD_NONE;
     process->silent = silent;
     silent[process->silent_count] = (struct silent_thread){
@@ -177,7 +177,7 @@ static void remove_thread(struct process *process, struct host *host, size_t ind
 {
     struct thread_stream *thread = process->threads[index];
     losses_of_last_gap(process, thread, host);
-    if (thread->outer != NULL)
+    if (thread->outer)
         thread->outer->inner--;
     else if (thread->id != TTD_NONE)
         trace_thread_end(process->trace, thread_position(thread), thread->id,
@@ -228,7 +228,7 @@ static void sweep_slots(const struct process *process, struct host *host)
     for (uint32_t index = 1; index <= slot_count; index++) {
         const struct thread_slot *slot = channel_thread(&host->view, index);
         uint32_t state =
-            slot != NULL ? atomic_load_explicit(&slot->state, memory_order_acquire) : SLOT_FREE;
+            slot ? atomic_load_explicit(&slot->state, memory_order_acquire) : SLOT_FREE;
         if ((state & SLOT_STATE) != SLOT_FREE && state >> SLOT_PROCESS == process->slot)
             host_free_thread(host, index);
     }
@@ -245,7 +245,7 @@ void process_drain(struct process *process, struct host *host)
         host_tick(host);
     losses_of_process(process, host); /* by modules that came last */
     for (size_t i = process->thread_count; i-- > 0;)
-        if (process->threads[i]->outer != NULL)
+        if (process->threads[i]->outer)
             remove_thread(process, host, i);
     while (process->thread_count > 0)
         remove_thread(process, host, process->thread_count - 1);
@@ -325,7 +325,7 @@ struct process *processes_parent(const struct processes *processes, const struct
 {
     if (slot->flags & PROCESS_FORKED) {
         struct process *parent = processes_by_slot(processes, slot->parent);
-        return parent != NULL && parent->sequence == slot->parent_image ? parent : NULL;
+        return parent && parent->sequence == slot->parent_image ? parent : NULL;
     }
     return processes_by_pid(processes, slot->parent_pid);
 }
@@ -336,12 +336,12 @@ bool processes_reserve(struct processes *processes)
         return true;
     size_t capacity = processes->capacity * 2 + 8;
     void *items = reallocarray(processes->items, capacity, sizeof *processes->items);
-    if (items != NULL)
+    if (items)
         processes->items = items;
     void *polled = reallocarray(processes->polled, capacity, sizeof *processes->polled);
-    if (polled != NULL)
+    if (polled)
         processes->polled = polled;
-    if (items == NULL || polled == NULL)
+    if (!items || !polled)
         return false;
     processes->capacity = capacity;
     return true;

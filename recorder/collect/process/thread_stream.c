@@ -14,8 +14,8 @@ ttd_id thread_stream_begin(struct trace *trace, struct ttd_position position, ui
     char path[64], name[32] = "";
     snprintf(path, sizeof path, "/proc/%u/task/%u/comm", pid, tid);
     FILE *file = fopen(path, "re");
-    if (file != NULL) {
-        if (fgets(name, sizeof name, file) != NULL)
+    if (file) {
+        if (fgets(name, sizeof name, file))
             name[strcspn(name, "\n")] = '\0';
         fclose(file);
     }
@@ -47,7 +47,7 @@ bool thread_stream_renamed(struct thread_stream *thread)
 
 void thread_stream_define(struct thread_stream *thread, struct trace *trace, uint32_t pid)
 {
-    struct thread_stream *outer = thread->outer != NULL ? thread->outer : thread;
+    struct thread_stream *outer = thread->outer ? thread->outer : thread;
     if (!outer->is_defined)
         define_outermost(outer, trace, pid);
     thread->id = outer->id;
@@ -75,7 +75,7 @@ bool dump_queue_add(struct dump_queue *queue, struct thread_stream *thread,
     void *items = queue->count < DUMPS_MAX ? array_grow(queue->items, queue->count,
                                                         &queue->capacity, sizeof *queue->items)
                                            : NULL;
-    if (items == NULL) {
+    if (!items) {
         dump_queue_refuse_one(queue, &dump);
         return true;
     }
@@ -86,7 +86,7 @@ bool dump_queue_add(struct dump_queue *queue, struct thread_stream *thread,
 
 void dump_answer(const struct dump *dump, bool is_taken)
 {
-    if (dump->waiter == NULL)
+    if (!dump->waiter)
         return;
     atomic_store_explicit(&dump->waiter->answered, dump->serial << 1 | is_taken,
                           memory_order_release);

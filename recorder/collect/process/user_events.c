@@ -49,7 +49,7 @@ bool user_events_write(struct process *process, struct thread_stream *thread,
         return dump_queue_add(&process->dumps, thread, client, copy, size);
     memcpy(event.client, client, sizeof event.client);
     trace_user_event(process->trace, &event);
-    if (memcmp(client, TTD_CLIENT_THREADS, sizeof client) == 0 && thread->outer == NULL &&
+    if (memcmp(client, TTD_CLIENT_THREADS, sizeof client) == 0 && !thread->outer &&
         words >= TTD_THREAD_EVENT_FIELDS)
         losses_of_gap(process, thread, copy[ISLAND_STATE] != TTD_ISLAND_RECORDING, position,
                       copy[ISLAND_SKIPPED]);
@@ -64,7 +64,7 @@ static bool user_events_keep(struct process *process, struct host *host, uint64_
                        ? array_grow(process->outside, process->outside_count,
                                     &process->outside_capacity, sizeof *process->outside)
                        : NULL;
-    if (events == NULL)
+    if (!events)
         return false;
     process->outside = events;
     struct outside_event *event = &process->outside[process->outside_count];
@@ -114,9 +114,9 @@ void user_events_memory(struct process *process, struct host *host)
     char path[64], line[256];
     snprintf(path, sizeof path, "/proc/%u/status", process->pid);
     FILE *file = sequence != 0 ? fopen(path, "re") : NULL;
-    if (file == NULL)
+    if (!file)
         return;
-    while (fgets(line, sizeof line, file) != NULL)
+    while (fgets(line, sizeof line, file))
         memory_read_line(line, fields);
     fclose(file);
     /* A process that has ended has no memory any more. */

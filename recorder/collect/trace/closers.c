@@ -81,7 +81,7 @@ static void finish_here(struct trace_closers *closers, struct trace *trace,
 {
     bool is_whole = finish(closers, trace, end);
     closers->failures += !is_whole;
-    closers->unwritten += !is_whole && trace->created != NULL;
+    closers->unwritten += !is_whole && trace->created;
     trace_free(trace);
 }
 
@@ -94,7 +94,7 @@ static bool closers_is_large(const struct trace *trace)
 /* Writes the cached names if that is quick. Returns false if names are missing. */
 static bool write_known_names(struct trace_closers *closers, struct trace *trace)
 {
-    return trace->writer == NULL ||
+    return !trace->writer ||
            (!closers_is_large(trace) && trace_write_known_names(trace, closers->names) == 0);
 }
 

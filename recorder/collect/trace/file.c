@@ -101,7 +101,7 @@ static enum ttd_status child_file_create(const char *path, char *const *place,
                                          struct ttd_output *output, struct ttd_error *error)
 {
     struct child_file *file = calloc(1, sizeof *file);
-    int reason = file != NULL ? child_file_make(path, file) : ENOMEM;
+    int reason = file ? child_file_make(path, file) : ENOMEM;
     if (reason != 0) {
         free(file);
         *error = (struct ttd_error){TTD_ERROR_IO, reason, TTD_NOWHERE, TTD_NOWHERE, "create"};
@@ -118,8 +118,7 @@ static enum ttd_status open_output(struct trace *trace, struct ttd_output *outpu
 {
     struct output_path destination;
     int reason = output_path_resolve(trace->path, &destination);
-    if (reason == 0 && destination.path != NULL && destination.exists &&
-        unlink(destination.path) != 0) {
+    if (reason == 0 && destination.path && destination.exists && unlink(destination.path) != 0) {
         reason = errno;
         output_path_free(&destination);
     }
@@ -128,7 +127,7 @@ static enum ttd_status open_output(struct trace *trace, struct ttd_output *outpu
                                     "cannot write to it"};
         return TTD_ERROR_IO;
     }
-    if (destination.path == NULL)
+    if (!destination.path)
         return ttd_output_descriptor(destination.descriptor, 1, NULL, output);
     enum ttd_status result = ttd_output_file(destination.path, NULL, output, error);
     trace->created = result == TTD_OK ? destination.path : NULL;
@@ -158,15 +157,15 @@ static struct trace *open_with(output_function *function, const char *path,
     struct ttd_output output;
     struct trace *trace = calloc(1, sizeof *trace);
     *error = (struct ttd_error){TTD_ERROR_NO_MEMORY, 0, TTD_NOWHERE, TTD_NOWHERE, "no memory"};
-    if (trace == NULL)
+    if (!trace)
         return NULL;
     trace->info = *info;
     trace->path = strdup(path);
-    if (trace->path == NULL || !stacks_init(&trace->stacks) || !modules_init(&trace->modules) ||
+    if (!trace->path || !stacks_init(&trace->stacks) || !modules_init(&trace->modules) ||
         function(trace, &output, error) != TTD_OK)
         goto failed;
     trace->gathered = gathered_put_before(&output);
-    if (trace->gathered == NULL) {
+    if (!trace->gathered) {
         output.close(output.context);
         goto failed;
     }
@@ -175,7 +174,7 @@ static struct trace *open_with(output_function *function, const char *path,
     /* If the recorder is killed, there is a trace, and not an empty file. */
     trace_flush(trace);
     *error = trace->error;
-    if (trace->writer != NULL)
+    if (trace->writer)
         return trace;
 failed:
     trace_discard(trace);
@@ -196,7 +195,7 @@ struct trace *trace_open_child(const char *path, const struct ttd_trace *info,
 void trace_rename(struct trace *trace, const char *path)
 {
     char *renamed = strdup(path), *created = strdup(path);
-    if (renamed == NULL || created == NULL || trace->created == NULL ||
+    if (!renamed || !created || !trace->created ||
         renameat2(AT_FDCWD, trace->created, AT_FDCWD, path, RENAME_NOREPLACE) != 0) {
         free(renamed);
         free(created);
@@ -212,12 +211,12 @@ struct trace *trace_none(const char *path, const struct ttd_trace *info,
                          const struct ttd_error *error)
 {
     struct trace *trace = calloc(1, sizeof *trace);
-    if (trace == NULL)
+    if (!trace)
         return NULL;
     trace->info = *info;
     trace->error = *error;
     trace->path = strdup(path);
-    if (trace->path != NULL && stacks_init(&trace->stacks) && modules_init(&trace->modules))
+    if (trace->path && stacks_init(&trace->stacks) && modules_init(&trace->modules))
         return trace;
     trace_free(trace);
     return NULL;
@@ -226,7 +225,7 @@ struct trace *trace_none(const char *path, const struct ttd_trace *info,
 void trace_discard(struct trace *trace)
 {
     ttd_writer_close(trace->writer, NULL, NULL);
-    if (trace->created != NULL)
+    if (trace->created)
         unlink(trace->created);
     trace_free(trace);
 }

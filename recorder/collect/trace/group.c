@@ -70,19 +70,19 @@ static bool is_stale(const char *path, uint64_t process, const struct ttd_trace 
 static void stale_remove(const char *path, const struct ttd_trace *old)
 {
     const char *slash = strrchr(path, '/');
-    const char *base = slash != NULL ? slash + 1 : path;
+    const char *base = slash ? slash + 1 : path;
     int size = (int)(base - path);
     char sibling[2 * PATH_MAX];
     snprintf(sibling, sizeof sibling, "%.*s", size, path);
     DIR *directory = opendir(size > 0 ? sibling : ".");
     const struct dirent *entry;
-    while (directory != NULL && (entry = readdir(directory)) != NULL) {
+    while (directory && (entry = readdir(directory))) {
         uint64_t process = named_process(entry->d_name, base);
         int length = snprintf(sibling, sizeof sibling, "%.*s%s", size, path, entry->d_name);
         if (length > 0 && (size_t)length < sizeof sibling && is_stale(sibling, process, old))
             unlink(sibling);
     }
-    if (directory != NULL)
+    if (directory)
         closedir(directory);
 }
 
@@ -129,7 +129,7 @@ struct trace *group_open(struct group *group, const struct host *host, pid_t lau
     struct ttd_trace old;
     bool is_replaced = stale_look(group->output, &old);
     struct trace *trace = trace_open(group->output, &info, error);
-    group->is_file = trace != NULL && trace->created != NULL;
+    group->is_file = trace && trace->created;
     if (group->is_file && is_replaced)
         stale_remove(group->output, &old);
     return trace;
@@ -143,7 +143,7 @@ static unsigned count_namesakes(struct group *group, uint32_t pid)
         count += group->pids[i] == pid;
     void *pids =
         array_grow(group->pids, group->pid_count, &group->pid_capacity, sizeof *group->pids);
-    if (pids == NULL)
+    if (!pids)
         return count;
     group->pids = pids;
     group->pids[group->pid_count++] = pid;
@@ -177,7 +177,7 @@ static void group_find_program(const struct process_slot *slot, char name[PROGRA
         else if (length < PROGRAM_MAX &&
                  (length > 0 || c != '-')) /* a login shell's begins with - */
             name[length++] = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                                     (c >= '0' && c <= '9') || strchr(others, c) != NULL
+                                     (c >= '0' && c <= '9') || strchr(others, c)
                                  ? c
                                  : '_';
     }
@@ -222,7 +222,7 @@ struct trace *group_open_child(struct group *group, const struct host *host,
     uint64_t elapsed = host_now(host);
     info.start_time += (int64_t)(slot->clock < elapsed ? slot->clock : elapsed);
     info.parent_position = told_position(slot->sequence, 0);
-    if (parent != NULL)
+    if (parent)
         info.parent_trace_id = parent->info.trace_id;
     if (slot->flags & PROCESS_FORKED) {
         info.flags |= TTD_TRACE_INHERITS;
@@ -238,7 +238,7 @@ struct trace *group_open_child(struct group *group, const struct host *host,
     size_t stem = strlen(path);
     bool has_name = add_program(path, stem, slot, named);
     struct trace *trace = trace_open_child(has_name ? named : path, &info, &error);
-    if (trace == NULL)
+    if (!trace)
         return trace_none(path, &info, &error);
     trace->stem = stem;
     return trace;

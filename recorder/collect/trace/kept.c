@@ -23,14 +23,14 @@ enum { NUMBERS_FIRST = 1 << 10 };
 struct kept *kept_new(void)
 {
     struct kept *kept = calloc(1, sizeof *kept);
-    if (kept != NULL && getrandom(&kept->key, sizeof kept->key, 0) != sizeof kept->key)
+    if (kept && getrandom(&kept->key, sizeof kept->key, 0) != sizeof kept->key)
         kept->key = (uintptr_t)kept;
     return kept;
 }
 
 void kept_free(struct kept *kept)
 {
-    if (kept == NULL)
+    if (!kept)
         return;
     free(kept->calls);
     free(kept->numbers);
@@ -69,7 +69,7 @@ static void kept_remove(struct kept *kept, size_t slot)
 static bool kept_number_all(struct kept *kept, size_t room)
 {
     uint32_t *numbers = calloc(room, sizeof *numbers);
-    if (numbers == NULL)
+    if (!numbers)
         return false;
     free(kept->numbers);
     kept->numbers = numbers;
@@ -95,7 +95,7 @@ static bool kept_reserve(struct kept *kept)
     }
     struct kept_call *grown =
         array_grow(kept->calls, kept->count, &kept->capacity, sizeof *kept->calls);
-    if (grown == NULL || kept->count >= UINT32_MAX - 1)
+    if (!grown || kept->count >= UINT32_MAX - 1)
         return false;
     kept->calls = grown;
     if (kept->count < kept->number_room / 2)

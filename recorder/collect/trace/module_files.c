@@ -99,7 +99,7 @@ static int module_image_copy(const struct module *module, uint32_t pid)
 {
     struct image_copy copy = {.module = module, .pid = pid, .fd = -1};
     uint8_t *part = malloc(PART_SIZE);
-    bool is_whole = part != NULL && read_headers(&copy);
+    bool is_whole = part && read_headers(&copy);
     if (is_whole)
         is_whole = (copy.fd = memfd_create("ttdrecord module", MFD_CLOEXEC)) >= 0;
     for (unsigned i = 0; is_whole && i < copy.header.e_phnum; i++)
@@ -182,9 +182,9 @@ static struct kept_file *keep_file(int fd, const struct module *module,
                                    const struct symbolize_file *file)
 {
     struct kept_file *kept = free_entry(fd);
-    if (kept != NULL)
+    if (kept)
         kept->fd = fd;
-    if (kept == NULL || access(kept_file_path(kept), R_OK) != 0) {
+    if (!kept || access(kept_file_path(kept), R_OK) != 0) {
         close(fd);
         return NULL;
     }
@@ -224,12 +224,12 @@ static int open_as_seen(const char *module, const struct symbolize_file *sought,
     snprintf(threads, sizeof threads, "/proc/%u/task", pid);
     DIR *directory = opendir(threads);
     const struct dirent *entry;
-    while (fd < 0 && directory != NULL && (entry = readdir(directory)) != NULL) {
+    while (fd < 0 && directory && (entry = readdir(directory))) {
         size = snprintf(path, sizeof path, "%s/%.16s/root%s", threads, entry->d_name, module);
         if (entry->d_name[0] != '.' && size < (int)sizeof path)
             fd = open_logged(path, sought, file);
     }
-    if (directory != NULL)
+    if (directory)
         closedir(directory);
     return fd;
 }
@@ -274,7 +274,7 @@ void module_files_keep(struct module *module, const struct logged_file *logged, 
     if (logged->file.inode == 0 || (logged->is_there && module_file_is_of_system(module->path)))
         return;
     struct kept_file *kept = find_kept(module, &logged->file);
-    if (kept == NULL) {
+    if (!kept) {
         struct symbolize_file file;
         int fd = logged->is_there ? open_logged(module->path, &logged->file, &file) : -1;
         if (fd < 0)
@@ -286,7 +286,7 @@ void module_files_keep(struct module *module, const struct logged_file *logged, 
         if (fd >= 0)
             kept = keep_file(fd, module, &logged->file, &file);
     }
-    if (kept == NULL)
+    if (!kept)
         return;
     kept->users++;
     module->kept = (uint32_t)(kept - kept_files) + 1;

@@ -24,11 +24,11 @@
 static const char *nameless_reason(const struct module *module)
 {
     struct stat status;
-    const char *place = module_files_place(module), *path = place != NULL ? place : module->path;
-    bool is_copy = place != NULL && module->file.inode == 0;
+    const char *place = module_files_place(module), *path = place ? place : module->path;
+    bool is_copy = place && module->file.inode == 0;
     if (path[0] != '/' || module->has_names)
         return NULL;
-    if (is_copy || (place == NULL && stat(path, &status) != 0))
+    if (is_copy || (!place && stat(path, &status) != 0))
         return "its file was removed or replaced while the program ran";
     int fd = image_file_open(path);
     bool is_same = fd < 0 || image_file_is(fd, &module->file);
@@ -40,7 +40,7 @@ static const char *nameless_reason(const struct module *module)
 static bool lacks_lines(const struct module *module)
 {
     const char *place = module_files_place(module);
-    return inflate_lacks_method(place != NULL ? place : module->path);
+    return inflate_lacks_method(place ? place : module->path);
 }
 
 static void nameless_say(struct trace *trace, const char *path, const char *missing,
@@ -64,14 +64,14 @@ static void nameless_note(struct trace *trace)
 {
     const struct modules *modules = &trace->modules;
     bool *is_used = calloc(modules->count + 1, sizeof *is_used);
-    if (is_used == NULL)
+    if (!is_used)
         return;
     for (size_t i = 0; i < modules->frame_count; i++)
         if (modules->frames[i].module != TTD_NONE)
             is_used[modules->frames[i].module - 1] = true;
     for (size_t i = 0; i < modules->count; i++) {
         const char *reason = is_used[i] ? nameless_reason(&modules->items[i]) : NULL;
-        if (reason != NULL)
+        if (reason)
             nameless_say(trace, modules->items[i].path, "names", reason);
         else if (is_used[i] && lacks_lines(&modules->items[i]))
             nameless_say(trace, modules->items[i].path, "source lines",
@@ -158,7 +158,7 @@ static bool load_request(struct name_request *request, struct trace *trace)
         .addresses = calloc(modules->frame_count + 1, sizeof *request->addresses),
         .offsets = calloc(modules->frame_count + variables->count + 1, sizeof *request->offsets),
     };
-    if (request->modules == NULL || request->addresses == NULL || request->offsets == NULL)
+    if (!request->modules || !request->addresses || !request->offsets)
         return false;
     for (size_t i = 0; i < request->module_count; i++)
         request->modules[i] =
@@ -178,18 +178,17 @@ static void naming_settle(struct name_request *request, ttd_id module, uint64_t 
     struct address key = {.module = module, .offset = offset};
     const struct address *address =
         bsearch(&key, request->addresses, request->count, sizeof key, naming_compare_addresses);
-    if (address != NULL)
+    if (address)
         request->trace->modules.frames[address->frame].is_settled = true;
 }
 
 static void naming_write_names(struct trace *trace, ttd_id module, uint64_t offset,
                                const struct symbolize_frame *frames, size_t count)
 {
-    if (count == 0 || trace->writer == NULL)
+    if (count == 0 || !trace->writer)
         return;
     trace->modules.items[module - 1].has_names = true;
-    if (trace->names != NULL ||
-        ttd_names_open(trace->writer, NULL, NULL, NULL, &trace->names) == TTD_OK)
+    if (trace->names || ttd_names_open(trace->writer, NULL, NULL, NULL, &trace->names) == TTD_OK)
         frame_names_write(trace->names, module, offset, frames, count);
 }
 
@@ -255,7 +254,7 @@ static size_t image_of(struct symbolize_cache *names, const struct module *modul
 static size_t *find_images(const struct modules *modules, struct symbolize_cache *names)
 {
     size_t *images = calloc(modules->count + 1, sizeof *images);
-    for (size_t i = 0; images != NULL && i < modules->count; i++)
+    for (size_t i = 0; images && i < modules->count; i++)
         images[i] = image_of(names, &modules->items[i], false);
     return images;
 }
@@ -314,13 +313,13 @@ size_t trace_write_known_names(struct trace *trace, struct symbolize_cache *name
 {
     size_t answers = symbolize_cache_size(names), frames = trace->modules.frame_count;
     size_t words = trace->variables.count;
-    if (trace->writer == NULL)
+    if (!trace->writer)
         return 0;
     if (answers == trace->answers_looked_at && frames == trace->frames_looked_at &&
         words == trace->words_looked_at)
         return unnamed(trace);
     size_t *images = find_images(&trace->modules, names);
-    if (images == NULL)
+    if (!images)
         return frames + words;
     write_known(trace, names, images);
     free(images);
@@ -350,13 +349,13 @@ bool trace_prepare(struct trace *trace, struct symbolize_cache *names)
 
 bool trace_finish(struct trace *trace, const struct ttd_end *end, struct symbolize_cache *names)
 {
-    if (trace->writer == NULL)
+    if (!trace->writer)
         return false;
     if (trace_write_known_names(trace, names) > 0) {
         trace_flush(trace); /* in case this process is killed during the lookup */
         name_addresses(trace, names);
     }
-    if (trace->writer == NULL)
+    if (!trace->writer)
         return false;
     nameless_note(trace);
     enum ttd_status status = ttd_writer_close(trace->writer, end, &trace->error);

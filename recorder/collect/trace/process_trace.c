@@ -50,7 +50,7 @@ static int close_gathered(void *context)
 struct gathered *gathered_put_before(struct ttd_output *output)
 {
     struct gathered *gathered = malloc(sizeof *gathered);
-    if (gathered == NULL)
+    if (!gathered)
         return NULL;
     gathered->output = *output;
     gathered->used = 0;
@@ -91,7 +91,7 @@ bool trace_check(struct trace *trace, enum ttd_status status)
 
 static void out_of_memory(struct trace *trace)
 {
-    if (trace->writer != NULL)
+    if (trace->writer)
         end_file(trace, &(struct ttd_error){.status = TTD_ERROR_NO_MEMORY,
                                             .offset = TTD_NOWHERE,
                                             .chunk = TTD_NOWHERE,
@@ -101,14 +101,14 @@ static void out_of_memory(struct trace *trace)
 void trace_metadata(struct trace *trace, const char *key, const char *value)
 {
     struct ttd_metadata metadata = {{key, strlen(key)}, {value, strlen(value)}};
-    if (trace->writer != NULL)
+    if (trace->writer)
         trace_check(trace, ttd_writer_metadata(trace->writer, &metadata));
 }
 
 static ttd_id trace_string(struct trace *trace, const char *text, size_t size)
 {
     ttd_id id = TTD_NONE;
-    if (trace->writer != NULL && text != NULL && size > 0)
+    if (trace->writer && text && size > 0)
         trace_check(trace, ttd_writer_string(trace->writer, text, size, &id));
     return id;
 }
@@ -123,7 +123,7 @@ ttd_id trace_thread_begin(struct trace *trace, struct ttd_position position, uin
         .os_id = tid,
         .name = trace_string(trace, name, strlen(name)),
     };
-    if (trace->writer != NULL)
+    if (trace->writer)
         trace_check(trace, ttd_writer_thread(trace->writer, &thread, &id));
     return id;
 }
@@ -135,17 +135,16 @@ void trace_thread_end(struct trace *trace, struct ttd_position position, ttd_id 
         .action = TTD_THREAD_END,
         .id = id,
         .position = position,
-        .name = trace_string(trace, name, name != NULL ? strlen(name) : 0),
+        .name = trace_string(trace, name, name ? strlen(name) : 0),
     };
-    if (trace->writer != NULL)
+    if (trace->writer)
         trace_check(trace, ttd_writer_thread(trace->writer, &thread, NULL));
 }
 
 ttd_id trace_heap(struct trace *trace, const struct ttd_heap *heap, ttd_id parent)
 {
     struct ttd_heap_parent within = {.parent = parent};
-    if (trace->writer == NULL ||
-        !trace_check(trace, ttd_writer_heap(trace->writer, heap, &within.heap)))
+    if (!trace->writer || !trace_check(trace, ttd_writer_heap(trace->writer, heap, &within.heap)))
         return TTD_NONE;
     if (parent != TTD_NONE)
         trace_check(trace, ttd_writer_heap_parent(trace->writer, &within));
@@ -188,7 +187,7 @@ void trace_module_load(struct trace *trace, struct ttd_position position, struct
     memcpy(load.build_id, module->build_id, module->build_id_size);
     ttd_id id;
     bool is_written =
-        trace->writer != NULL && trace_check(trace, ttd_writer_module(trace->writer, &load, &id));
+        trace->writer && trace_check(trace, ttd_writer_module(trace->writer, &load, &id));
     bool is_added = is_written && modules_add(&trace->modules, module);
     if (!is_added)
         module_files_release(module);
@@ -203,7 +202,7 @@ static void unload(struct trace *trace, struct ttd_position position, size_t ind
         .action = TTD_MODULE_UNLOAD, .id = (ttd_id)(index + 1), .position = position};
     modules_unload(&trace->modules, index);
     stacks_forget(&trace->stacks, module->begin, module->end);
-    if (trace->writer != NULL)
+    if (trace->writer)
         trace_check(trace, ttd_writer_module(trace->writer, &record, NULL));
 }
 
@@ -225,11 +224,11 @@ void trace_unload_all(struct trace *trace, struct ttd_position position)
 
 ttd_id trace_new_stack(struct trace *trace, uint32_t hash, ttd_id parent, uint64_t pc)
 {
-    if (trace->writer == NULL)
+    if (!trace->writer)
         return TTD_NONE;
     struct stack_entry *entry = stacks_find(&trace->stacks, hash, parent, pc);
-    const struct frame *frame = entry != NULL ? modules_frame(&trace->modules, pc) : NULL;
-    if (frame == NULL) {
+    const struct frame *frame = entry ? modules_frame(&trace->modules, pc) : NULL;
+    if (!frame) {
         out_of_memory(trace);
         return TTD_NONE;
     }
@@ -283,14 +282,14 @@ static void count_calls(struct trace *trace, const struct ttd_calls *calls, size
 void trace_keep_blocks(struct trace *trace)
 {
     trace->kept = kept_new();
-    if (trace->kept == NULL)
+    if (!trace->kept)
         out_of_memory(trace);
     trace_metadata(trace, "chosen", "blocks that are live at a snapshot, or at the end");
 }
 
 void trace_keep(struct trace *trace, const struct ttd_event *event, struct ttd_position position)
 {
-    if (trace->writer == NULL) {
+    if (!trace->writer) {
         trace_unwritten(trace, TTD_ERROR_MISUSE);
         return;
     }
@@ -310,7 +309,7 @@ static void write_kept(void *context, const struct ttd_event *event)
 {
     struct trace *trace = context;
     enum ttd_status status =
-        trace->writer != NULL ? ttd_writer_event(trace->writer, event) : TTD_ERROR_MISUSE;
+        trace->writer ? ttd_writer_event(trace->writer, event) : TTD_ERROR_MISUSE;
     if (status == TTD_OK)
         trace_count(trace, event);
     else
@@ -319,14 +318,14 @@ static void write_kept(void *context, const struct ttd_event *event)
 
 void trace_write_kept(struct trace *trace)
 {
-    if (trace->kept != NULL)
+    if (trace->kept)
         kept_take(trace->kept, write_kept, trace);
 }
 
 void trace_state_left_out(struct trace *trace)
 {
     char text[96];
-    if (trace->kept == NULL || trace->kept->left_out == 0)
+    if (!trace->kept || trace->kept->left_out == 0)
         return;
     snprintf(text, sizeof text, "%llu calls, for blocks that were live at no snapshot",
              (unsigned long long)trace->kept->left_out);
@@ -358,14 +357,14 @@ static void keep_calls(struct trace *trace, const struct ttd_calls *calls)
 
 void trace_calls(struct trace *trace, const struct ttd_calls *calls)
 {
-    if (trace->kept != NULL) {
+    if (trace->kept) {
         keep_calls(trace, calls);
         return;
     }
     struct ttd_calls unwritten = *calls;
     while (unwritten.count != 0) {
         size_t written = 0;
-        enum ttd_status status = trace->writer != NULL
+        enum ttd_status status = trace->writer
                                      ? ttd_writer_calls(trace->writer, &unwritten, &written)
                                      : TTD_ERROR_MISUSE;
         count_calls(trace, &unwritten, written);
@@ -385,7 +384,7 @@ void trace_late(struct trace *trace, const struct ttd_event *event)
 
 void trace_unwritten(struct trace *trace, enum ttd_status status)
 {
-    if (trace->writer != NULL)
+    if (trace->writer)
         trace_check(trace, status);
     trace->lost++; /* the file has ended and cannot state the loss: only the summary can */
 }
@@ -398,7 +397,7 @@ void trace_loss(struct trace *trace, enum ttd_loss_reason reason, ttd_id thread,
                             .count = count,
                             .last_good = last_good,
                             .first_good = first_good};
-    if (trace->writer != NULL)
+    if (trace->writer)
         trace_check(trace, ttd_writer_loss(trace->writer, &loss));
     if (count != TTD_UNKNOWN)
         trace->lost += count;
@@ -427,7 +426,7 @@ void trace_state_stop(struct trace *trace)
 
 bool trace_user_event(struct trace *trace, const struct ttd_user_event *event)
 {
-    return trace->writer != NULL && trace_check(trace, ttd_writer_user_event(trace->writer, event));
+    return trace->writer && trace_check(trace, ttd_writer_user_event(trace->writer, event));
 }
 
 static int trace_compare_addresses(const void *left, const void *right)
@@ -439,7 +438,7 @@ static int trace_compare_addresses(const void *left, const void *right)
 void trace_runtime_blocks(struct trace *trace, uint64_t *addresses, size_t count, bool is_all)
 {
     struct ttd_block *blocks = calloc(count + 1, sizeof *blocks);
-    if (blocks == NULL || trace->writer == NULL) {
+    if (!blocks || !trace->writer) {
         free(blocks);
         return;
     }
@@ -462,18 +461,18 @@ void trace_variable(struct trace *trace, struct ttd_variable *variable, const ch
                     size_t name_size)
 {
     variable->name = trace_string(trace, name, name_size);
-    if (trace->writer != NULL && variable->name != TTD_NONE)
+    if (trace->writer && variable->name != TTD_NONE)
         trace_check(trace, ttd_writer_variable(trace->writer, variable));
 }
 
 ttd_id trace_text(struct trace *trace, const char *text)
 {
-    return text != NULL ? trace_string(trace, text, strlen(text)) : TTD_NONE;
+    return text ? trace_string(trace, text, strlen(text)) : TTD_NONE;
 }
 
 void trace_flush(struct trace *trace)
 {
-    if (trace->writer == NULL || !trace_check(trace, ttd_writer_flush(trace->writer)))
+    if (!trace->writer || !trace_check(trace, ttd_writer_flush(trace->writer)))
         return;
     int reason = gathered_flush(trace->gathered);
     if (reason != 0)
@@ -485,24 +484,22 @@ void trace_flush(struct trace *trace)
 
 bool trace_regions(struct trace *trace, const struct ttd_regions *regions)
 {
-    return trace->writer != NULL && trace_check(trace, ttd_writer_regions(trace->writer, regions));
+    return trace->writer && trace_check(trace, ttd_writer_regions(trace->writer, regions));
 }
 
 bool trace_references(struct trace *trace, struct ttd_reference_pack *pack)
 {
-    return trace->writer != NULL &&
-           trace_check(trace, ttd_writer_reference_pack(trace->writer, pack));
+    return trace->writer && trace_check(trace, ttd_writer_reference_pack(trace->writer, pack));
 }
 
 bool trace_classes(struct trace *trace, const struct ttd_classes *classes)
 {
-    return trace->writer != NULL && trace_check(trace, ttd_writer_classes(trace->writer, classes));
+    return trace->writer && trace_check(trace, ttd_writer_classes(trace->writer, classes));
 }
 
 bool trace_block_headers(struct trace *trace, const struct ttd_block_headers *headers)
 {
-    return trace->writer != NULL &&
-           trace_check(trace, ttd_writer_block_headers(trace->writer, headers));
+    return trace->writer && trace_check(trace, ttd_writer_block_headers(trace->writer, headers));
 }
 
 ttd_id trace_whole_stack(struct trace *trace, const uint64_t *pcs, size_t count)
@@ -527,17 +524,15 @@ bool trace_frames(struct trace *trace, uint32_t snapshot, ttd_id thread,
     while (frames.count < found->count && found->cfas[frames.count] != 0)
         frames.count++;
     return frames.stack == TTD_NONE ||
-           (trace->writer != NULL && trace_check(trace, ttd_writer_frames(trace->writer, &frames)));
+           (trace->writer && trace_check(trace, ttd_writer_frames(trace->writer, &frames)));
 }
 
 bool trace_snapshot(struct trace *trace, const struct ttd_snapshot *snapshot)
 {
-    return trace->writer != NULL &&
-           trace_check(trace, ttd_writer_snapshot(trace->writer, snapshot));
+    return trace->writer && trace_check(trace, ttd_writer_snapshot(trace->writer, snapshot));
 }
 
 bool trace_fatal_signal(struct trace *trace, const struct ttd_fatal_signal *fatal)
 {
-    return trace->writer != NULL &&
-           trace_check(trace, ttd_writer_fatal_signal(trace->writer, fatal));
+    return trace->writer && trace_check(trace, ttd_writer_fatal_signal(trace->writer, fatal));
 }

@@ -184,7 +184,7 @@ static inline void trace_event(struct trace *trace, const struct ttd_event *even
         return;
     }
     enum ttd_status status =
-        trace->writer != NULL ? ttd_writer_event(trace->writer, event) : TTD_ERROR_MISUSE;
+        trace->writer ? ttd_writer_event(trace->writer, event) : TTD_ERROR_MISUSE;
     if (status != TTD_OK) {
         trace_unwritten(trace, status);
         return;
@@ -210,7 +210,7 @@ void trace_loss(struct trace *trace, enum ttd_loss_reason reason, ttd_id thread,
 /* Whether the trace has the size that was asked for, so that it is to be stopped. */
 static inline bool trace_is_full(const struct trace *trace)
 {
-    return trace->size_limit != 0 && trace->writer != NULL &&
+    return trace->size_limit != 0 && trace->writer &&
            ttd_writer_bytes(trace->writer) >= trace->size_limit;
 }
 

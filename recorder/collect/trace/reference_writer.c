@@ -91,7 +91,7 @@ static struct ttd_reference_pack *current_pack(struct reference_writer *writer)
 {
     pthread_mutex_lock(&writer->mutex);
     struct ttd_reference_pack **pack = current_slot(writer);
-    if (*pack == NULL && ttd_reference_pack_create(NULL, pack) != TTD_OK)
+    if (!*pack && ttd_reference_pack_create(NULL, pack) != TTD_OK)
         writer->has_failed = true;
     struct ttd_reference_pack *current = writer->has_failed ? NULL : *pack;
     pthread_mutex_unlock(&writer->mutex);
@@ -117,11 +117,11 @@ bool reference_writer_add(struct reference_writer *writer, const struct ttd_refe
 {
     struct ttd_references list = {writer->snapshot, references, count};
     struct ttd_reference_pack *pack = current_pack(writer);
-    if (pack != NULL && ttd_reference_pack_count(pack) + count > TTD_REFERENCE_PACK_MAX) {
+    if (pack && ttd_reference_pack_count(pack) + count > TTD_REFERENCE_PACK_MAX) {
         hand_over(writer);
         pack = current_pack(writer);
     }
-    if (pack == NULL)
+    if (!pack)
         return false;
     enum ttd_status status = ttd_reference_pack_add(pack, &list);
     return status == TTD_OK || reference_writer_fail(writer, status);

@@ -28,11 +28,11 @@ bool modules_add(struct modules *modules, const struct module *module)
 {
     void *items =
         array_grow(modules->items, modules->count, &modules->capacity, sizeof *modules->items);
-    if (items == NULL)
+    if (!items)
         return false;
     modules->items = items;
     char *path = strdup(module->path);
-    if (path == NULL)
+    if (!path)
         return false;
     struct module *added_module = &modules->items[modules->count++];
     *added_module = *module;
@@ -85,13 +85,13 @@ const struct frame *modules_frame(struct modules *modules, uint64_t pc)
 {
     uint32_t hash = stacks_hash(&modules->addresses, 0, pc);
     struct stack_entry *entry = stacks_find(&modules->addresses, hash, TTD_NONE, pc);
-    if (entry == NULL)
+    if (!entry)
         return NULL;
     if (entry->id != TTD_NONE)
         return &modules->frames[entry->id - 1];
     void *frames = array_grow(modules->frames, modules->frame_count, &modules->frame_capacity,
                               sizeof *modules->frames);
-    if (frames == NULL)
+    if (!frames)
         return NULL;
     modules->frames = frames;
     modules->frames[modules->frame_count++] = modules_locate(modules, pc);

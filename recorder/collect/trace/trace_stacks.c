@@ -26,7 +26,7 @@ static bool make_table(struct stacks *stacks, size_t capacity)
 {
     struct stack_entry *entries = calloc(capacity, sizeof *entries);
     uint32_t *hashes = malloc(capacity * sizeof *hashes);
-    if (entries == NULL || hashes == NULL) {
+    if (!entries || !hashes) {
         free(entries);
         free(hashes);
         return false;

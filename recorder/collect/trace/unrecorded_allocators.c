@@ -20,7 +20,7 @@ static char *read_part(int fd, uint64_t offset, uint64_t size)
     if (size > TABLE_MAX || offset > INT64_MAX)
         return NULL;
     char *bytes = malloc(size + 1);
-    if (bytes == NULL || pread(fd, bytes, size, (off_t)offset) != (ssize_t)size) {
+    if (!bytes || pread(fd, bytes, size, (off_t)offset) != (ssize_t)size) {
         free(bytes);
         return NULL;
     }
@@ -63,7 +63,7 @@ static bool is_hooked_name(const char *name)
 static bool defines_malloc(const char *strings, size_t size, const Elf64_Sym *symbols, size_t count)
 {
     const char *at = strings, *end = strings + size;
-    while ((at = memmem(at, (size_t)(end - at), ending, sizeof ending)) != NULL) {
+    while ((at = memmem(at, (size_t)(end - at), ending, sizeof ending))) {
         if (is_defined(symbols, count, (size_t)(at - strings)))
             return true;
         at += sizeof ending - 1;
@@ -77,17 +77,16 @@ static const char *find_in_table(int fd, const Elf64_Shdr *table, const Elf64_Sh
     char *strings = read_part(fd, text->sh_offset, text->sh_size);
     char *symbols = NULL;
     const char *at = strings;
-    while (strings != NULL && found == NULL &&
-           (at = memmem(at, text->sh_size - (size_t)(at - strings), ending, sizeof ending)) !=
-               NULL) {
+    while (strings && !found &&
+           (at = memmem(at, text->sh_size - (size_t)(at - strings), ending, sizeof ending))) {
         at += sizeof ending - 1;
-        if (symbols == NULL)
+        if (!symbols)
             symbols = read_part(fd, table->sh_offset, table->sh_size);
-        if (symbols == NULL)
+        if (!symbols)
             break;
         found = name_ending_at(strings, (size_t)(at - strings), (const Elf64_Sym *)symbols,
                                table->sh_size / sizeof(Elf64_Sym));
-        if (found != NULL && is_hooked_name(found) && table->sh_type == SHT_DYNSYM &&
+        if (found && is_hooked_name(found) && table->sh_type == SHT_DYNSYM &&
             defines_malloc(strings, text->sh_size, (const Elf64_Sym *)symbols,
                            table->sh_size / sizeof(Elf64_Sym)))
             found = NULL;
@@ -107,7 +106,7 @@ static const char *allocators_find_in_file(int fd)
         return NULL;
     char *bytes = read_part(fd, header.e_shoff, (uint64_t)header.e_shnum * sizeof(Elf64_Shdr));
     const Elf64_Shdr *sections = (const Elf64_Shdr *)bytes;
-    for (unsigned i = 0; sections != NULL && found == NULL && i < header.e_shnum; i++)
+    for (unsigned i = 0; sections && !found && i < header.e_shnum; i++)
         if ((sections[i].sh_type == SHT_SYMTAB || sections[i].sh_type == SHT_DYNSYM) &&
             sections[i].sh_link < header.e_shnum)
             found = find_in_table(fd, &sections[i], &sections[sections[i].sh_link]);
@@ -119,7 +118,7 @@ static const char *allocators_find_in_file(int fd)
 static bool is_hooked(const char *path, const char *name)
 {
     const char *slash = strrchr(path, '/');
-    return is_hooked_name(name) && strstr(slash != NULL ? slash : path, "malloc") != NULL;
+    return is_hooked_name(name) && strstr(slash ? slash : path, "malloc");
 }
 
 enum { KNOWN = 256, KNOWN_TRIED = 8 };
@@ -150,7 +149,7 @@ static const struct known_file *allocators_known_read(const struct module *modul
     const struct known_file *known = NULL;
     struct symbolize_file file;
     const char *path = module_files_place(module);
-    int fd = image_file_open(path != NULL ? path : module->path);
+    int fd = image_file_open(path ? path : module->path);
     if (fd >= 0 && image_file_read(fd, &file) && image_file_is(fd, &module->file)) {
         struct known_file *place = known_place(&file);
         if (!image_file_same(&place->file, &file))
@@ -168,7 +167,5 @@ const char *allocators_find(const struct module *module)
     const struct known_file *known = known_place(&module->file);
     if (module->file.inode == 0 || !image_file_same(&known->file, &module->file))
         known = allocators_known_read(module);
-    return known != NULL && known->name != NULL && !is_hooked(module->path, known->name)
-               ? known->name
-               : NULL;
+    return known && known->name && !is_hooked(module->path, known->name) ? known->name : NULL;
 }

@@ -18,7 +18,7 @@ void variables_add(struct variables *variables, ttd_id module, uint64_t offset)
         return;
     void *words = array_grow(variables->words, variables->count, &variables->capacity,
                              sizeof *variables->words);
-    if (words == NULL)
+    if (!words)
         return;
     variables->words = words;
     variables->words[variables->count++] = (struct variable_word){module, offset};
@@ -29,7 +29,7 @@ void variables_know(struct variables *variables, ttd_id module, uint64_t begin, 
 {
     void *grown = array_grow(variables->known, variables->known_count, &variables->known_capacity,
                              sizeof *variables->known);
-    if (grown == NULL)
+    if (!grown)
         return;
     variables->known = grown;
     variables->known[variables->known_count++] = (struct known_variable){module, begin, size};

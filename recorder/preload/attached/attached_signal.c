@@ -51,11 +51,11 @@ static struct sigaction attached_of_system(const struct sys_sigaction *system)
 static int attached_set_action(int number, const struct sigaction *now, struct sigaction *before)
 {
     struct sys_sigaction set = {0}, was = {0};
-    if (now != NULL)
+    if (now)
         set = attached_to_system(now);
-    long result = sys_call6(SYS_rt_sigaction, number, now != NULL ? (long)&set : 0, (long)&was,
+    long result = sys_call6(SYS_rt_sigaction, number, now ? (long)&set : 0, (long)&was,
                             sizeof set.mask, 0, 0);
-    if (result == 0 && before != NULL)
+    if (result == 0 && before)
         *before = attached_of_system(&was);
     return (int)result;
 }
@@ -86,9 +86,9 @@ PATCHED_IN(ATTACHED_IN_LIBC, int, sigaction, 3,
             int (*real_sigaction)(int, const struct sigaction *, struct sigaction *)))
 {
     struct sigaction own_before;
-    if (!fatal_is_watched(number) || (action != NULL && fatal_is_own(action)))
+    if (!fatal_is_watched(number) || (action && fatal_is_own(action)))
         return real_sigaction(number, action, before);
-    bool becomes_default = action != NULL && action->sa_handler == SIG_DFL;
+    bool becomes_default = action && action->sa_handler == SIG_DFL;
     bool is_own = process_is_own();
     attached_depth += is_own;
     int result = real_sigaction(number, action, &own_before);
@@ -100,7 +100,7 @@ PATCHED_IN(ATTACHED_IN_LIBC, int, sigaction, 3,
     if (result == 0 && becomes_default && is_own)
         fatal_take_place(number);
     attached_depth -= is_own;
-    if (result == 0 && before != NULL)
+    if (result == 0 && before)
         *before = own_before;
     return result;
 }

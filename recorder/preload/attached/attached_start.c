@@ -63,7 +63,7 @@ struct attached attached = {
 bool process_attach(void)
 {
     const char *place = strchr(attached.place, '=');
-    bool is_mapped = channel_attach_file(attached.file, place != NULL ? place + 1 : "");
+    bool is_mapped = channel_attach_file(attached.file, place ? place + 1 : "");
     sys_call3(SYS_close, attached.file, 0, 0);
     attached.file = -1;
     attached.channel = (uintptr_t)target_channel;

@@ -17,7 +17,7 @@ void attached_end(void)
     stale_forget();
     island_awake();
     struct thread *thread = target_enter(0);
-    if (thread == NULL)
+    if (!thread)
         return;
     target_phase(thread, PHASE_RECORD);
     sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0, 0);

@@ -27,7 +27,7 @@ PATCHED_IN(ATTACHED_IN_LIBC, int, dlclose, 1, (void *handle, int (*real_dlclose)
     attached_depth++;
     int result = real_dlclose(handle);
     struct thread *thread = target_enter(0);
-    if (thread != NULL) {
+    if (thread) {
         target_phase(thread, PHASE_RECORD);
         modules_closed();
         target_leave(thread);

@@ -91,7 +91,7 @@ char *strchr(const char *text, int c)
 size_t strcspn(const char *text, const char *stops)
 {
     size_t size = 0;
-    while (text[size] != '\0' && strchr(stops, text[size]) == NULL)
+    while (text[size] != '\0' && !strchr(stops, text[size]))
         size++;
     return size;
 }
@@ -99,7 +99,7 @@ size_t strcspn(const char *text, const char *stops)
 size_t strspn(const char *text, const char *accepted)
 {
     size_t size = 0;
-    while (text[size] != '\0' && strchr(accepted, text[size]) != NULL)
+    while (text[size] != '\0' && strchr(accepted, text[size]))
         size++;
     return size;
 }

@@ -75,8 +75,7 @@ static char *map_by_path(uint64_t offset)
 {
     struct stat status;
     char *window = map_file(channel_path, offset, &status);
-    if (window == NULL ||
-        (status.st_ino == channel_file.st_ino && status.st_dev == channel_file.st_dev))
+    if (!window || (status.st_ino == channel_file.st_ino && status.st_dev == channel_file.st_dev))
         return window;
     view_unmap((long)window);
     return NULL;
@@ -99,7 +98,7 @@ char *channel_map(struct channel_view *view, uint32_t index)
 {
     char *mapped = NULL;
     char *window = process_is_confined ? NULL : map_again((uint64_t)index * CHANNEL_WINDOW);
-    if (window == NULL) {
+    if (!window) {
         atomic_store(&channel_is_short, true);
         return NULL;
     }
@@ -156,7 +155,7 @@ const char *channel_place(void)
 static bool take_channel(char *window)
 {
     struct channel *channel = (struct channel *)window;
-    if (window == NULL)
+    if (!window)
         return false;
     if (channel->magic != CHANNEL_MAGIC || channel->version != CHANNEL_VERSION ||
         channel->size != CHANNEL_SIZE) {

@@ -31,7 +31,7 @@ static void slot_describe(struct process_slot *slot)
         return;
     size_t length = 0;
     const char *command = arguments(&length);
-    if (command != NULL) {
+    if (command) {
         slot->command_size = (uint32_t)(length < COMMAND_SIZE ? length : COMMAND_SIZE);
         memcpy(slot->command, command, slot->command_size);
     }
@@ -119,7 +119,7 @@ static bool is_beside(uint32_t index)
     if (index == CHANNEL_NONE || index > CHANNEL_SLOTS) /* another process may write anything */
         return false;
     const struct process_slot *slot = channel_process(&target_view, index);
-    if (slot == NULL)
+    if (!slot)
         return false;
     long file =
         sys_call6(SYS_openat, AT_FDCWD, (long)"/proc/self/mem", O_RDONLY | O_CLOEXEC, 0, 0, 0);
@@ -247,7 +247,7 @@ static bool lend_ask(int32_t socket)
 {
     struct loan *loan = lend_claim();
     volatile uint64_t value = sys_clock() << 1 | 1;
-    if (loan == NULL)
+    if (!loan)
         return false;
     loan->pid = (uint32_t)sys_call3(SYS_getpid, 0, 0, 0);
     loan->socket = socket;

@@ -117,7 +117,7 @@ static void move_to_front(void)
             continue;
         uintptr_t *last = words + WORD_KIND;
         uintptr_t *array = array_of(last, zeroes.begin, &index);
-        if (array == NULL)
+        if (!array)
             return;
         memcpy(entry, last, sizeof entry);
         memmove(array + WORD_KIND + ENTRY_WORDS, array + WORD_KIND, index * sizeof entry);
@@ -147,7 +147,7 @@ static bool last_is_running(void)
 {
     const uintptr_t *array = find_array();
     /* All handlers also run, without an end, when a program calls __cxa_finalize(). */
-    if (array == NULL || array[WORD_NEXT] != 0 || array[WORD_COUNT] != 0 ||
+    if (!array || array[WORD_NEXT] != 0 || array[WORD_COUNT] != 0 ||
         array[WORD_KIND] != KIND_FREE ||
         libc_atexit(do_nothing, &probe_marks[0], &probe_marks[1]) != 0)
         return false;
@@ -184,7 +184,7 @@ static void restore_signals(const unsigned long *before)
 static struct thread *enter(unsigned long *before)
 {
     struct thread *thread = target_enter(0);
-    if (thread == NULL)
+    if (!thread)
         return NULL;
     target_phase(thread, PHASE_RECORD);
     block_signals(before);
@@ -208,7 +208,7 @@ static int (*find_flush(void))(void)
 static bool finish_exit(struct thread **thread, unsigned long *before)
 {
     int (*flush)(void) = find_flush();
-    if (flush == NULL || !last_is_running() || !runtime_has_process_alone())
+    if (!flush || !last_is_running() || !runtime_has_process_alone())
         return false;
     target_leave(*thread);
     restore_signals(before);
@@ -230,12 +230,12 @@ static void end_recording(enum way way, int status)
     fatal_await_death();
     island_awake();
     struct thread *thread = enter(&before);
-    if (thread == NULL)
+    if (!thread)
         return;
     snapshot_ask(thread, before);
     if (way == BY_CALL || (way == BY_HANDLER && finish_exit(&thread, &before)))
         runtime_ask_and_end(thread, status);
-    if (thread == NULL)
+    if (!thread)
         return;
     long copy = runtime_copy(thread);
     target_leave(thread);

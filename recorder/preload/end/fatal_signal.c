@@ -122,7 +122,7 @@ static void find_abort(void)
     Dl_info info;
     void *entry = NULL;
     void *address = dlsym(RTLD_NEXT, "abort");
-    if (address == NULL || dladdr1(address, &info, &entry, RTLD_DL_SYMENT) == 0 || entry == NULL ||
+    if (!address || dladdr1(address, &info, &entry, RTLD_DL_SYMENT) == 0 || !entry ||
         info.dli_saddr != address)
         return;
     abort_begin = (uintptr_t)address;
@@ -214,7 +214,7 @@ static int is_go(struct dl_phdr_info *info, size_t size, void *unused)
 static void fatal_set_action(int number, const struct sigaction *now, struct sigaction *before)
 {
     sigaction_function *function = fatal_real_sigaction();
-    if (function != NULL)
+    if (function)
         function(number, now, before);
 }
 

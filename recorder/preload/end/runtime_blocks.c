@@ -118,9 +118,9 @@ void runtime_await(long copy)
 static int find_cxx(struct dl_phdr_info *info, size_t size, void *function)
 {
     (void)size;
-    if (strstr(info->dlpi_name, "libstdc++") == NULL)
+    if (!strstr(info->dlpi_name, "libstdc++"))
         return 0;
-    for (unsigned i = 0; i < info->dlpi_phnum && *(void **)function == NULL; i++)
+    for (unsigned i = 0; i < info->dlpi_phnum && !*(void **)function; i++)
         if (info->dlpi_phdr[i].p_type == PT_LOAD)
             *(void **)function = real_find_beside(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr,
                                                   "_ZN9__gnu_cxx9__freeresEv");
@@ -136,13 +136,13 @@ static bool release_all(void)
 {
     freeres_function *c, *cxx = NULL;
     dl_iterate_phdr(find_cxx, &cxx);
-    if (cxx != NULL)
+    if (cxx)
         cxx();
     /* To look in all modules would touch pages of each. */
     *(void **)&c = real_find_beside((uintptr_t)gnu_get_libc_version, "__libc_freeres");
-    if (c == NULL)
+    if (!c)
         *(void **)&c = dlsym(RTLD_DEFAULT, "__libc_freeres");
-    if (c != NULL)
+    if (c)
         c();
     return c != NULL;
 }

@@ -59,9 +59,9 @@ static const void *snapshot_module_of(uintptr_t address)
 static bool snapshot_is_of_system(uintptr_t address)
 {
     const void *module = snapshot_module_of(address);
-    return module != NULL && (module == snapshot_module_of((uintptr_t)gnu_get_libc_version) ||
-                              module == snapshot_module_of((uintptr_t)_dl_find_object) ||
-                              module == snapshot_module_of((uintptr_t)snapshot_ask));
+    return module && (module == snapshot_module_of((uintptr_t)gnu_get_libc_version) ||
+                      module == snapshot_module_of((uintptr_t)_dl_find_object) ||
+                      module == snapshot_module_of((uintptr_t)snapshot_ask));
 }
 
 static uint32_t list_frames(struct unwinder *unwinder, const struct step_regs *regs,
@@ -201,7 +201,7 @@ void snapshot_ask(struct thread *thread, uint64_t mask)
     uint32_t contents = target_channel->exit_contents;
     uint32_t state = ASKING_NOT;
     struct unwinder *unwinder = thread_unwinder(thread);
-    if (contents == 0 || is_guest() || unwinder == NULL ||
+    if (contents == 0 || is_guest() || !unwinder ||
         !atomic_compare_exchange_strong(&target_on->asking, &state, ASKING_NOW))
         return;
     request->reason = TTD_SNAPSHOT_EXIT;
@@ -250,7 +250,7 @@ static bool leave_bad_jump(const siginfo_t *info, struct step_regs *regs)
         !unwind_page_readable(sp))
         return false;
     memcpy(&caller, (const void *)sp, sizeof caller);
-    if (snapshot_module_of(caller - 1) == NULL)
+    if (!snapshot_module_of(caller - 1))
         return false;
     regs->reg[CFI_RA] = caller;
     regs->reg[CFI_RSP] = sp + sizeof caller;
@@ -267,9 +267,9 @@ bool snapshot_is_called_by(const ucontext_t *context, uintptr_t begin, uintptr_t
     struct stack_list list = {.max = FRAMES, .outermost = 1, .pcs = pcs, .cfas = cfas};
     struct step_regs regs;
     struct unwinder *unwinder = atomic_exchange(&spare_unwinder, NULL);
-    if (unwinder == NULL)
+    if (!unwinder)
         unwinder = unwind_pages_used(unwinder_size());
-    if (unwinder == NULL)
+    if (!unwinder)
         return false;
     unwinder_init(unwinder, 0, 0, false);
     take_registers(context, &regs);
@@ -290,7 +290,7 @@ void snapshot_tell_signal(int number, const siginfo_t *info, const ucontext_t *c
     /* The thread's own may be in use. */
     struct unwinder *unwinder = is_guest() ? NULL : unwind_pages_used(unwinder_size());
     bool is_fault = fatal_is_fault(number);
-    if (unwinder == NULL || !begin_to_ask(is_fault))
+    if (!unwinder || !begin_to_ask(is_fault))
         return;
     unwinder_init(unwinder, 0, 0, false);
     struct step_regs regs;

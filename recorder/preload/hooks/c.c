@@ -36,7 +36,7 @@
     {                                                                                              \
         HOOK_FRAME();                                                                              \
         struct thread *thread = enter(0);                                                          \
-        if (UNLIKELY(thread == NULL))                                                              \
+        if (UNLIKELY(!thread))                                                                     \
             return function(size);                                                                 \
         void *block = function(size);                                                              \
         ACQUISITION_END(thread, operation, size, (uintptr_t)block);                                \
@@ -72,7 +72,7 @@ static void *calloc_early(size_t count, size_t size)
     {                                                                                              \
         HOOK_FRAME();                                                                              \
         struct thread *thread = enter(0);                                                          \
-        if (UNLIKELY(thread == NULL))                                                              \
+        if (UNLIKELY(!thread))                                                                     \
             return function(count, size);                                                          \
         void *block = function(count, size);                                                       \
         ACQUISITION_END(thread, operation, count, size, (uintptr_t)block);                         \
@@ -100,7 +100,7 @@ static __attribute__((noinline, cold)) void *realloc_arena(void *block, size_t s
 {
     void *moved = malloc(size);
     size_t held_size = arena_size(block);
-    if (moved != NULL)
+    if (moved)
         memcpy(moved, block, held_size < size ? held_size : size);
     return moved;
 }
@@ -125,7 +125,7 @@ static void *realloc_of_libc(void *base, size_t size, unsigned *end)
     if (was_mapped)
         errno = 0;
     void *block = real_glibc_realloc(base, size);
-    if (block != NULL && block != base && (((uintptr_t)base ^ (uintptr_t)block) & IN_PAGE) == 0) {
+    if (block && block != base && (((uintptr_t)base ^ (uintptr_t)block) & IN_PAGE) == 0) {
         bool is_mapped = ((const size_t *)block)[-1] & CHUNK_IS_MAPPED;
         if (was_mapped && errno == 0)
             *end = OP_REALLOC_REMAPPED;
@@ -154,9 +154,9 @@ static inline void *realloc_real(void *(*function)(void *, size_t), void *base, 
         if (UNLIKELY(arena_owns(base)))                                                            \
             return realloc_arena(base, size);                                                      \
         struct thread *thread = enter((uintptr_t)base);                                            \
-        if (UNLIKELY(thread == NULL))                                                              \
+        if (UNLIKELY(!thread))                                                                     \
             return function(base, size);                                                           \
-        if (UNLIKELY(base == NULL && thread->outer != NULL)) {                                     \
+        if (UNLIKELY(!base && thread->outer)) {                                                    \
             void *block = function(base, size);                                                    \
             REALLOCATION_WITHIN_END(thread, size, block);                                          \
             return block;                                                                          \
@@ -204,7 +204,7 @@ EXPORT void *reallocarray(void *base, size_t count, size_t size)
     if (UNLIKELY(!real_ready()))
         return NULL;
     struct thread *thread = replaced_any ? NULL : target_enter((uintptr_t)base);
-    if (UNLIKELY(thread == NULL))
+    if (UNLIKELY(!thread))
         return real.reallocarray(base, count, size);
     bool is_begun;
     REALLOCATION_BEGIN(thread, is_begun, TTD_API_REALLOCARRAY, (uintptr_t)base, count, size);
@@ -220,8 +220,8 @@ EXPORT void *reallocarray(void *base, size_t count, size_t size)
         HOOK_FRAME();                                                                              \
         if (UNLIKELY(arena_owns(base)))                                                            \
             return;                                                                                \
-        struct thread *thread = base != NULL ? enter((uintptr_t)base) : NULL;                      \
-        if (thread == NULL) {                                                                      \
+        struct thread *thread = base ? enter((uintptr_t)base) : NULL;                              \
+        if (!thread) {                                                                             \
             function(base);                                                                        \
             return;                                                                                \
         }                                                                                          \
@@ -263,11 +263,11 @@ HOOK_FREE(__libc_free, real_libc.free, ENTER_LIBC)
         HOOK_FRAME();                                                                              \
         if (UNLIKELY(arena_owns(base) || !real_ready()))                                           \
             return;                                                                                \
-        struct thread *thread = base != NULL ? target_enter((uintptr_t)base) : NULL;               \
-        if (thread != NULL)                                                                        \
+        struct thread *thread = base ? target_enter((uintptr_t)base) : NULL;                       \
+        if (thread)                                                                                \
             RELEASE_BEGIN(thread, operation, __VA_ARGS__);                                         \
         real.free(base);                                                                           \
-        if (thread != NULL)                                                                        \
+        if (thread)                                                                                \
             release_end(thread);                                                                   \
     }
 
@@ -283,10 +283,10 @@ EXPORT int posix_memalign(void **result, size_t alignment, size_t size)
         if (chosen_skips(size))
             return real.posix_memalign(result, alignment, size);
         if (!real_ready())
-            return (*result = arena_alloc(size, alignment)) != NULL ? 0 : ENOMEM;
+            return (*result = arena_alloc(size, alignment)) ? 0 : ENOMEM;
     }
     struct thread *thread = target_enter(0);
-    if (UNLIKELY(thread == NULL))
+    if (UNLIKELY(!thread))
         return real.posix_memalign(result, alignment, size);
     int status = real.posix_memalign(result, alignment, size);
     ACQUISITION_END(thread, TTD_API_POSIX_MEMALIGN, (uintptr_t)result, alignment, size,
@@ -306,7 +306,7 @@ EXPORT int posix_memalign(void **result, size_t alignment, size_t size)
                 return arena_alloc(size, alignment);                                               \
         }                                                                                          \
         struct thread *thread = enter(0);                                                          \
-        if (UNLIKELY(thread == NULL))                                                              \
+        if (UNLIKELY(!thread))                                                                     \
             return function(alignment, size);                                                      \
         void *block = function(alignment, size);                                                   \
         ACQUISITION_END(thread, operation, alignment, size, (uintptr_t)block);                     \

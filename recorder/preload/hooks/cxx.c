@@ -35,12 +35,12 @@ static inline void expect_no_exception(struct thread *thread)
     {                                                                                              \
         HOOK_FRAME();                                                                              \
         struct thread *thread = target_enter(0);                                                   \
-        if (thread != NULL) {                                                                      \
+        if (thread) {                                                                              \
             const uint64_t operands[] = {__VA_ARGS__};                                             \
             expect_exception(thread, operation, operands, sizeof operands / sizeof *operands);     \
         }                                                                                          \
         void *block = ((void *(*)parameters)behind)arguments;                                      \
-        if (thread != NULL) {                                                                      \
+        if (thread) {                                                                              \
             expect_no_exception(thread);                                                           \
             ACQUISITION_END(thread, operation, __VA_ARGS__, (uintptr_t)block);                     \
         }                                                                                          \
@@ -51,11 +51,11 @@ static inline void expect_no_exception(struct thread *thread)
     PATCHED(void, name, PATCHED_COUNT parameters, PATCHED_WITH_BEHIND parameters)                  \
     {                                                                                              \
         HOOK_FRAME();                                                                              \
-        struct thread *thread = base != NULL ? target_enter((uintptr_t)base) : NULL;               \
-        if (thread != NULL)                                                                        \
+        struct thread *thread = base ? target_enter((uintptr_t)base) : NULL;                       \
+        if (thread)                                                                                \
             RELEASE_BEGIN(thread, operation, __VA_ARGS__);                                         \
         ((void(*) parameters)behind) arguments;                                                    \
-        if (thread != NULL)                                                                        \
+        if (thread)                                                                                \
             release_end(thread);                                                                   \
     }
 
@@ -95,10 +95,10 @@ static inline bool passes(bool has_runtime)
     static inline __attribute__((always_inline)) void *call_##name parameters                      \
     {                                                                                              \
         void *(*function)parameters = real_##name;                                                 \
-        void *block = function != NULL ? function arguments : plain_new(size, alignment);          \
-        if (UNLIKELY(block == NULL && function == NULL && throws)) {                               \
+        void *block = function ? function arguments : plain_new(size, alignment);                  \
+        if (UNLIKELY(!block && !function && throws)) {                                             \
             *(void **)&function = real_find(#name);                                                \
-            block = function != NULL ? function arguments : NULL;                                  \
+            block = function ? function arguments : NULL;                                          \
         }                                                                                          \
         return block;                                                                              \
     }                                                                                              \
@@ -108,7 +108,7 @@ static inline bool passes(bool has_runtime)
         HOOK_FRAME();                                                                              \
         struct thread *thread = chosen_enter_skipped();                                            \
         void *block = call_##name arguments;                                                       \
-        if (thread != NULL)                                                                        \
+        if (thread)                                                                                \
             target_leave(thread);                                                                  \
         return block;                                                                              \
     }                                                                                              \
@@ -117,12 +117,12 @@ static inline bool passes(bool has_runtime)
     {                                                                                              \
         HOOK_FRAME();                                                                              \
         struct thread *thread = passes(real_##name != NULL) ? NULL : target_enter(0);              \
-        if (thread != NULL) {                                                                      \
+        if (thread) {                                                                              \
             const uint64_t operands[] = {__VA_ARGS__};                                             \
             expect_exception(thread, operation, operands, sizeof operands / sizeof *operands);     \
         }                                                                                          \
         void *block = call_##name arguments;                                                       \
-        if (thread != NULL) {                                                                      \
+        if (thread) {                                                                              \
             expect_no_exception(thread);                                                           \
             ACQUISITION_END(thread, operation, __VA_ARGS__, (uintptr_t)block);                     \
         }                                                                                          \
@@ -151,14 +151,14 @@ static inline bool passes(bool has_runtime)
         if (UNLIKELY(arena_owns(base)))                                                            \
             return;                                                                                \
         struct thread *thread =                                                                    \
-            base == NULL || passes(function != NULL) ? NULL : target_enter((uintptr_t)base);       \
-        if (thread != NULL)                                                                        \
+            !base || passes(function != NULL) ? NULL : target_enter((uintptr_t)base);              \
+        if (thread)                                                                                \
             RELEASE_BEGIN(thread, operation, __VA_ARGS__);                                         \
-        if (function != NULL)                                                                      \
+        if (function)                                                                              \
             function arguments;                                                                    \
         else                                                                                       \
             real.free(base);                                                                       \
-        if (thread != NULL)                                                                        \
+        if (thread)                                                                                \
             release_end(thread);                                                                   \
     }                                                                                              \
                                                                                                    \
@@ -176,7 +176,7 @@ static inline bool passes(bool has_runtime)
             HOOK_JUMP_VOID(early_##name arguments);                                                \
         if (chosen_may_have(base))                                                                 \
             HOOK_JUMP_VOID(long_##name arguments);                                                 \
-        if (real_##name == NULL) {                                                                 \
+        if (!real_##name) {                                                                        \
             real.free(base);                                                                       \
             return;                                                                                \
         }                                                                                          \

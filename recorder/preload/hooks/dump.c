@@ -59,10 +59,10 @@ static bool dump_ask(const struct ttd_live *client, const struct ask *asked)
     if (!live_client_is_open(client))
         return false;
     struct thread *level = live_enter();
-    if (level == NULL)
+    if (!level)
         return false;
     /* The call around this one does not return before the answer, which waits for its record. */
-    if (asked->waits && level->outer != NULL) {
+    if (asked->waits && level->outer) {
         live_leave(level);
         return false;
     }
@@ -109,8 +109,8 @@ static size_t dump_file_name(struct ttd_live *client, char *name, size_t size)
     if (!dump_ask(client, &(struct ask){.kind = DUMP_NAME, .waits = true}))
         return 0;
     const struct trace_name *trace_name = channel_trace_name(&target_view, process_index());
-    size_t known_size = trace_name != NULL ? atomic_load(&trace_name->size) : 0;
-    if (name != NULL && known_size < size && known_size < TRACE_NAME_SIZE) {
+    size_t known_size = trace_name ? atomic_load(&trace_name->size) : 0;
+    if (name && known_size < size && known_size < TRACE_NAME_SIZE) {
         memcpy(name, trace_name->text, known_size);
         name[known_size] = '\0';
     }

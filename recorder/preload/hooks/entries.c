@@ -18,7 +18,7 @@ static bool is_allocator(const struct symbols *symbols)
 {
     static const char *const names[] = {"mallocx", "tc_malloc", "mi_malloc"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (symbols_find(symbols, names[i], 0) != NULL)
+        if (symbols_find(symbols, names[i], 0))
             return true;
     return false;
 }
@@ -35,7 +35,7 @@ static bool find_in(uintptr_t address)
     for (struct redirection *entry = &first_entry; entry < &last_entry; entry++) {
         const ElfW(Sym) *symbol =
             entry->real_function == 0 ? symbols_find(&symbols, entry->name, 0) : NULL;
-        if (symbol == NULL || symbol->st_shndx == SHN_UNDEF)
+        if (!symbol || symbol->st_shndx == SHN_UNDEF)
             continue;
         entry->real_function = symbols.bias + symbol->st_value;
         is_found = true;
@@ -48,7 +48,7 @@ static int find_in_allocator(struct dl_phdr_info *info, size_t size, void *is_fo
 {
     const char *name = strrchr(info->dlpi_name, '/');
     (void)size;
-    if (name == NULL || strstr(name, "malloc") == NULL)
+    if (!name || !strstr(name, "malloc"))
         return 0;
     for (unsigned i = 0; i < info->dlpi_phnum; i++)
         if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)

@@ -47,7 +47,7 @@ struct redirection *entries_named(const char *name);
         HOOK_FRAME();                                                                              \
         struct thread *thread = target_enter(0);                                                   \
         void *block = ENTRY_CALL(void *, function, parameters, arguments);                         \
-        if (LIKELY(thread != NULL))                                                                \
+        if (LIKELY(thread))                                                                        \
             ACQUISITION_END(thread, operation, __VA_ARGS__, (uintptr_t)block);                     \
         return block;                                                                              \
     }
@@ -60,7 +60,7 @@ struct redirection *entries_named(const char *name);
         struct thread *thread = target_enter(0);                                                   \
         int status =                                                                               \
             ENTRY_CALL(int, function, (void **, size_t, size_t), (result, alignment, size));       \
-        if (LIKELY(thread != NULL))                                                                \
+        if (LIKELY(thread))                                                                        \
             ACQUISITION_END(thread, TTD_API_POSIX_MEMALIGN, (uintptr_t)result, alignment, size,    \
                             (uint64_t)status, status == 0 ? (uintptr_t)*result : 0);               \
         return status;                                                                             \
@@ -71,11 +71,11 @@ struct redirection *entries_named(const char *name);
     ENTRY(void, function, parameters)                                                              \
     {                                                                                              \
         HOOK_FRAME();                                                                              \
-        struct thread *thread = base != NULL ? target_enter((uintptr_t)base) : NULL;               \
-        if (LIKELY(thread != NULL))                                                                \
+        struct thread *thread = base ? target_enter((uintptr_t)base) : NULL;                       \
+        if (LIKELY(thread))                                                                        \
             RELEASE_BEGIN(thread, operation, __VA_ARGS__);                                         \
         ENTRY_CALL(void, function, parameters, arguments);                                         \
-        if (LIKELY(thread != NULL))                                                                \
+        if (LIKELY(thread))                                                                        \
             release_end(thread);                                                                   \
     }
 
@@ -87,10 +87,10 @@ struct redirection *entries_named(const char *name);
         HOOK_FRAME();                                                                              \
         bool begun = false;                                                                        \
         struct thread *thread = target_enter((uintptr_t)base);                                     \
-        if (LIKELY(thread != NULL))                                                                \
+        if (LIKELY(thread))                                                                        \
             REALLOCATION_BEGIN(thread, begun, operation, __VA_ARGS__);                             \
         type result = ENTRY_CALL(type, real, parameters, arguments);                               \
-        if (LIKELY(thread != NULL))                                                                \
+        if (LIKELY(thread))                                                                        \
             reallocation_end(thread, begun, OP_REALLOC_END, block);                                \
         return result;                                                                             \
     }

@@ -13,7 +13,7 @@
 /* Returns the bytes of a name, cut off before a character that has no room. */
 static size_t name_size(const char *name)
 {
-    size_t size = name != NULL ? strnlen(name, TTD_LIVE_HEAP_NAME_MAX + 1) : 0;
+    size_t size = name ? strnlen(name, TTD_LIVE_HEAP_NAME_MAX + 1) : 0;
     if (size <= TTD_LIVE_HEAP_NAME_MAX)
         return size;
     size = TTD_LIVE_HEAP_NAME_MAX;
@@ -30,7 +30,7 @@ static __attribute__((noinline)) void define(const void *handle, const void *par
                                              const char *name)
 {
     struct thread *level = live_enter();
-    if (level == NULL)
+    if (!level)
         return;
     level->sequence = 0;
     if (live_append(level, (const uint64_t[2]){(uintptr_t)handle, (uintptr_t)parent}, EVENT_OF_HEAP,
@@ -47,7 +47,7 @@ static bool append_call(struct thread *level, unsigned operation, const struct u
     bool acquires = operation == TTD_API_LIVE_HEAP_CREATE || operation == TTD_API_LIVE_HEAP_ALLOC;
     bool reallocates = operation == TTD_API_LIVE_HEAP_REALLOC;
     bool destroys = operation == TTD_API_LIVE_HEAP_DESTROY;
-    if (level->outer != NULL) {
+    if (level->outer) {
         if (!level_is_ready(level)) {
             level_count_lost(level);
             return false;
@@ -79,7 +79,7 @@ report(const struct ttd_live *live, unsigned operation, const uint64_t *operands
     if (operands[0] == 0 || !live_client_is_open(live))
         return false;
     struct thread *level = target_enter(0);
-    if (level == NULL)
+    if (!level)
         return false;
     struct unwind_regs caller;
     target_phase(level, PHASE_RECORD);
@@ -96,7 +96,7 @@ report(const struct ttd_live *live, unsigned operation, const uint64_t *operands
 static bool heap_create(struct ttd_live *live, const void *handle, const void *parent,
                         const char *name, const uint64_t sizes[2])
 {
-    if (handle != NULL && live_client_is_open(live))
+    if (handle && live_client_is_open(live))
         define(handle, parent, name);
     return REPORT(live, TTD_API_LIVE_HEAP_CREATE, (uintptr_t)handle, sizes[0], sizes[1]);
 }
@@ -115,8 +115,7 @@ static bool heap_realloc(struct ttd_live *live, const void *handle, const void *
 
 static bool heap_free(struct ttd_live *live, const void *handle, const void *block)
 {
-    return block != NULL &&
-           REPORT(live, TTD_API_LIVE_HEAP_FREE, (uintptr_t)handle, (uintptr_t)block);
+    return block && REPORT(live, TTD_API_LIVE_HEAP_FREE, (uintptr_t)handle, (uintptr_t)block);
 }
 
 static bool heap_protect(struct ttd_live *live, const void *handle, bool is_read_only)

@@ -129,7 +129,7 @@ static inline void release_end(struct thread *thread)
     if (LIKELY(!thread->is_silent)) {
         thread->steps++;
         atomic_store_explicit(&thread->slot->in_release, 0, memory_order_release);
-    } else if (thread->outer == NULL) { /* not all blocks are recorded */
+    } else if (!thread->outer) { /* not all blocks are recorded */
         thread->is_silent = false;
         atomic_store_explicit(&thread->slot->in_release, 0, memory_order_relaxed);
     }

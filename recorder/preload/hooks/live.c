@@ -43,7 +43,7 @@ bool live_client_is_open(const struct ttd_live *live)
 
 static bool live_is_valid(const void *data, size_t size)
 {
-    return size <= TTD_LIVE_DATA_MAX && (data != NULL || size == 0);
+    return size <= TTD_LIVE_DATA_MAX && (data || size == 0);
 }
 
 static bool is_open(const struct ttd_live *live)
@@ -58,7 +58,7 @@ static void close_client(struct ttd_live *live, const void *data, size_t size)
     if (!live_is_valid(data, size) || !atomic_exchange(&client->is_open, false))
         return;
     struct thread *level = live_enter();
-    if (level == NULL)
+    if (!level)
         return;
     append_client(level, TTD_CLIENT_CLOSED, client, data, size);
     live_leave(level);
@@ -71,7 +71,7 @@ static bool add_event(struct ttd_live *live, enum ttd_live_scope scope, uint32_t
     if (!is_known || !live_is_valid(data, size) || !live_client_is_open(live))
         return false;
     struct thread *level = live_enter();
-    if (level == NULL)
+    if (!level)
         return false;
     flags |= scope == TTD_LIVE_THREAD ? EVENT_OF_THREAD : 0;
     bool is_added = live_append(level, client_of(live)->guid, flags,
@@ -87,7 +87,7 @@ static bool live_start_activity(struct ttd_live *live, uint64_t activity, uint64
     if (maximum == 0 || !live_is_valid(data, size) || !atomic_load(&client->is_open))
         return false;
     struct thread *level = live_enter();
-    if (level == NULL)
+    if (!level)
         return false;
     struct island *island = &island_thread(level)->island;
     if (island->is_open) {
@@ -106,7 +106,7 @@ static bool live_stop_activity(struct ttd_live *live, const void *data, size_t s
     if (!live_is_valid(data, size) || !atomic_load(&client->is_open))
         return false;
     struct thread *level = live_enter();
-    if (level == NULL)
+    if (!level)
         return false;
     struct island *island = &island_thread(level)->island;
     bool was_open = island->is_open;
@@ -125,7 +125,7 @@ static bool change(struct ttd_live *live, bool (*apply)(struct island *),
     if (!atomic_load(&client->is_open))
         return false;
     struct thread *level = live_enter();
-    if (level == NULL)
+    if (!level)
         return false;
     bool is_changed = apply(&island_thread(level)->island);
     if (is_changed)
@@ -177,7 +177,7 @@ static const struct thread *own_thread(const struct ttd_live *live)
     if (!is_open(live))
         return NULL;
     struct thread *thread = island_suspended();
-    if (thread == NULL)
+    if (!thread)
         thread = target_self;
     return thread;
 }
@@ -185,7 +185,7 @@ static const struct thread *own_thread(const struct ttd_live *live)
 static enum ttd_live_state state(const struct ttd_live *live)
 {
     const struct thread *thread = own_thread(live);
-    if (thread != NULL)
+    if (thread)
         return (enum ttd_live_state)island_state(thread);
     return is_open(live) ? TTD_LIVE_RECORDING : TTD_LIVE_NOT_STARTED;
 }
@@ -195,7 +195,7 @@ static bool throttle(const struct ttd_live *live, uint64_t *executed, uint64_t *
     static const struct island fresh = {
         .is_open = true, .maximum = TTD_LIVE_NO_LIMIT, .remaining = TTD_LIVE_NO_LIMIT};
     const struct thread *thread = own_thread(live);
-    const struct island *island = thread != NULL ? &thread->island : &fresh;
+    const struct island *island = thread ? &thread->island : &fresh;
     bool is_known = is_open(live) && island->is_open;
     bool is_limited = island->maximum != TTD_LIVE_NO_LIMIT;
     *executed = is_known ? island->maximum - island->remaining : 0;
@@ -226,10 +226,10 @@ EXPORT struct ttd_live *ttd_live_factory(uint32_t version, const struct ttd_live
 EXPORT struct ttd_live *ttd_live_factory(uint32_t version, const struct ttd_live_guid *guid,
                                          const void *data, size_t size)
 {
-    if (version != TTD_LIVE_VERSION || guid == NULL || !live_is_valid(data, size) || !real_ready())
+    if (version != TTD_LIVE_VERSION || !guid || !live_is_valid(data, size) || !real_ready())
         return NULL;
     struct thread *level = live_enter();
-    if (level == NULL)
+    if (!level)
         return NULL;
     uint32_t index = atomic_fetch_add(&clients_used, 1);
     if (index >= CLIENTS) {

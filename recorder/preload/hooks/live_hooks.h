@@ -17,7 +17,7 @@ static inline __attribute__((always_inline)) struct thread *live_enter(void)
 {
     island_awake();
     struct thread *level = target_enter(0);
-    if (level != NULL)
+    if (level)
         target_phase(level, PHASE_RECORD);
     return level;
 }
@@ -32,7 +32,7 @@ static inline void live_leave(struct thread *level)
 static inline bool live_append(struct thread *level, const uint64_t client[2], uint32_t flags,
                                const struct event_data *data)
 {
-    if (level->outer == NULL || level_is_ready(level))
+    if (!level->outer || level_is_ready(level))
         return thread_append_event(level, client, flags, data);
     level_count_lost(level);
     return false;

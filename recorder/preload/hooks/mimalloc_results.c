@@ -13,12 +13,12 @@
         HOOK_FRAME();                                                                              \
         bool begun = false;                                                                        \
         struct thread *thread = target_enter((uintptr_t)base);                                     \
-        if (LIKELY(thread != NULL))                                                                \
+        if (LIKELY(thread))                                                                        \
             REALLOCATION_BEGIN(thread, begun, TTD_API_REALLOC, (uintptr_t)base, size);             \
         void *block = ENTRY_CALL(void *, function, parameters, arguments);                         \
-        if (LIKELY(thread != NULL))                                                                \
+        if (LIKELY(thread))                                                                        \
             reallocation_end(thread, begun, OP_REALLOC_END, block);                                \
-        if (block == NULL && base != NULL && (thread = target_enter((uintptr_t)base)) != NULL) {   \
+        if (!block && base && (thread = target_enter((uintptr_t)base))) {                          \
             RELEASE_BEGIN(thread, TTD_API_FREE, (uintptr_t)base);                                  \
             release_end(thread);                                                                   \
         }                                                                                          \
@@ -36,14 +36,13 @@ REALLOCATES_OR_FREES(reallocf, (void *base, size_t size), (base, size))
         HOOK_FRAME();                                                                              \
         bool begun = false;                                                                        \
         void **block = pointer;                                                                    \
-        uintptr_t base = block != NULL ? (uintptr_t)*block : 0;                                    \
+        uintptr_t base = block ? (uintptr_t)*block : 0;                                            \
         struct thread *thread = target_enter(base);                                                \
-        if (LIKELY(thread != NULL))                                                                \
+        if (LIKELY(thread))                                                                        \
             REALLOCATION_BEGIN(thread, begun, TTD_API_REALLOCARRAY, base, count, size);            \
         int status = ENTRY_CALL(int, function, (void *, size_t, size_t), (pointer, count, size));  \
-        if (LIKELY(thread != NULL))                                                                \
-            reallocation_end(thread, begun, OP_REALLOC_END,                                        \
-                             status == 0 && block != NULL ? *block : NULL);                        \
+        if (LIKELY(thread))                                                                        \
+            reallocation_end(thread, begun, OP_REALLOC_END, status == 0 && block ? *block : NULL); \
         return status;                                                                             \
     }
 
@@ -57,8 +56,8 @@ REALLOCATES_IN_PLACE(reallocarr)
         HOOK_FRAME();                                                                              \
         struct thread *thread = (own) ? target_enter(0) : NULL;                                    \
         char *copy = ENTRY_CALL(char *, function, parameters, arguments);                          \
-        if (LIKELY(thread != NULL)) {                                                              \
-            size_t size = copy != NULL ? strlen(copy) + 1 : 0;                                     \
+        if (LIKELY(thread)) {                                                                      \
+            size_t size = copy ? strlen(copy) + 1 : 0;                                             \
             ACQUISITION_END(thread, operation, (uintptr_t)text, size, (uintptr_t)copy);            \
         }                                                                                          \
         return copy;                                                                               \
@@ -67,13 +66,12 @@ REALLOCATES_IN_PLACE(reallocarr)
 COPIES(mi_strdup, TTD_API_MI_STRDUP, (const char *text), (text), true)
 COPIES(mi_mbsdup, TTD_API_MI_STRDUP, (const char *text), (text), true)
 COPIES(mi_strndup, TTD_API_MI_STRDUP, (const char *text, size_t limit), (text, limit), true)
-COPIES(mi_realpath, TTD_API_MI_REALPATH, (const char *text, char *place), (text, place),
-       place == NULL)
+COPIES(mi_realpath, TTD_API_MI_REALPATH, (const char *text, char *place), (text, place), !place)
 COPIES(mi_heap_strdup, TTD_API_MI_STRDUP, (void *heap, const char *text), (heap, text), true)
 COPIES(mi_heap_strndup, TTD_API_MI_STRDUP, (void *heap, const char *text, size_t limit),
        (heap, text, limit), true)
 COPIES(mi_heap_realpath, TTD_API_MI_REALPATH, (void *heap, const char *text, char *place),
-       (heap, text, place), place == NULL)
+       (heap, text, place), !place)
 
 /* Copies a text of two-byte characters. */
 ENTRY(uint16_t *, mi_wcsdup, (const uint16_t *text))
@@ -81,9 +79,9 @@ ENTRY(uint16_t *, mi_wcsdup, (const uint16_t *text))
     HOOK_FRAME();
     struct thread *thread = target_enter(0);
     uint16_t *copy = ENTRY_CALL(uint16_t *, mi_wcsdup, (const uint16_t *text), (text));
-    if (LIKELY(thread != NULL)) {
+    if (LIKELY(thread)) {
         size_t count = 0;
-        while (copy != NULL && copy[count++] != 0)
+        while (copy && copy[count++] != 0)
             ;
         ACQUISITION_END(thread, TTD_API_MI_STRDUP, (uintptr_t)text, count * sizeof *copy,
                         (uintptr_t)copy);
@@ -95,12 +93,12 @@ ENTRY(uint16_t *, mi_wcsdup, (const uint16_t *text))
 ENTRY(int, mi_dupenv_s, (char **text, size_t *length, const char *name))
 {
     HOOK_FRAME();
-    struct thread *thread = text != NULL && name != NULL ? target_enter(0) : NULL;
+    struct thread *thread = text && name ? target_enter(0) : NULL;
     int status =
         ENTRY_CALL(int, mi_dupenv_s, (char **, size_t *, const char *), (text, length, name));
-    if (LIKELY(thread != NULL)) {
+    if (LIKELY(thread)) {
         const char *copy = status == 0 ? *text : NULL;
-        size_t size = copy != NULL ? strlen(copy) + 1 : 0;
+        size_t size = copy ? strlen(copy) + 1 : 0;
         ACQUISITION_END(thread, TTD_API_MI_STRDUP, (uintptr_t)name, size, (uintptr_t)copy);
     }
     return status;

@@ -9,7 +9,7 @@
         HOOK_FRAME();                                                                              \
         struct thread *thread = target_enter(0);                                                   \
         void *block = ((void *(*)types)behind)arguments;                                           \
-        if (LIKELY(thread != NULL))                                                                \
+        if (LIKELY(thread))                                                                        \
             ACQUISITION_END(thread, operation, __VA_ARGS__, (uintptr_t)block);                     \
         return block;                                                                              \
     }
@@ -34,7 +34,7 @@ PATCHED(int, posix_memalign, 3, (void **result, size_t alignment, size_t size, u
     HOOK_FRAME();
     struct thread *thread = target_enter(0);
     int status = ((int (*)(void **, size_t, size_t))behind)(result, alignment, size);
-    if (LIKELY(thread != NULL))
+    if (LIKELY(thread))
         ACQUISITION_END(thread, TTD_API_POSIX_MEMALIGN, (uintptr_t)result, alignment, size,
                         (uint64_t)status, status == 0 ? (uintptr_t)*result : 0);
     return status;
@@ -55,7 +55,7 @@ PATCHED(void *, moz_arena_realloc, 3, (size_t arena, void *base, size_t size, ui
     HOOK_FRAME();
     void *(*function)(size_t, void *, size_t) = (void *(*)(size_t, void *, size_t))behind;
     struct thread *thread = target_enter((uintptr_t)base);
-    if (UNLIKELY(thread == NULL))
+    if (UNLIKELY(!thread))
         return function(arena, base, size);
     bool is_begun;
     REALLOCATION_BEGIN(thread, is_begun, TTD_API_REALLOC, (uintptr_t)base, size);
@@ -70,9 +70,9 @@ PATCHED(void *, realloc, 2, (void *base, size_t size, uintptr_t behind))
     HOOK_FRAME();
     void *(*function)(void *, size_t) = (void *(*)(void *, size_t))behind;
     struct thread *thread = target_enter((uintptr_t)base);
-    if (UNLIKELY(thread == NULL))
+    if (UNLIKELY(!thread))
         return function(base, size);
-    if (UNLIKELY(base == NULL && thread->outer != NULL)) {
+    if (UNLIKELY(!base && thread->outer)) {
         void *block = function(base, size);
         REALLOCATION_WITHIN_END(thread, size, block);
         return block;
@@ -89,7 +89,7 @@ PATCHED(void *, reallocarray, 3, (void *base, size_t count, size_t size, uintptr
     HOOK_FRAME();
     void *(*function)(void *, size_t, size_t) = (void *(*)(void *, size_t, size_t))behind;
     struct thread *thread = target_enter((uintptr_t)base);
-    if (UNLIKELY(thread == NULL))
+    if (UNLIKELY(!thread))
         return function(base, count, size);
     bool is_begun;
     REALLOCATION_BEGIN(thread, is_begun, TTD_API_REALLOCARRAY, (uintptr_t)base, count, size);
@@ -102,11 +102,11 @@ PATCHED(void *, reallocarray, 3, (void *base, size_t count, size_t size, uintptr
     PATCHED(void, function, count, parameters)                                                     \
     {                                                                                              \
         HOOK_FRAME();                                                                              \
-        struct thread *thread = base != NULL ? target_enter((uintptr_t)base) : NULL;               \
-        if (LIKELY(thread != NULL))                                                                \
+        struct thread *thread = base ? target_enter((uintptr_t)base) : NULL;                       \
+        if (LIKELY(thread))                                                                        \
             RELEASE_BEGIN(thread, operation, __VA_ARGS__);                                         \
         ((void(*) types)behind) arguments;                                                         \
-        if (LIKELY(thread != NULL))                                                                \
+        if (LIKELY(thread))                                                                        \
             release_end(thread);                                                                   \
     }
 

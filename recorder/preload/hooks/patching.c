@@ -60,7 +60,7 @@ static bool patching_has_sanitizer(const struct dl_find_object *object)
 {
     struct symbols symbols;
     return symbols_of(object, &symbols) &&
-           symbols_find(&symbols, "__sanitizer_get_allocated_size", 0) != NULL;
+           symbols_find(&symbols, "__sanitizer_get_allocated_size", 0);
 }
 
 /* Maps the area below the module, so that the program break can grow above it. */
@@ -87,7 +87,7 @@ static bool patching_map(uintptr_t function)
 
 static void patching_unmap(void)
 {
-    if (patching.area == NULL)
+    if (!patching.area)
         return;
     own_memory_remove((uintptr_t)patching.area);
     sys_call3(SYS_munmap, (long)patching.area, AREA_SIZE, 0);
@@ -149,7 +149,7 @@ static bool patching_add(const char *name, uintptr_t function, size_t size)
         if (patching.entries[i].address == function)
             return true; /* under another name */
     if (patching.count == PATCHES_MAX || !patching_is_plain_call(function) ||
-        (patching.area == NULL && !patching_map(function)))
+        (!patching.area && !patching_map(function)))
         return false;
     uint8_t *gate = patching.area + (patching.count - patching.begin) * SLOT_SIZE;
     uint8_t *trampoline = gate + TRAMPOLINE_AT;
@@ -159,20 +159,20 @@ static bool patching_add(const char *name, uintptr_t function, size_t size)
                    (uintptr_t)trampoline) != PATCH_OK)
         return false;
     const struct patched_hook *hook = patching_hook(name);
-    struct real_later *later = hook == NULL ? real_later_named(name) : NULL;
-    struct redirection *redirection = hook == NULL && later == NULL ? entries_named(name) : NULL;
+    struct real_later *later = !hook ? real_later_named(name) : NULL;
+    struct redirection *redirection = !hook && !later ? entries_named(name) : NULL;
     struct patched_entry *entry = &patching.entries[patching.count];
     *entry = (struct patched_entry){.address = function};
-    if (hook != NULL)
+    if (hook)
         patch_gate(gate, hook->arguments, (uintptr_t)trampoline, hook->hook);
-    else if (later != NULL && later->hook != NULL)
+    else if (later && later->hook)
         entry->behind = (uintptr_t *)later->function;
-    else if (redirection != NULL)
+    else if (redirection)
         entry->behind = &redirection->real_function;
     else
         return false;
-    if (entry->behind != NULL)
-        patch_stub(gate, later != NULL ? (uintptr_t)later->hook : redirection->hook);
+    if (entry->behind)
+        patch_stub(gate, later ? (uintptr_t)later->hook : redirection->hook);
     memcpy(trampoline, patch.code, patch.code_size);
     memcpy(entry->original, patch.original, PATCH_JUMP_SIZE);
     memcpy(entry->jump, patch.jump, PATCH_JUMP_SIZE);
@@ -189,7 +189,7 @@ static bool patching_add_others(uintptr_t function)
         return false;
     for (const struct patched_hook *hook = &first_hook; hook < &last_hook; hook++) {
         const ElfW(Sym) *symbol = symbols_find(&symbols, hook->name, 0);
-        if (symbol != NULL && symbol->st_shndx != SHN_UNDEF &&
+        if (symbol && symbol->st_shndx != SHN_UNDEF &&
             !patching_add(hook->name, symbols.bias + symbol->st_value, symbol->st_size))
             return false;
     }
@@ -247,7 +247,7 @@ static bool patching_end(bool is_whole)
     for (size_t i = patching.begin; is_whole && i < patching.count; i++) {
         struct patched_entry *entry = &patching.entries[i];
         uint8_t *slot = patching.area + (i - patching.begin) * SLOT_SIZE;
-        if (entry->behind == NULL)
+        if (!entry->behind)
             continue;
         entry->before = *entry->behind;
         *entry->behind = (uintptr_t)(slot + TRAMPOLINE_AT);
@@ -258,7 +258,7 @@ static bool patching_end(bool is_whole)
         return true;
     }
     for (size_t i = patching.begin; is_whole && i < patching.count; i++)
-        if (patching.entries[i].behind != NULL)
+        if (patching.entries[i].behind)
             *patching.entries[i].behind = patching.entries[i].before;
     patching.count = patching.begin;
     patching_unmap();
@@ -285,12 +285,12 @@ bool replaced_patch(void)
 /* Adds a function of the program's, if it is one of such an allocator. */
 static bool patching_add_named(const char *name, uintptr_t function, size_t size)
 {
-    if (entries_named(name) != NULL)
+    if (entries_named(name))
         return patching_add(name, function, size);
     for (size_t i = 0; i < ALLOCATOR_NAMES; i++) {
         size_t prefix = strlen(allocator_names[i]) - (sizeof ALLOCATOR_NAMES_ENDING - 1);
         if (strncmp(name, allocator_names[i], prefix) == 0 &&
-            (patching_hook(name + prefix) != NULL || entries_named(name + prefix) != NULL))
+            (patching_hook(name + prefix) || entries_named(name + prefix)))
             return patching_add(name + prefix, function, size);
     }
     return true;

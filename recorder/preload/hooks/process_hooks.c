@@ -94,13 +94,13 @@ EXPORT int execveat(int descriptor, const char *path, char *const argv[], char *
     do {                                                                                           \
         size_t count_ = 1;                                                                         \
         va_start(list, first);                                                                     \
-        while (va_arg(list, char *) != NULL)                                                       \
+        while (va_arg(list, char *))                                                               \
             count_++;                                                                              \
         va_end(list);                                                                              \
         argv = alloca((count_ + 1) * sizeof *argv);                                                \
         memcpy(argv, &first, sizeof first);                                                        \
         va_start(list, first);                                                                     \
-        for (size_t i_ = 1; (argv[i_] = va_arg(list, char *)) != NULL;)                            \
+        for (size_t i_ = 1; (argv[i_] = va_arg(list, char *));)                                    \
             i_++;                                                                                  \
     } while (0)
 
@@ -161,7 +161,7 @@ EXPORT int dlclose(void *handle)
 {
     int result = find_dlclose()(handle);
     struct thread *thread = target_enter(0);
-    if (thread != NULL) {
+    if (thread) {
         target_phase(thread, PHASE_RECORD);
         modules_closed();
         target_leave(thread);
@@ -181,7 +181,7 @@ void note_namespace(long namespace) __attribute__((used, visibility("hidden")));
 
 void note_namespace(long namespace)
 {
-    if (real_dlmopen == NULL)
+    if (!real_dlmopen)
         real_dlmopen = dlsym(RTLD_NEXT, "dlmopen");
     if (namespace != LM_ID_BASE)
         process_note(NOTE_NAMESPACE);

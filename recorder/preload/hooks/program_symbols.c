@@ -64,7 +64,7 @@ static bool program_find_table(struct program_file *file, uint32_t type)
         return false;
     const Elf64_Shdr *sections =
         program_part(file, header->e_shoff, header->e_shnum * sizeof *sections);
-    for (unsigned i = 0; sections != NULL && i < header->e_shnum; i++) {
+    for (unsigned i = 0; sections && i < header->e_shnum; i++) {
         if (sections[i].sh_type != type || sections[i].sh_link >= header->e_shnum)
             continue;
         const Elf64_Shdr *names = &sections[sections[i].sh_link];
@@ -75,7 +75,7 @@ static bool program_find_table(struct program_file *file, uint32_t type)
         file->names_size = names->sh_size;
         file->symbols = program_part(file, sections[i].sh_offset, sections[i].sh_size);
         file->count = sections[i].sh_size / sizeof *file->symbols;
-        return file->symbols != NULL && file->names[names->sh_size - 1] == '\0';
+        return file->symbols && file->names[names->sh_size - 1] == '\0';
     }
     return false;
 }
@@ -98,7 +98,7 @@ bool program_has_allocator(void)
     if (!program_symbols_open(&file))
         return false;
     const char *at = file.names, *end = file.names + file.names_size;
-    while (!is_found && (at = memmem(at, (size_t)(end - at), ending, sizeof ending)) != NULL) {
+    while (!is_found && (at = memmem(at, (size_t)(end - at), ending, sizeof ending))) {
         size_t before = (size_t)(at - file.names);
         for (size_t i = 0; i < ALLOCATOR_NAMES; i++) {
             size_t prefix = strlen(allocator_names[i]) - (sizeof ending - 1);
@@ -136,8 +136,7 @@ bool program_each_function(bool (*found)(const char *name, uintptr_t function, s
     if (!program_symbols_open(&file))
         return false;
     dl_iterate_phdr(program_find_place, &place);
-    bool goes_on =
-        place.header != NULL && memcmp(place.header, file.bytes, sizeof *place.header) == 0;
+    bool goes_on = place.header && memcmp(place.header, file.bytes, sizeof *place.header) == 0;
     for (size_t i = 0; i < file.count && goes_on; i++) {
         const Elf64_Sym *symbol = &file.symbols[i];
         if (ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_shndx != SHN_UNDEF &&

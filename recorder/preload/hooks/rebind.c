@@ -78,7 +78,7 @@ static void rebind_table(const struct dl_phdr_info *info, const struct symbols *
         const ElfW(Sym) *symbol = &symbols->table[ELF64_R_SYM(table[i].r_info)];
         const struct redirection *redirection =
             rebind_find(rebinding, symbols->strings + symbol->st_name, *target);
-        if (redirection != NULL)
+        if (redirection)
             rebind_target(info, target, redirection->hook);
     }
 }
@@ -115,8 +115,8 @@ static void rebind_module(const struct dl_phdr_info *info, const struct dl_find_
         else if (entry->d_tag == DT_RELASZ)
             data_size = entry->d_un.d_val;
     }
-    rebind_table(info, &symbols, calls, calls != NULL ? calls_size : 0, rebinding);
-    rebind_table(info, &symbols, data, data != NULL ? data_size : 0, rebinding);
+    rebind_table(info, &symbols, calls, calls ? calls_size : 0, rebinding);
+    rebind_table(info, &symbols, data, data ? data_size : 0, rebinding);
 }
 
 static int rebind_visit_module(struct dl_phdr_info *info, size_t size, void *rebinding)

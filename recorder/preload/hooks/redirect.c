@@ -27,13 +27,13 @@ static void redirect_find_all(const struct link_map *map, struct change *change,
     for (size_t i = 0; i < count; i++) {
         struct redirection *redirection = &redirections[i];
         struct dl_find_object object;
-        if (redirection->real_function == 0 || redirection->symbol != NULL ||
+        if (redirection->real_function == 0 || redirection->symbol ||
             _dl_find_object((void *)redirection->real_function, &object) != 0 ||
             object.dlfo_link_map != map)
             continue;
         ElfW(Sym) *symbol =
             symbols_find(&change->symbols, redirection->name, redirection->real_function);
-        if (symbol == NULL)
+        if (!symbol)
             continue;
         uintptr_t begin = (uintptr_t)symbol & -(uintptr_t)PAGE;
         uintptr_t end = ((uintptr_t)(symbol + 1) + PAGE - 1) & -(uintptr_t)PAGE;
@@ -73,7 +73,7 @@ void redirect(struct redirection *redirections, size_t count)
     const struct link_map *last_module = NULL;
     for (size_t i = 0; i < count; i++) {
         struct dl_find_object object;
-        if (redirections[i].real_function == 0 || redirections[i].symbol != NULL ||
+        if (redirections[i].real_function == 0 || redirections[i].symbol ||
             _dl_find_object((void *)redirections[i].real_function, &object) != 0 ||
             object.dlfo_link_map == last_module)
             continue;
@@ -89,5 +89,5 @@ void *real_find_beside(uintptr_t function, const char *name)
     if (_dl_find_object((void *)function, &object) != 0 || !symbols_of(&object, &symbols))
         return NULL;
     const ElfW(Sym) *symbol = symbols_find(&symbols, name, 0);
-    return symbol != NULL ? (void *)(symbols.bias + symbol->st_value) : NULL;
+    return symbol ? (void *)(symbols.bias + symbol->st_value) : NULL;
 }

@@ -23,14 +23,14 @@ REAL(popen_function, popen, popen)
 static int shell_number(void)
 {
     const char *value = getenv(CHANNEL_ENV);
-    const char *number = value != NULL ? strchr(value, '=') : NULL;
-    return number != NULL ? atoi(number + 1) : -1;
+    const char *number = value ? strchr(value, '=') : NULL;
+    return number ? atoi(number + 1) : -1;
 }
 
 /* Returns a descriptor for a shell that cannot reach the channel by itself; -1 if it needs none. */
 static int shell_lend(void)
 {
-    if (process_preload() == NULL || process_is_confined || channel_is_reachable())
+    if (!process_preload() || process_is_confined || channel_is_reachable())
         return -1;
     int number = shell_number();
     int lent = number >= 0 ? channel_lend() : -1;
@@ -49,7 +49,7 @@ static int shell_lend(void)
 
 EXPORT int system(const char *command)
 {
-    int lent = command != NULL ? shell_lend() : -1;
+    int lent = command ? shell_lend() : -1;
     int result = find_system()(command);
     if (lent >= 0)
         sys_call3(SYS_close, lent, 0, 0);

@@ -142,7 +142,7 @@ static void watch_return(int number)
     const size_t size = sizeof action.mask;
     if (number != SIGABRT || !fatal_is_watched(number) ||
         sys_call6(SYS_rt_sigaction, number, 0, (long)&action, (long)size, 0, 0) != 0 ||
-        action.handler == SIG_DFL || action.handler == SIG_IGN || action.restorer == NULL ||
+        action.handler == SIG_DFL || action.handler == SIG_IGN || !action.restorer ||
         action.restorer == fatal_return ||
         (uintptr_t)action.handler == (uintptr_t)fatal_action->sa_sigaction)
         return;
@@ -178,9 +178,9 @@ EXPORT int sigaction(int number, const struct sigaction *action, struct sigactio
     struct sigaction own_before;
     uintptr_t handler = bit_of(number) != 0 ? atomic_load(&once[number]) : 0;
     bool is_onstack = (atomic_load(&without_stack) & bit_of(number)) != 0;
-    bool becomes_default = action != NULL && action->sa_handler == SIG_DFL;
-    int result = action != NULL ? signal_set_action(number, action, &own_before)
-                                : find_sigaction()(number, NULL, &own_before);
+    bool becomes_default = action && action->sa_handler == SIG_DFL;
+    int result = action ? signal_set_action(number, action, &own_before)
+                        : find_sigaction()(number, NULL, &own_before);
     if (result != 0)
         return result;
     if (fatal_is_own(&own_before))
@@ -192,7 +192,7 @@ EXPORT int sigaction(int number, const struct sigaction *action, struct sigactio
         own_before.sa_restorer = library_return;
     if (becomes_default)
         fatal_take_place(number);
-    if (before != NULL)
+    if (before)
         *before = own_before;
     return 0;
 }
@@ -221,12 +221,12 @@ REAL(sigaltstack_function, sigaltstack, NULL)
 
 EXPORT int sigaltstack(const stack_t *stack, stack_t *before)
 {
-    if (stack != NULL && (stack->ss_flags & SS_DISABLE) == 0 && signal_stacks_are_given())
+    if (stack && (stack->ss_flags & SS_DISABLE) == 0 && signal_stacks_are_given())
         use_stacks();
     int result = find_sigaltstack()(stack, before);
-    if (result == 0 && stack != NULL)
+    if (result == 0 && stack)
         alternate_signal_stack = (stack->ss_flags & SS_DISABLE) == 0 ? stack->ss_sp : NULL;
-    if (result == 0 && before != NULL && signal_stack_is_own(before))
+    if (result == 0 && before && signal_stack_is_own(before))
         *before = (stack_t){.ss_flags = SS_DISABLE};
     return result;
 }
@@ -259,7 +259,7 @@ static sighandler_t signal_settle(int number, sighandler_t handler, sighandler_t
     REAL_LATER(real_##name, symbol, NULL)                                                          \
     EXPORT sighandler_t name(int number, sighandler_t handler)                                     \
     {                                                                                              \
-        if (real_##name == NULL)                                                                   \
+        if (!real_##name)                                                                          \
             *(void **)&real_##name = dlsym(RTLD_NEXT, symbol);                                     \
         uintptr_t earlier = bit_of(number) != 0 ? atomic_load(&once[number]) : 0;                  \
         return signal_settle(number, handler, real_##name(number, handler), earlier);              \
@@ -282,16 +282,16 @@ __attribute__((used)) long sigaction_call(long number, int signal,
                                           const struct sys_sigaction *action,
                                           struct sys_sigaction *before, size_t size)
 {
-    bool becomes_default = action != NULL && action->handler == SIG_DFL;
+    bool becomes_default = action && action->handler == SIG_DFL;
     uintptr_t handler = bit_of(signal) != 0 ? atomic_load(&once[signal]) : 0;
     long result = sys_call6(number, signal, (long)action, (long)before, (long)size, 0, 0);
     if (result != 0) {
         errno = (int)-result;
         return -1;
     }
-    if (before != NULL && (uintptr_t)before->handler == (uintptr_t)fatal_action->sa_sigaction)
+    if (before && (uintptr_t)before->handler == (uintptr_t)fatal_action->sa_sigaction)
         before->handler = SIG_DFL;
-    else if (before != NULL && (uintptr_t)before->handler == (uintptr_t)once_entry)
+    else if (before && (uintptr_t)before->handler == (uintptr_t)once_entry)
         before->handler = (void (*)(int))handler;
     if (becomes_default)
         fatal_take_place(signal);

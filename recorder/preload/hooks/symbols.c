@@ -44,7 +44,7 @@ bool symbols_of(const struct dl_find_object *object, struct symbols *symbols)
         else if (entry->d_tag == DT_GNU_HASH)
             symbols->hash = (const uint32_t *)address;
     }
-    if (symbols->table == NULL || symbols->strings == NULL || symbols->hash == NULL)
+    if (!symbols->table || !symbols->strings || !symbols->hash)
         return false;
     symbols->protection = symbols_protection(object, (uintptr_t)symbols->table);
     return true;

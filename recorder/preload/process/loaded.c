@@ -44,7 +44,7 @@ static const char *environment_from_kernel(const char *name, char *buffer, size_
     /* One variable after the other; one that is longer than the buffer is not ours. */
     char c;
     const char *value = NULL;
-    while (value == NULL && sys_call3(SYS_read, file, (long)&c, 1) == 1) {
+    while (!value && sys_call3(SYS_read, file, (long)&c, 1) == 1) {
         if (count < size)
             buffer[count++] = c;
         if (c != '\0')
@@ -65,7 +65,7 @@ static void remember_environment(const char *channel_path, const char *preload)
         return;
     strcat(strcpy(channel_variable, channel_name), channel_path);
     /* Only this library, which comes first: the program may drop the others. */
-    size_t size = preload != NULL ? strcspn(preload, ": ") : 0;
+    size_t size = preload ? strcspn(preload, ": ") : 0;
     if (size != 0 && size + sizeof preload_name <= sizeof preload_variable)
         strncat(strcpy(preload_variable, preload_name), preload, size);
 }
@@ -91,11 +91,11 @@ static bool is_in_valgrind(void)
 bool process_attach(void)
 {
     static char kernel_channel[96], kernel_preload[4200];
-    bool early = environ == NULL;
+    bool early = !environ;
     const char *path =
         early ? environment_from_kernel(CHANNEL_ENV, kernel_channel, sizeof kernel_channel)
               : getenv(CHANNEL_ENV);
-    if (path == NULL || !channel_attach(path))
+    if (!path || !channel_attach(path))
         return false;
     if (is_in_valgrind()) {
         atomic_fetch_add(&target_channel->refused, 1);
@@ -136,10 +136,10 @@ static void wipe_in_forks_of_guest(void)
 __attribute__((constructor)) static void loaded_start(void)
 {
     struct thread *thread = real_ready() ? target_enter(0) : NULL;
-    if (thread != NULL)
+    if (thread)
         target_phase(thread, PHASE_RECORD);
     real_find_later();
-    if (thread == NULL)
+    if (!thread)
         return;
     real_redirect();
     note_replaced();

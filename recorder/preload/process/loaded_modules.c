@@ -114,14 +114,14 @@ static void copy_section(int file, const struct module *module, struct debug_fra
     if (!find_section(file, &section))
         return;
     void *bytes = unwind_pages_used(section.sh_size);
-    if (bytes == NULL)
+    if (!bytes)
         return;
     *frame = (struct debug_frame){.bytes = bytes, .size = section.sh_size};
     uint64_t low = module->begin - module->map->l_addr, high = module->end - module->map->l_addr;
     if (debug_frames_read_at(file, section.sh_offset, bytes, frame->size)) {
         size_t count = debug_frame_list(frame, low, high);
         frame->fdes = count > 0 ? unwind_pages_used(count * sizeof *frame->fdes) : NULL;
-        if (frame->fdes != NULL)
+        if (frame->fdes)
             frame->fde_count = debug_frame_list(frame, low, high);
     }
     if (frame->fde_count == 0)
@@ -139,12 +139,12 @@ static struct frame_copy *debug_frames_place(const struct frame_copy *file)
         if (begin == IS_GONE && copy->device == file->device && copy->inode == file->inode &&
             copy->size == file->size && copy->changed == file->changed)
             return copy;
-        if (place == NULL && (begin == 0 || (begin == IS_GONE && copy->frame.fde_count == 0)))
+        if (!place && (begin == 0 || (begin == IS_GONE && copy->frame.fde_count == 0)))
             place = copy;
         if (begin == 0)
             break;
     }
-    if (place != NULL)
+    if (place)
         *place = *file;
     return place;
 }
@@ -169,13 +169,13 @@ static void debug_frames_read(const struct module *module)
         file.changed = path->facts[MODULE_FILE_CHANGED];
     }
     struct frame_copy *copy = debug_frames_place(&file);
-    if (copy == NULL)
+    if (!copy)
         atomic_store(&is_full, true);
     else if (is_read && copy->frame.fde_count == 0)
         copy_section(descriptor, module, &copy->frame);
     if (descriptor >= 0)
         sys_call3(SYS_close, descriptor, 0, 0);
-    if (copy != NULL)
+    if (copy)
         atomic_store_explicit(&copy->begin, module->begin, memory_order_release);
 }
 
@@ -200,7 +200,7 @@ static volatile size_t postponed_count;
 
 static uintptr_t own_lock(void)
 {
-    return target_self != NULL ? (uintptr_t)target_self : NO_THREAD;
+    return target_self ? (uintptr_t)target_self : NO_THREAD;
 }
 
 /* Takes the log. False if this thread holds it already: a signal handler has interrupted it. */
@@ -287,7 +287,7 @@ static void module_add(uintptr_t begin, uintptr_t end, const struct link_map *ma
                        uint64_t sequence, uint64_t steps)
 {
     /* There was no memory for the table: the program may have little address space. */
-    if (modules == NULL)
+    if (!modules)
         return;
     if (!lock_modules()) {
         postpone(begin, end, map);
@@ -305,8 +305,7 @@ static void module_found(const struct dl_find_object *object)
 {
     const struct thread *thread = target_self;
     module_add((uintptr_t)object->dlfo_map_start, (uintptr_t)object->dlfo_map_end,
-               object->dlfo_link_map, thread != NULL ? thread->sequence : 0,
-               thread != NULL ? thread->steps : 0);
+               object->dlfo_link_map, thread ? thread->sequence : 0, thread ? thread->steps : 0);
 }
 
 /* Called by the unwinder, for a module that was found. */
@@ -315,7 +314,7 @@ static const struct debug_frame *module_debug_frame(const struct dl_find_object 
 {
     const struct debug_frame *frame;
     uintptr_t begin = (uintptr_t)object->dlfo_map_start;
-    if (debug_frames_find(begin, &frame) || process_is_confined || modules == NULL)
+    if (debug_frames_find(begin, &frame) || process_is_confined || !modules)
         return frame;
     if (!lock_modules()) {
         *is_unsettled = true;
@@ -374,14 +373,14 @@ static void modules_again(uint64_t sequence)
 
 void modules_begin(uint64_t sequence)
 {
-    if (modules != NULL) {
+    if (modules) {
         unwind_setup_forked();
         modules_again(sequence);
         return;
     }
     unwind_setup(module_found, module_debug_frame);
     module_files_begin();
-    if ((modules = unwind_pages(MODULES_MAX * sizeof *modules + module_log_room())) != NULL) {
+    if ((modules = unwind_pages(MODULES_MAX * sizeof *modules + module_log_room()))) {
         module_log_keep(modules + MODULES_MAX);
         dl_iterate_phdr(module_listed, &sequence);
         has_all_first = true;

@@ -27,14 +27,14 @@ static struct {
 
 void module_files_begin(void)
 {
-    if (process_is_confined || maps_text != NULL)
+    if (process_is_confined || maps_text)
         return;
     long file = sys_open_maps();
     if (file < 0)
         return;
     char *text = unwind_pages(MAPS_SIZE);
     size_t size = 0;
-    long count = text != NULL ? 1 : 0;
+    long count = text ? 1 : 0;
     while (count > 0 && size < MAPS_SIZE) {
         count = sys_call3(SYS_read, file, (long)(text + size), (long)(MAPS_SIZE - size));
         size += count > 0 ? (size_t)count : 0;
@@ -46,7 +46,7 @@ void module_files_begin(void)
 
 void module_files_end(void)
 {
-    if (maps_text != NULL)
+    if (maps_text)
         unwind_pages_free(maps_text, MAPS_SIZE);
     maps_text = NULL;
 }
@@ -93,10 +93,10 @@ static void take_mapping(const char *next, const char *end)
 static bool find_mapping(uintptr_t address)
 {
     const char *next = maps_text, *end = maps_text + maps_size;
-    while (maps_text != NULL && next < end) {
+    while (maps_text && next < end) {
         const char *line_end = memchr(next, '\n', (size_t)(end - next));
         uint64_t first, last;
-        if (line_end == NULL)
+        if (!line_end)
             return false;
         module_file_take_number(module_file_take_number(next, 16, &first) + 1, 16, &last);
         if (first <= address && address < last) {
@@ -127,9 +127,9 @@ static void take_name(const char *name)
     size_t size = 0, name_size;
     if (*name == '\0')
         name = (const char *)getauxval(AT_EXECFN);
-    if (name == NULL)
+    if (!name)
         name = "";
-    if (*name != '/' && strchr(name, '/') != NULL && !process_is_confined) {
+    if (*name != '/' && strchr(name, '/') && !process_is_confined) {
         long length = sys_call3(SYS_getcwd, (long)path, MODULE_PATH_MAX, 0);
         size = length > 0 && path[0] == '/' ? (size_t)length : 0;
         if (size > 0 && path[size - 2] != '/')
@@ -183,7 +183,7 @@ static void choose_path(void)
 
 const struct module_file *module_file_of(const struct module *module)
 {
-    bool is_single = maps_text == NULL, is_program = module->map->l_name[0] == '\0';
+    bool is_single = !maps_text, is_program = module->map->l_name[0] == '\0';
     memset(module_file.facts, 0, sizeof module_file.facts);
     if (is_single)
         module_files_begin();
@@ -222,7 +222,7 @@ static uint64_t *log_room(size_t words)
     struct chunk *chunk = channel_chunk(&target_view, index);
     process_log.write = chunk->data;
     process_log.limit = chunk->data + channel_chunk_words(index);
-    if (process_log.chunk != NULL)
+    if (process_log.chunk)
         atomic_store_explicit(&process_log.chunk->next, index, memory_order_release);
     else
         atomic_store_explicit(&channel_process(&target_view, process_index())->log, index,
@@ -282,7 +282,7 @@ static uint32_t kept_count;
 static void log_keep(struct module *module, const uint64_t *record, size_t words)
 {
     if (words > module->kept_words) {
-        if (kept == NULL || words > KEPT_WORDS - kept_count) {
+        if (!kept || words > KEPT_WORDS - kept_count) {
             module->kept_words = 0;
             return;
         }
@@ -309,7 +309,7 @@ void module_log_again(struct module *module, uint64_t sequence)
     uint64_t *room = words != 0 ? log_room(words) : NULL;
     if (words == 0)
         module_log_load(module, sequence, 0);
-    if (room == NULL)
+    if (!room)
         return;
     memcpy(room, kept + module->kept_at, words * sizeof *room);
     room[KEPT_SEQUENCE] = sequence;
@@ -324,13 +324,13 @@ void module_log_load(struct module *module, uint64_t sequence, uint64_t steps)
     const ElfW(Nhdr) *note = NULL;
     if (memcmp(header->e_ident, ELFMAG, SELFMAG) == 0)
         note = find_note(header, map->l_addr, NT_GNU_BUILD_ID);
-    const char *id = note != NULL ? (const char *)(note + 1) + ((note->n_namesz + 3u) & ~3u) : "";
-    size_t id_size = note != NULL && note->n_descsz <= TTD_BUILD_ID_MAX ? note->n_descsz : 0;
+    const char *id = note ? (const char *)(note + 1) + ((note->n_namesz + 3u) & ~3u) : "";
+    size_t id_size = note && note->n_descsz <= TTD_BUILD_ID_MAX ? note->n_descsz : 0;
 
     const struct module_file *file = module_file_of(module);
     size_t path_size = file->path_size;
     uint64_t *room = log_room(8 + MODULE_FILE_FACTS + (id_size + 7) / 8 + (path_size + 7) / 8);
-    if (room == NULL)
+    if (!room)
         return;
     const uint64_t facts[] = {sequence,    steps,   map->l_addr, module->begin,
                               module->end, id_size, path_size};
@@ -349,7 +349,7 @@ void module_log_load(struct module *module, uint64_t sequence, uint64_t steps)
 void module_log_unload(uintptr_t begin)
 {
     uint64_t *room = log_room(4);
-    if (room == NULL)
+    if (!room)
         return;
     room[0] = record_head(OP_MODULE_UNLOAD, 0, 0, 0, 4);
     room[1] = atomic_fetch_add(&target_channel->sequence, 1) + 1; /* a fragment of its own */

@@ -57,7 +57,7 @@ static bool same_pid_namespace(const struct channel *channel, uint32_t parent)
 bool process_map_on_page(void)
 {
     struct on_page *page = unwind_pages_used(4096);
-    if (page == NULL || sys_call3(SYS_madvise, (long)page, 4096, MADV_WIPEONFORK) != 0)
+    if (!page || sys_call3(SYS_madvise, (long)page, 4096, MADV_WIPEONFORK) != 0)
         return false;
     target_on = page;
     return true;
@@ -132,10 +132,10 @@ static bool attach_forked(void)
 {
     stale_forget_foreign();
     const struct thread *suspended = island_forget();
-    const struct thread *parent = suspended != NULL ? suspended : target_self;
-    uint64_t sequence = parent != NULL ? parent->sequence : 0;
-    uint64_t steps = parent != NULL ? parent->steps : 0;
-    if (parent != NULL)
+    const struct thread *parent = suspended ? suspended : target_self;
+    uint64_t sequence = parent ? parent->sequence : 0;
+    uint64_t steps = parent ? parent->steps : 0;
+    if (parent)
         stack_bounds_inherit(&parent->stack);
     target_self = NULL;
     fatal_watch_child();
@@ -164,14 +164,14 @@ struct thread *target_enter_slow(uintptr_t frame, uint64_t base)
         return NULL;
     stale_forget();
     struct thread *thread = target_self; /* a fork's child has just lost its parent's */
-    if (thread == NULL && island_suspended() != NULL) {
+    if (!thread && island_suspended()) {
         thread = island_try_awake(((const uintptr_t *)frame)[1]);
-        if (thread == NULL)
+        if (!thread)
             return NULL;
     }
-    if (thread == NULL) {
+    if (!thread) {
         thread = thread_attach(frame);
-        if (thread == NULL)
+        if (!thread)
             atomic_fetch_add(&channel_process(&target_view, slot_index)->lost, 1);
         return thread;
     }
@@ -228,7 +228,7 @@ void process_confine(void)
 {
     if (process_is_confined)
         return;
-    if (target_channel != NULL)
+    if (target_channel)
         channel_map_ahead();
     fatal_unwatch();
     unwind_confine(RESERVE_BYTES);

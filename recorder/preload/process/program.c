@@ -26,7 +26,7 @@ static bool is_preload(const char *variable)
 static const char *find_preload(char *const *environment)
 {
     const char *last = NULL;
-    for (; environment != NULL && *environment != NULL; environment++)
+    for (; environment && *environment; environment++)
         if (is_preload(*environment))
             last = *environment + sizeof preload_name - 1;
     return last;
@@ -34,7 +34,7 @@ static const char *find_preload(char *const *environment)
 
 static bool has_variable(char *const *environment, const char *variable)
 {
-    for (; environment != NULL && *environment != NULL; environment++)
+    for (; environment && *environment; environment++)
         if (strcmp(*environment, variable) == 0)
             return true;
     return false;
@@ -43,7 +43,7 @@ static bool has_variable(char *const *environment, const char *variable)
 size_t environment_count(char *const *environment)
 {
     size_t count = 0;
-    while (environment != NULL && environment[count] != NULL)
+    while (environment && environment[count])
         count++;
     return count;
 }
@@ -51,17 +51,17 @@ size_t environment_count(char *const *environment)
 bool environment_is_ours(char *const *environment)
 {
     const char *preload = process_preload(), *channel = process_channel();
-    if (preload == NULL || channel == NULL)
+    if (!preload || !channel)
         return true;
     const char *value = find_preload(environment);
-    return value != NULL && strstr(value, preload + sizeof preload_name - 1) != NULL &&
+    return value && strstr(value, preload + sizeof preload_name - 1) &&
            has_variable(environment, channel);
 }
 
 bool environment_is_of_valgrind(char *const *environment)
 {
     static const char launcher[] = "VALGRIND_LAUNCHER=";
-    for (; environment != NULL && *environment != NULL; environment++)
+    for (; environment && *environment; environment++)
         if (strncmp(*environment, launcher, sizeof launcher - 1) == 0)
             return true;
     return false;
@@ -70,7 +70,7 @@ bool environment_is_of_valgrind(char *const *environment)
 size_t environment_joined_size(char *const *environment)
 {
     const char *value = find_preload(environment);
-    return strlen(process_preload()) + 2 + (value != NULL ? strlen(value) : 0);
+    return strlen(process_preload()) + 2 + (value ? strlen(value) : 0);
 }
 
 void environment_name_channel(char channel[ENVIRONMENT_CHANNEL_MAX], int descriptor)
@@ -92,12 +92,12 @@ void environment_name_channel(char channel[ENVIRONMENT_CHANNEL_MAX], int descrip
 void environment_extend(char *const *environment, char **copy, char *joined, char *channel)
 {
     const char *value = find_preload(environment);
-    for (; environment != NULL && *environment != NULL; environment++)
+    for (; environment && *environment; environment++)
         if (!is_preload(*environment) &&
             strncmp(*environment, channel_name, sizeof channel_name - 1) != 0)
             *copy++ = *environment;
     strcpy(joined, process_preload());
-    if (value != NULL)
+    if (value)
         strcat(strcat(joined, ":"), value);
     *copy++ = joined;
     *copy++ = channel;
@@ -127,10 +127,10 @@ static bool write_stripped(const char *value, char *joined)
 void environment_strip(char *const *environment, char **copy, char *joined)
 {
     const char *value = find_preload(environment);
-    for (; *environment != NULL; environment++)
+    for (; *environment; environment++)
         if (!is_preload(*environment))
             *copy++ = *environment;
-    if (value != NULL && write_stripped(value, joined))
+    if (value && write_stripped(value, joined))
         *copy++ = joined;
     *copy = NULL;
 }
@@ -243,7 +243,7 @@ static enum program_kind program_kind_of_file(int file)
 
 enum program_kind program_kind(int directory, const char *path)
 {
-    if (process_preload() == NULL || process_is_confined)
+    if (!process_preload() || process_is_confined)
         return PROGRAM_RECORDED;
     /* The loader would complain in a program that cannot see this library. */
     if (sys_call3(SYS_access, (long)process_library(), R_OK, 0) != 0)
@@ -264,11 +264,11 @@ enum program_kind program_kind_found(const char *name)
     char path[PATH_SIZE];
     const char *directories = getenv("PATH");
     size_t size = strlen(name);
-    if (directories == NULL)
+    if (!directories)
         directories = DEFAULT_PATH;
-    if (strchr(name, '/') != NULL)
+    if (strchr(name, '/'))
         return program_kind(AT_FDCWD, name);
-    for (; directories != NULL; directories = *directories == ':' ? directories + 1 : NULL) {
+    for (; directories; directories = *directories == ':' ? directories + 1 : NULL) {
         size_t length = strcspn(directories, ":");
         if (length + size + 2 <= sizeof path) {
             memcpy(path, directories, length);

@@ -33,7 +33,7 @@ void own_memory_add(uintptr_t begin, size_t size)
     struct own_memory *part = &own_memory;
     size_t index = atomic_fetch_add(&used, 1);
     for (; index >= OWN_RANGES; index -= OWN_RANGES)
-        if ((part = next_part(part)) == NULL)
+        if (!(part = next_part(part)))
             return;
     atomic_store_explicit(&part->ranges[index].begin, begin, memory_order_relaxed);
     atomic_store_explicit(&part->ranges[index].size, size, memory_order_release);
@@ -41,7 +41,7 @@ void own_memory_add(uintptr_t begin, size_t size)
 
 void own_memory_remove(uintptr_t begin)
 {
-    for (struct own_memory *part = &own_memory; part != NULL;
+    for (struct own_memory *part = &own_memory; part;
          part = (struct own_memory *)atomic_load(&part->next))
         for (size_t i = 0; i < OWN_RANGES; i++) {
             struct own_range *range = &part->ranges[i];
@@ -97,7 +97,7 @@ bool unwind_is_confined;
 void unwind_confine(size_t reserve)
 {
     void *pages = map(reserve, MAP_PRIVATE);
-    if (pages != NULL) {
+    if (pages) {
         reserve_end = (uintptr_t)pages + reserve;
         atomic_store(&reserve_next, (uintptr_t)pages);
     }

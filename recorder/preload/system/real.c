@@ -84,7 +84,7 @@ static void find_allocator(void)
 {
     struct dl_find_object object = {.dlfo_link_map = NULL};
     if (real.malloc == real_libc.malloc || is_of_libc((uintptr_t)real.malloc, &object) ||
-        object.dlfo_link_map == NULL)
+        !object.dlfo_link_map)
         return;
     real_allocator_begin = (uintptr_t)object.dlfo_map_start;
     real_allocator_end = (uintptr_t)object.dlfo_map_end;
@@ -149,7 +149,7 @@ bool real_reallocarray_is_plain;
 static void find_whether_plain(void)
 {
     struct dl_find_object object;
-    real_reallocarray_is_plain = real.realloc != NULL &&
+    real_reallocarray_is_plain = real.realloc &&
                                  is_of_libc((uintptr_t)real.reallocarray, &object) &&
                                  dlsym(RTLD_DEFAULT, "realloc") == (void *)(uintptr_t)realloc;
 }
@@ -158,7 +158,7 @@ static int is_cxx(struct dl_phdr_info *info, size_t size, void *unused)
 {
     (void)size;
     (void)unused;
-    return strstr(info->dlpi_name, "c++") != NULL || strstr(info->dlpi_name, "malloc") != NULL;
+    return strstr(info->dlpi_name, "c++") || strstr(info->dlpi_name, "malloc");
 }
 
 void real_find_later(void)
@@ -194,7 +194,7 @@ void real_redirect(void)
 #undef REDIRECTION_LIBC
     size_t count = 17;
     for (const struct real_later *later = &first_later; later < &last_later && count < MAX; later++)
-        if (later->hook != NULL)
+        if (later->hook)
             redirections[count++] = (struct redirection){later->name, (uintptr_t)*later->function,
                                                          (uintptr_t)later->hook, NULL};
     redirect(redirections, count);
@@ -205,14 +205,14 @@ void *real_find(const char *name)
     void *function = dlsym(RTLD_NEXT, name);
     /* A C++ runtime that came with a plugin is not in the search order of this library. */
     static const char *const runtimes[] = {"libstdc++.so.6", "libc++.so.1", "libc++abi.so.1"};
-    for (size_t i = 0; function == NULL && i < sizeof runtimes / sizeof *runtimes; i++) {
+    for (size_t i = 0; !function && i < sizeof runtimes / sizeof *runtimes; i++) {
         void *handle = dlopen(runtimes[i], RTLD_LAZY | RTLD_NOLOAD);
-        if (handle == NULL)
+        if (!handle)
             continue;
         function = dlsym(handle, name);
         dlclose(handle);
     }
-    if (function == NULL)
+    if (!function)
         dlerror(); /* the program must not find this error */
     return function;
 }

@@ -92,7 +92,7 @@ struct real_later {
     REAL_LATER(real_##name, #name, hook)                                                           \
     static inline type *find_##name(void)                                                          \
     {                                                                                              \
-        if (real_##name == NULL)                                                                   \
+        if (!real_##name)                                                                          \
             *(void **)&real_##name = dlsym(RTLD_NEXT, #name);                                      \
         return real_##name;                                                                        \
     }

@@ -57,9 +57,8 @@ static void *find_replaced(const char *name, const struct link_map *this_library
     Dl_info info;
     void *entry = NULL;
     void *first = dlsym(RTLD_DEFAULT, name);
-    if (first == NULL ||
-        (_dl_find_object(first, &object) == 0 && object.dlfo_link_map == this_library) ||
-        dladdr1(first, &info, &entry, RTLD_DL_SYMENT) == 0 || entry == NULL)
+    if (!first || (_dl_find_object(first, &object) == 0 && object.dlfo_link_map == this_library) ||
+        dladdr1(first, &info, &entry, RTLD_DL_SYMENT) == 0 || !entry)
         return NULL;
     *symbol = entry;
     return (*symbol)->st_shndx != SHN_UNDEF ? first : NULL;
@@ -74,7 +73,7 @@ bool replaced_each(bool (*found)(const char *name, uintptr_t function, size_t si
     for (size_t i = 0; i < (size_t)2 * PAIRS; i++) {
         const char *name = i % 2 == 0 ? pairs[i / 2].acquire : pairs[i / 2].release;
         void *function = find_replaced(name, object.dlfo_link_map, &symbol);
-        if (function != NULL && !found(name, (uintptr_t)function, symbol->st_size))
+        if (function && !found(name, (uintptr_t)function, symbol->st_size))
             return false;
     }
     return true;
@@ -106,7 +105,7 @@ static struct real_functions before, before_libc;
 
 static void note_acquired(const void *base, size_t size)
 {
-    if (base == NULL || acquired_count == CALLS)
+    if (!base || acquired_count == CALLS)
         return;
     acquired[acquired_count].base = (uintptr_t)base;
     acquired[acquired_count++].size = size;
@@ -114,7 +113,7 @@ static void note_acquired(const void *base, size_t size)
 
 static void note_released(const void *base)
 {
-    if (base != NULL && released_count != CALLS)
+    if (base && released_count != CALLS)
         released[released_count++] = (uintptr_t)base;
 }
 
@@ -211,7 +210,7 @@ static void *call(const char *name, const char *arguments, void *block, size_t s
                 values[i] = kinds[k].value;
     }
     *(void **)&function = dlsym(RTLD_DEFAULT, name);
-    if (function == NULL)
+    if (!function)
         return NULL;
     acquired_count = released_count = 0;
     void *result = function(values[0], values[1], values[2]);
@@ -247,11 +246,11 @@ static bool pair_forwards(const struct pair *pair, size_t size)
 {
     void *blocks[2];
     uintptr_t bases[2];
-    if (strchr(pair->acquire_arguments, 'a') != NULL && size % ALIGNMENT != 0)
+    if (strchr(pair->acquire_arguments, 'a') && size % ALIGNMENT != 0)
         return true;
     for (int i = 0; i < 2; i++) {
         blocks[i] = call(pair->acquire, pair->acquire_arguments, NULL, size);
-        bases[i] = blocks[i] != NULL ? find_base(blocks[i], size) : 0;
+        bases[i] = blocks[i] ? find_base(blocks[i], size) : 0;
         if (bases[i] == 0)
             return false;
     }
@@ -269,8 +268,8 @@ static bool pair_forwards(const struct pair *pair, size_t size)
 static bool growth_forwards(size_t size)
 {
     void *block = call("malloc", "s", NULL, size);
-    block = block != NULL ? call("realloc", "bs", block, 3 * size) : NULL;
-    uintptr_t base = block != NULL ? find_base(block, 3 * size) : 0;
+    block = block ? call("realloc", "bs", block, 3 * size) : NULL;
+    uintptr_t base = block ? find_base(block, 3 * size) : 0;
     if (base == 0)
         return false;
     call("free", "b", block, 0);

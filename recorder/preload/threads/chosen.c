@@ -31,10 +31,10 @@ uint64_t chosen_least;
 
 bool chosen_begin(void)
 {
-    if ((target_channel->flags & CHANNEL_CHOOSES) == 0 || buckets != NULL)
+    if ((target_channel->flags & CHANNEL_CHOOSES) == 0 || buckets)
         return true;
     struct bucket *memory = unwind_pages(BUCKETS * (sizeof *buckets + 1));
-    if (memory == NULL)
+    if (!memory)
         return false;
     overflows = (_Atomic uint8_t *)(memory + BUCKETS);
     buckets = memory;
@@ -99,7 +99,7 @@ static bool chosen_add(const struct thread *level, uint64_t block)
     if (chosen_replace(block, 0, block))
         return true;
     chosen_count(chosen_filter_of(block), -1);
-    while (level->outer != NULL)
+    while (level->outer)
         level = level->outer;
     atomic_fetch_add_explicit(&level->slot->lost[LOSS_OVERFLOW], 1, memory_order_relaxed);
     return false;

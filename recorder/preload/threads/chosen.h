@@ -82,7 +82,7 @@ static inline __attribute__((always_inline)) uintptr_t chosen_stack_pointer(void
 static inline __attribute__((always_inline)) bool chosen_skips(uint64_t size)
 {
     struct thread *thread = stale_self();
-    if (UNLIKELY(thread == NULL))
+    if (UNLIKELY(!thread))
         return false;
     if (UNLIKELY(thread->guard != 0))
         return thread->phase == PHASE_SKIP && chosen_stack_pointer() < thread->guard;

@@ -17,16 +17,16 @@ void level_learn(uintptr_t pc)
 
 void level_count_lost(const struct thread *level)
 {
-    while (level->outer != NULL)
+    while (level->outer)
         level = level->outer;
     atomic_fetch_add_explicit(&level->slot->lost[LOSS_REENTRANT], 1, memory_order_relaxed);
 }
 
 bool level_is_ready(struct thread *level)
 {
-    if (level->slot == NULL && !thread_attach_inner(level))
+    if (!level->slot && !thread_attach_inner(level))
         return false;
-    for (const struct thread *outer = level->outer; outer != NULL; outer = outer->outer)
+    for (const struct thread *outer = level->outer; outer; outer = outer->outer)
         if (outer->phase == PHASE_RECORD)
             level->starving = true;
     return true;
@@ -53,7 +53,7 @@ void level_forget_held(struct thread *level)
 {
     level->held.block = 0;
     level->held.is_captured = false;
-    level->is_special = level->outer != NULL || level->has_early;
+    level->is_special = level->outer || level->has_early;
 }
 
 /* Notes that the acquisition held at `outer` has been recorded, while the call there goes on. A
@@ -143,7 +143,7 @@ static void settle_early(struct thread *level, uint64_t block)
 /* A block has been released while the calls around the level go on. */
 static void drop_early(const struct thread *level, uint64_t block)
 {
-    for (struct thread *outer = level->outer; outer != NULL; outer = outer->outer)
+    for (struct thread *outer = level->outer; outer; outer = outer->outer)
         for (unsigned i = 0; outer->phase == PHASE_CALL && i < EARLY_ACQUISITIONS; i++)
             if (outer->early[i].block == block)
                 outer->early[i].block = 0;
@@ -225,11 +225,11 @@ enum level_next level_acquired(struct thread *level, uint64_t block)
     settle_early(level, block);
     /* The allocator hands the block out again: its release by the call around this one is over, and
        a second release within that call is one of its own. */
-    for (struct thread *outer = level->outer; outer != NULL; outer = outer->outer)
+    for (struct thread *outer = level->outer; outer; outer = outer->outer)
         if (outer->released == block)
             outer->released = 0;
     drop_early(level, block);
-    if (level->outer != NULL && level->outer->phase == PHASE_CALL && !level->is_apart) {
+    if (level->outer && level->outer->phase == PHASE_CALL && !level->is_apart) {
         const struct held *held = &level->outer->held;
         if (block == 0)
             return LEVEL_SKIPS;
@@ -246,7 +246,7 @@ enum level_next level_acquired(struct thread *level, uint64_t block)
 static bool serves_outer(struct thread *level, uint64_t base, uintptr_t site)
 {
     struct thread *outer = level->outer;
-    if (base == 0 || outer == NULL || outer->phase != PHASE_CALL || level->is_apart)
+    if (base == 0 || !outer || outer->phase != PHASE_CALL || level->is_apart)
         return false;
     if (outer->released != base)
         return false;
@@ -267,7 +267,7 @@ bool level_begins(struct thread *level, uint64_t base, uintptr_t site)
         return false;
     }
     /* Its stack is this level's last capture, which ends here. */
-    if (level->outer != NULL && level->outer->held.is_captured)
+    if (level->outer && level->outer->held.is_captured)
         level_record_held(level->outer);
     drop_early(level, base);
     return true;

@@ -31,7 +31,7 @@ struct thread *island_forget(void)
 
 void island_awake(void)
 {
-    if (thread_locals.suspended != NULL)
+    if (thread_locals.suspended)
         target_self = island_forget();
 }
 
@@ -59,7 +59,7 @@ void island_changed(struct thread *level, enum ttd_thread_event kind, const uint
         kind, client[0], client[1], island->activity, island->maximum, state, skipped};
     uint64_t own[2];
     memcpy(own, TTD_CLIENT_THREADS, sizeof own);
-    if (level->outer != NULL && !level_is_ready(level))
+    if (level->outer && !level_is_ready(level))
         level_count_lost(level);
     else
         thread_append_event(level, own, EVENT_OF_THREAD,

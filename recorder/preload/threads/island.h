@@ -16,7 +16,7 @@
 /* Returns level 0 of the thread. */
 static inline struct thread *island_thread(struct thread *level)
 {
-    while (level->outer != NULL)
+    while (level->outer)
         level = level->outer;
     return level;
 }

@@ -20,7 +20,7 @@ static enum liveness {
     static const void *own_module; /* this library */
     struct dl_find_object object;
     uintptr_t pc;
-    if (own_module == NULL && _dl_find_object((void *)(uintptr_t)look_for, &object) == 0)
+    if (!own_module && _dl_find_object((void *)(uintptr_t)look_for, &object) == 0)
         own_module = object.dlfo_link_map;
     if (!unwinder_finds(unwinder, level->guard + 2 * sizeof(uintptr_t), &pc))
         return GONE;
@@ -55,7 +55,7 @@ static void leave(struct thread *level)
         level_record_held(level);
     level_forget_early(level);
     level_forget_held(level);
-    if (level->slot != NULL) {
+    if (level->slot) {
         thread_not_pending(level);
         atomic_store_explicit(&level->slot->in_release, 0, memory_order_relaxed);
         if (level->phase == PHASE_RECORD) {
@@ -76,7 +76,7 @@ static void leave(struct thread *level)
 /* Frees this level and all within it, the innermost first. */
 static void leave_all(struct thread *level)
 {
-    if (level->inner != NULL && level->inner->guard != 0)
+    if (level->inner && level->inner->guard != 0)
         leave_all(level->inner);
     leave(level);
 }
@@ -85,7 +85,7 @@ static void leave_all(struct thread *level)
 static struct thread *innermost(struct thread *thread)
 {
     struct thread *level = NULL;
-    for (; thread != NULL && thread->guard != 0; thread = thread->inner)
+    for (; thread && thread->guard != 0; thread = thread->inner)
         level = thread;
     return level;
 }
@@ -121,16 +121,16 @@ static struct thread *look_around(struct thread *thread, struct thread *level, u
 
 struct thread *level_enter(struct thread *thread, uintptr_t frame, uint64_t base)
 {
-    for (struct thread *outer = thread; outer != NULL && outer->guard != 0; outer = outer->inner)
+    for (struct thread *outer = thread; outer && outer->guard != 0; outer = outer->inner)
         if (is_surely_gone(thread, outer, frame)) {
             leave_all(outer);
             break;
         }
     struct thread *outer = innermost(thread);
-    if (outer == NULL)
+    if (!outer)
         return thread;
     struct thread *level = outer->inner;
-    if (level == NULL) {
+    if (!level) {
         level_count_lost(outer);
         return NULL;
     }
@@ -152,7 +152,7 @@ static void unwound(struct thread *level)
         struct acquisition *call = &level->call;
         level_record_held(level);
         target_phase(level, PHASE_RECORD);
-        if (call->operation != 0 && level->outer == NULL) {
+        if (call->operation != 0 && !level->outer) {
             struct unwind_regs caller = caller_of(level->guard);
             struct unwind_delta stack;
             thread_capture(level, &caller, &stack);
@@ -177,11 +177,11 @@ int level_personality(int version, int actions, uint64_t language, void *excepti
     if ((actions & CLEANUP_PHASE) != 0)
         attached_depth--; /* each hook has raised it */
 #endif
-    if ((actions & CLEANUP_PHASE) == 0 || thread == NULL || target_on->on == 0)
+    if ((actions & CLEANUP_PHASE) == 0 || !thread || target_on->on == 0)
         return CONTINUE_UNWIND;
-    while ((level = innermost(thread)) != NULL && is_surely_gone(thread, level, frame))
+    while ((level = innermost(thread)) && is_surely_gone(thread, level, frame))
         leave(level);
-    if (level != NULL)
+    if (level)
         unwound(level);
     return CONTINUE_UNWIND;
 }

@@ -78,8 +78,7 @@ static inline struct thread *level_enter_serving(const struct thread *thread, ui
  * dropped. */
 static inline bool level_was_served(struct thread *level, uint64_t block)
 {
-    if (level->outer != NULL || level->held.block != block || level->held.is_captured ||
-        level->has_early)
+    if (level->outer || level->held.block != block || level->held.is_captured || level->has_early)
         return false;
     level->held.block = 0;
     level->is_special = false;
@@ -94,12 +93,12 @@ static inline __attribute__((always_inline)) struct thread *target_enter(uint64_
         return NULL;
     struct thread *thread = stale_self();
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
-    if (UNLIKELY(thread == NULL || target_on->on == 0 || thread->guard != 0)) {
+    if (UNLIKELY(!thread || target_on->on == 0 || thread->guard != 0)) {
         struct thread *level = NULL;
-        if (LIKELY(thread != NULL && target_on->on != 0))
+        if (LIKELY(thread && target_on->on != 0))
             level = level_enter_serving(thread, frame, (uintptr_t)__builtin_return_address(0));
-        thread = level != NULL ? level : target_enter_slow(frame, base);
-        if (thread == NULL)
+        thread = level ? level : target_enter_slow(frame, base);
+        if (!thread)
             return NULL;
     }
     thread->guard = frame;

@@ -36,7 +36,7 @@ static bool thread_next_chunk(struct thread *thread, size_t words)
     struct chunk *chunk = channel_chunk(&target_view, index);
     thread->is_switching = true;
     atomic_signal_fence(memory_order_seq_cst);
-    if (thread->chunk != NULL)
+    if (thread->chunk)
         atomic_store_explicit(&thread->chunk->next, index, memory_order_release);
     else
         atomic_store_explicit(&thread->slot->first, index, memory_order_release);
@@ -129,7 +129,7 @@ static bool begins_reallocation(unsigned operation)
  * records on. */
 static __attribute__((noinline, cold)) void suspend(struct thread *thread, unsigned operation)
 {
-    if (thread->outer != NULL || thread != target_self || begins_reallocation(operation))
+    if (thread->outer || thread != target_self || begins_reallocation(operation))
         return;
     if (island_state(thread) == TTD_ISLAND_THROTTLED)
         island_changed(thread, TTD_THREAD_THROTTLED, thread->island.client, NULL, 0);

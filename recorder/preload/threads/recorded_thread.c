@@ -23,9 +23,9 @@ static struct thread **thread_entry(uint32_t index)
 {
     struct thread **_Atomic *page = &thread_pages[(index - 1) / PAGE_THREADS];
     struct thread **slots = atomic_load(page);
-    if (slots == NULL) {
+    if (!slots) {
         struct thread **fresh = unwind_pages_used(CHANNEL_PAGE);
-        if (fresh == NULL)
+        if (!fresh)
             return NULL;
         if (atomic_compare_exchange_strong(page, &slots, fresh))
             slots = fresh;
@@ -38,12 +38,12 @@ static struct thread **thread_entry(uint32_t index)
 static struct thread *thread_memory(uint32_t index)
 {
     struct thread **entry = thread_entry(index);
-    if (entry == NULL)
+    if (!entry)
         return NULL;
     struct thread *thread = *entry;
-    if (thread == NULL) {
+    if (!thread) {
         struct unwinder *unwinder = unwind_pages_used(unwinder_size() + LEVELS * sizeof *thread);
-        if (unwinder == NULL)
+        if (!unwinder)
             return NULL;
         thread = (struct thread *)((char *)unwinder + unwinder_size());
         thread->unwinder = unwinder;
@@ -110,7 +110,7 @@ struct thread *thread_attach(uintptr_t stack_pointer)
         return NULL;
     struct thread_slot *slot = channel_thread(&target_view, index);
     struct thread *thread = thread_memory(index);
-    if (thread == NULL) {
+    if (!thread) {
         atomic_store(&slot->state, SLOT_FREE);
         channel_put(&target_view, &target_channel->free_threads, index, channel_thread_link);
         return NULL;
@@ -130,9 +130,9 @@ static struct thread *thread_of_handle(uint64_t handle)
     struct thread *latest = NULL;
     for (size_t i = 0; i < sizeof thread_pages / sizeof *thread_pages; i++) {
         struct thread **slots = atomic_load(&thread_pages[i]);
-        for (size_t k = 0; slots != NULL && k < PAGE_THREADS; k++)
-            if (slots[k] != NULL && slots[k]->handle == handle && slots[k]->slot != NULL &&
-                (latest == NULL || slots[k]->slot->sequence > latest->slot->sequence))
+        for (size_t k = 0; slots && k < PAGE_THREADS; k++)
+            if (slots[k] && slots[k]->handle == handle && slots[k]->slot &&
+                (!latest || slots[k]->slot->sequence > latest->slot->sequence))
                 latest = slots[k];
     }
     return latest;
@@ -152,7 +152,7 @@ void thread_rename(uint64_t handle, const char *name)
     bool is_own = handle == 0 || handle == (uint64_t)pthread_self();
     struct thread *thread = is_own ? target_self : thread_of_handle(handle);
     size_t size = 0;
-    if (thread == NULL || thread->slot == NULL || (!is_own && !has_thread(thread->slot)))
+    if (!thread || !thread->slot || (!is_own && !has_thread(thread->slot)))
         return;
     for (; size < THREAD_NAME_SIZE - 1 && name[size] != '\0'; size++)
         thread->slot->name[size] = name[size];
@@ -161,7 +161,7 @@ void thread_rename(uint64_t handle, const char *name)
 
 static const struct thread *first_level(const struct thread *level)
 {
-    while (level->outer != NULL)
+    while (level->outer)
         level = level->outer;
     return level;
 }
@@ -195,16 +195,16 @@ void thread_recover(struct thread *level)
 struct unwinder *thread_unwinder(struct thread *level)
 {
     const struct stack_bounds *stack = &first_level(level)->stack;
-    if (level->unwinder == NULL)
+    if (!level->unwinder)
         level->unwinder = unwind_pages_used(unwinder_size());
-    if (level->slot == NULL && level->unwinder != NULL)
+    if (!level->slot && level->unwinder)
         unwinder_init(level->unwinder, stack->low, stack->high, stack->grows);
     return level->unwinder;
 }
 
 bool thread_attach_inner(struct thread *level)
 {
-    uint32_t index = thread_unwinder(level) != NULL ? claim_slot() : CHANNEL_NONE;
+    uint32_t index = thread_unwinder(level) ? claim_slot() : CHANNEL_NONE;
     if (index == CHANNEL_NONE)
         return false;
     begin_slot(level, index, first_level(level)->slot->tid, first_slot(level));

@@ -24,7 +24,7 @@ static void *map_stack(void)
     if (atomic_fetch_add(&stack_count, 1) >= STACKS_MAX)
         return NULL;
     char *guard = unwind_pages(UNWIND_PAGE + STACK_SIZE);
-    if (guard == NULL)
+    if (!guard)
         return NULL;
     sys_call3(SYS_mprotect, (long)guard, UNWIND_PAGE, PROT_NONE);
     return guard + UNWIND_PAGE;
@@ -33,15 +33,15 @@ static void *map_stack(void)
 void signal_stack_give(void **memory)
 {
     stack_t before = {0};
-    if (!atomic_load(&are_given) || unwind_is_confined || (own != NULL && own == first) ||
+    if (!atomic_load(&are_given) || unwind_is_confined || (own && own == first) ||
         sys_call3(SYS_sigaltstack, 0, (long)&before, 0) != 0)
         return;
     if ((before.ss_flags & SS_DISABLE) == 0 && before.ss_sp != own)
         return;
-    if (*memory == NULL)
+    if (!*memory)
         *memory = map_stack();
     const stack_t stack = {.ss_sp = *memory, .ss_size = STACK_SIZE};
-    if (stack.ss_sp != NULL && sys_call3(SYS_sigaltstack, (long)&stack, 0, 0) == 0)
+    if (stack.ss_sp && sys_call3(SYS_sigaltstack, (long)&stack, 0, 0) == 0)
         own = stack.ss_sp;
 }
 
@@ -64,5 +64,5 @@ bool signal_stacks_are_given(void)
 
 bool signal_stack_is_own(const stack_t *stack)
 {
-    return (stack->ss_flags & SS_DISABLE) == 0 && own != NULL && stack->ss_sp == own;
+    return (stack->ss_flags & SS_DISABLE) == 0 && own && stack->ss_sp == own;
 }

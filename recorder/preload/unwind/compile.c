@@ -95,7 +95,7 @@ const struct debug_frame *modules_debug_frame(struct cfi_lookup *lookup, uintptr
 {
     unwind_frame_finder *finder = atomic_load(&find_frame);
     *bias = lookup->object.dlfo_link_map->l_addr;
-    return finder != NULL ? finder(&lookup->object, &lookup->is_unsettled) : NULL;
+    return finder ? finder(&lookup->object, &lookup->is_unsettled) : NULL;
 }
 
 struct cursor span_fetch(const struct cfi_span *span, uintptr_t address, size_t size)

@@ -45,7 +45,7 @@ static struct rule_table *table_new(unsigned bits, bool is_shared)
 {
     size_t size = table_size(bits);
     struct rule_table *table = is_shared ? unwind_pages_shared(size) : unwind_pages_used(size);
-    if (table != NULL) {
+    if (table) {
         table->is_shared = is_shared;
         table->shift = 64 - bits;
         table->mask = ((size_t)1 << bits) - 1;
@@ -83,14 +83,14 @@ static void table_clear(struct rule_table *table, uintptr_t start, uintptr_t end
 static struct rule_table *table_copy(struct rule_table *old, unsigned bits, bool is_shared)
 {
     struct rule_table *table = bits <= LAST_BITS ? table_new(bits, is_shared) : NULL;
-    if (table == NULL)
+    if (!table)
         return NULL;
     for (size_t i = 0; i <= old->mask; i++) {
         unwind_rule rule = atomic_load_explicit(&old->entry[i].rule, memory_order_acquire);
         if (rule == RULE_NONE)
             continue;
         struct rule_entry *entry = table_entry(table, atomic_load(&old->entry[i].pc));
-        if (entry != NULL)
+        if (entry)
             atomic_store_explicit(&entry->rule, rule, memory_order_relaxed);
     }
     return table;
@@ -109,7 +109,7 @@ static void table_replace(struct rule_table *old, unsigned bits, bool is_shared)
     if (atomic_load(&rules_table) == old) {
         uint32_t epoch = atomic_load(&rules_epoch);
         struct rule_table *table = table_copy(old, bits, is_shared);
-        if (table != NULL) {
+        if (table) {
             atomic_store(&rules_table, table);
             if (atomic_load(&rules_epoch) != epoch) /* the copy may have forgotten rules */
                 table_clear(table, 0, UINTPTR_MAX);
@@ -128,7 +128,7 @@ static unsigned table_bits(const struct rule_table *table)
 static struct rule_table *table_for(bool is_lasting)
 {
     struct rule_table *table = atomic_load(&rules_table);
-    if (table == NULL || !table->is_shared || (is_lasting && !unwind_is_confined))
+    if (!table || !table->is_shared || (is_lasting && !unwind_is_confined))
         return table;
     table_replace(table, table_bits(table), false);
     table = atomic_load(&rules_table);
@@ -139,16 +139,16 @@ static struct rule_table *table_for(bool is_lasting)
 static void rules_keep(uintptr_t pc, unwind_rule rule, uint32_t epoch, bool is_lasting)
 {
     struct rule_table *table = pc != 0 ? table_for(is_lasting) : NULL;
-    if (table == NULL)
+    if (!table)
         return;
     struct rule_entry *entry = table_entry(table, pc);
-    if (entry != NULL) {
+    if (entry) {
         atomic_store(&entry->rule, rule);
         if (atomic_load(&rules_epoch) != epoch) /* compiled from a module that may be gone */
             atomic_store(&entry->rule, RULE_NONE);
     }
     size_t most = is_forked && table->is_shared ? table->mask / 8 * 7 : table->mask / 2;
-    if (entry == NULL || atomic_load_explicit(&table->used, memory_order_relaxed) > most)
+    if (!entry || atomic_load_explicit(&table->used, memory_order_relaxed) > most)
         table_replace(table, table_bits(table) + GROW_BITS, table->is_shared);
 }
 
@@ -158,7 +158,7 @@ static void announce_once(const struct dl_find_object *object)
     void (*announcer)(const struct dl_find_object *) = atomic_load(&announce);
     uintptr_t start = (uintptr_t)object->dlfo_map_start;
     size_t i = (size_t)(start * 0x9e3779b97f4a7c15u >> 40);
-    if (announcer == NULL)
+    if (!announcer)
         return;
     for (unsigned probe = 0; probe < OBJECTS; probe++) {
         uintptr_t announced_start = atomic_load(&announced[(i + probe) % OBJECTS]);
@@ -180,13 +180,13 @@ static void lasting_setup(void)
     if (_dl_find_object((void *)(uintptr_t)lasting_setup, &object) != 0)
         return;
     last_lasting = object.dlfo_link_map;
-    while (last_lasting->l_next != NULL)
+    while (last_lasting->l_next)
         last_lasting = last_lasting->l_next;
 }
 
 static bool is_lasting(const struct link_map *module)
 {
-    while (module != NULL && module != last_lasting)
+    while (module && module != last_lasting)
         module = module->l_next;
     return module != NULL;
 }
@@ -227,7 +227,7 @@ void rules_forget(uintptr_t start, uintptr_t end)
     atomic_fetch_add(&rules_epoch, 1); /* so that no rule is added that was compiled before */
     do {
         table = atomic_load(&rules_table);
-        if (table != NULL)
+        if (table)
             table_clear(table, start, end);
     } while (table != atomic_load(&rules_table));
     for (unsigned i = 0; i < OBJECTS; i++) {
@@ -248,7 +248,7 @@ void rules_setup(void (*announcer)(const struct dl_find_object *),
     for (unsigned i = 0; i < OBJECTS; i++)
         atomic_store_explicit(&announced[i], 0, memory_order_relaxed);
     lasting_setup();
-    if (atomic_load(&rules_table) == NULL)
+    if (!atomic_load(&rules_table))
         atomic_store(&rules_table, table_new(FIRST_BITS, true));
     else
         rules_forget(0, UINTPTR_MAX); /* so that all objects are announced again */
@@ -258,6 +258,6 @@ void rules_setup_forked(void)
 {
     is_forked = true;
     atomic_flag_clear(&growing); /* the thread that held it is not there */
-    if (atomic_load(&rules_table) == NULL)
+    if (!atomic_load(&rules_table))
         atomic_store(&rules_table, table_new(FIRST_BITS, false));
 }

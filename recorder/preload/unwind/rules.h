@@ -122,7 +122,7 @@ static inline size_t rules_hash(const struct rule_table *table, uintptr_t pc)
 static inline unwind_rule rules_find(uintptr_t pc, struct cfi_lookup *lookup)
 {
     struct rule_table *table = atomic_load_explicit(&rules_table, memory_order_acquire);
-    if (__builtin_expect(table == NULL, 0))
+    if (__builtin_expect(!table, 0))
         return rules_make(pc, lookup);
     struct rule_entry *entry = &table->entry[rules_hash(table, pc)];
     if (__builtin_expect(atomic_load_explicit(&entry->pc, memory_order_relaxed) == pc, 1)) {

@@ -53,7 +53,7 @@ bool unwinder_grow(struct unwinder *unwinder)
     uint32_t capacity = unwinder->capacity;
     size_t size = pages(arrays_size((size_t)capacity * 4));
     void *memory = capacity < UNWIND_MAX_FRAMES ? unwind_pages(size) : NULL;
-    if (memory == NULL)
+    if (!memory)
         return false;
     const uintptr_t *pcs = unwinder->pcs;
     const struct known_frame *frames = unwinder->frames;
@@ -285,7 +285,7 @@ static __attribute__((noinline)) void count_walk(struct unwinder *unwinder)
 /* Walks the stack and remembers it. Returns how many frames, from the outermost, are as before. */
 static uint32_t capture(struct unwinder *unwinder, const struct unwind_regs *regs)
 {
-    if (__builtin_expect(unwinder->cache == NULL, 0))
+    if (__builtin_expect(!unwinder->cache, 0))
         count_walk(unwinder);
     bool is_own = is_on_own_stack(unwinder, regs->sp);
     uint32_t candidates = is_own ? count_candidates(unwinder) : 0;
@@ -305,7 +305,7 @@ static bool begin_epoch(struct unwinder *unwinder, uint32_t epoch)
         return false;
     unwinder->depth = 0;
     cfi_forget(&unwinder->scratch.lookup);
-    if (unwinder->cache != NULL)
+    if (unwinder->cache)
         memset(unwinder->cache, 0, RULE_CACHE_SIZE);
     atomic_signal_fence(memory_order_seq_cst);
     unwinder->epoch = epoch;

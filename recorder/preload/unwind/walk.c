@@ -27,7 +27,7 @@ enum walk_end walk_stack(struct unwinder *unwinder, struct walk *walk)
 {
     for (;;) {
         struct walk_place *place = &walk->place;
-        if (walk->others == NULL ? meets_fast(unwinder, walk) : meets_candidate(unwinder, walk))
+        if (!walk->others ? meets_fast(unwinder, walk) : meets_candidate(unwinder, walk))
             return WALK_MET;
         if (place->state.pc == 0)
             return WALK_ENDED;
@@ -124,14 +124,14 @@ static void note_signal_return(uintptr_t pc)
 static enum walk_end step_general(struct unwinder *unwinder, struct walk *walk,
                                   struct new_frame *frame)
 {
-    struct step_regs *regs = walk->others != NULL ? walk->others : &unwinder->scratch.state;
+    struct step_regs *regs = walk->others ? walk->others : &unwinder->scratch.state;
     const struct step_log *log = &unwinder->scratch.log;
     unwinder->scratch.state.known = STEP_STATE_REGS;
     regs->reg[CFI_RSP] = walk->place.state.sp;
     regs->reg[CFI_RBP] = walk->place.state.bp;
     regs->reg[CFI_RA] = walk->place.state.pc;
     enum step_result result = unwind_step(regs, &walk->mem, &unwinder->scratch);
-    if (result == STEP_UNKNOWN && walk->others == NULL)
+    if (result == STEP_UNKNOWN && !walk->others)
         return WALK_NEEDS_REGS;
     if (result == STEP_UNKNOWN || (log->used & ~STEP_STATE_REGS) != 0)
         frame->kind |= NEW_FRAME_ODD;
@@ -217,7 +217,7 @@ static enum walk_end step_plain(struct walk *walk, unwind_rule rule)
     /* Each frame is further out than the one before, so the walk ends whatever the stack holds. */
     if (cfa <= walk->place.state.sp || cfa % 8 != 0 || !unwind_read(&walk->mem, cfa - 8, &pc) ||
         (saved != 0 && !unwind_read(&walk->mem, cfa - saved, &walk->place.state.bp)) ||
-        (walk->others != NULL && !read_others(walk, rule, cfa)))
+        (walk->others && !read_others(walk, rule, cfa)))
         return WALK_ENDED;
     walk->place.state.pc = pc;
     walk->place.state.sp = cfa;
@@ -227,7 +227,7 @@ static enum walk_end step_plain(struct walk *walk, unwind_rule rule)
 enum walk_end walk_step(struct unwinder *unwinder, struct walk *walk, struct new_frame *frame)
 {
     unsigned kind = rule_kind(frame->rule);
-    if (walk->others != NULL && kind <= RULE_DRAP && !rule_says_others(frame->rule))
+    if (walk->others && kind <= RULE_DRAP && !rule_says_others(frame->rule))
         return step_general(unwinder, walk, frame);
     switch (kind) {
     case RULE_SP:
@@ -236,8 +236,7 @@ enum walk_end walk_step(struct unwinder *unwinder, struct walk *walk, struct new
     case RULE_GENERAL:
         return step_general(unwinder, walk, frame);
     case RULE_DRAP:
-        return walk->others != NULL ? step_general(unwinder, walk, frame)
-                                    : step_drap(walk, frame->rule);
+        return walk->others ? step_general(unwinder, walk, frame) : step_drap(walk, frame->rule);
     case RULE_NO_CFI:
     case RULE_STRAY:
         return step_chain(unwinder, walk);

@@ -35,7 +35,7 @@ static always_inline void keep_rule(struct cached_rule *cached, uintptr_t pc, un
 /* Returns the rule for the return address `pc`. */
 static always_inline unwind_rule find_rule(struct unwinder *unwinder, uintptr_t pc)
 {
-    if (unwinder->cache == NULL)
+    if (!unwinder->cache)
         return rules_find(pc, &unwinder->scratch.lookup);
     struct cached_rule *cached =
         &unwinder->cache[pc * 0x9e3779b97f4a7c15u >> (64 - RULE_CACHE_BITS)];

@@ -19,7 +19,7 @@ static bool name_begins(const char *name, const char *begin)
 
 static bool name_is_any(const char *name, const char *const *names)
 {
-    for (; *names != NULL; names++)
+    for (; *names; names++)
         if (strcmp(name, *names) == 0)
             return true;
     return false;
@@ -33,7 +33,7 @@ static char *backing_read(const char *path)
     size_t size = 0;
     reader_enter();
     int file = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t part = file >= 0 && text != NULL ? 1 : -1;
+    ssize_t part = file >= 0 && text ? 1 : -1;
     while (part > 0 && (part = read(file, text + size, SIZE_MAX_READ - 1 - size)) > 0)
         size += (size_t)part;
     if (file >= 0)
@@ -54,11 +54,11 @@ static uint64_t backing_start(uint32_t pid)
     char path[64];
     snprintf(path, sizeof path, "/proc/%u/stat", pid);
     char *text = backing_read(path);
-    const char *field = text != NULL ? strrchr(text, ')') : NULL;
+    const char *field = text ? strrchr(text, ')') : NULL;
     struct timespec now, running;
-    for (int i = 0; field != NULL && i < START; i++)
+    for (int i = 0; field && i < START; i++)
         field = strchr(field + 1, ' ');
-    uint64_t ticks = field != NULL ? strtoull(field, NULL, 10) : 0;
+    uint64_t ticks = field ? strtoull(field, NULL, 10) : 0;
     free(text);
     clock_gettime(CLOCK_REALTIME, &now);
     clock_gettime(CLOCK_BOOTTIME, &running);
@@ -72,9 +72,9 @@ static void backing_type(const struct backing *backing, uint64_t device, char ty
     char wanted[32];
     *type = '\0';
     snprintf(wanted, sizeof wanted, " %u:%u ", major(device), minor(device));
-    const char *line = backing->mounts != NULL ? strstr(backing->mounts, wanted) : NULL;
-    const char *behind = line != NULL ? strstr(line, " - ") : NULL;
-    if (behind != NULL)
+    const char *line = backing->mounts ? strstr(backing->mounts, wanted) : NULL;
+    const char *behind = line ? strstr(line, " - ") : NULL;
+    if (behind)
         sscanf(behind, " - %31s", type);
 }
 

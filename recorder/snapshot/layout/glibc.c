@@ -122,7 +122,7 @@ static uint64_t *read_data(const struct memory *memory, struct memory_span data,
         return NULL;
     uint64_t *words = malloc(data.end - data.begin);
     *count = (data.end - data.begin) / 8;
-    if (words != NULL && memory_read(memory, data.begin, words, *count * 8))
+    if (words && memory_read(memory, data.begin, words, *count * 8))
         return words;
     free(words);
     return NULL;
@@ -134,7 +134,7 @@ static size_t find_heads(const struct memory *memory, struct memory_span data,
 {
     size_t count, list_count = 0;
     uint64_t *words = read_data(memory, data, &count);
-    for (size_t i = 0; words != NULL && i + 1 < count && list_count < THREAD_LISTS_MAX; i++) {
+    for (size_t i = 0; words && i + 1 < count && list_count < THREAD_LISTS_MAX; i++) {
         uint64_t links[2], link = words[i], head = data.begin + i * 8;
         if (link != 0 && (link - THREAD_LIST) % THREAD_ALIGNMENT == 0 &&
             calls->may_be(calls->context, link) && memory_read(memory, link, links, sizeof links) &&
@@ -244,8 +244,8 @@ bool glibc_arena_find(const struct memory *memory, struct memory_span data,
 {
     size_t count, index = 0;
     uint64_t *words = read_data(memory, data, &count);
-    bool is_found = words != NULL && (find_lists(words, count, data.begin, &index) ||
-                                      find_empty_lists(words, count, data.begin, &index));
+    bool is_found = words && (find_lists(words, count, data.begin, &index) ||
+                              find_empty_lists(words, count, data.begin, &index));
     if (is_found) {
         uint64_t lists = data.begin + index * 8;
         arena->lists = (struct memory_span){lists - ARENA_BEFORE, lists + ARENA_BEHIND};

@@ -30,9 +30,9 @@ static bool page_head(struct page_heads *heads, uint64_t page, uint64_t end, uin
     enum { SIZE = 2 * sizeof(uint64_t) };
     struct memory_batch *batch = heads->batch;
     size_t index = (page - heads->begin) / MEMORY_PAGE;
-    if (batch == NULL)
+    if (!batch)
         batch = heads->batch = calloc(1, sizeof *batch);
-    if (batch == NULL)
+    if (!batch)
         return false;
     if (page < heads->begin || index >= batch->count) {
         memory_batch_clear(batch);
@@ -125,7 +125,7 @@ void layout_add_heaps(struct layout_search *search)
             continue;
         if (!search->has_arena)
             add_heap(search, region, region->begin, region->end, TTD_NONE);
-        else if (region->name == NULL || strcmp(region->name, "[heap]") != 0)
+        else if (!region->name || strcmp(region->name, "[heap]") != 0)
             add_arenas(search, region);
         else
             add_heap_pages(search, region);

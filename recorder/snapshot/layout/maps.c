@@ -21,7 +21,7 @@ static char *read_all(int file, bool *is_whole)
     size_t size = 0, capacity = TEXT_FIRST;
     char *text = malloc(capacity);
     ssize_t read_size = 0;
-    while (text != NULL) {
+    while (text) {
         reader_enter();
         read_size = read(file, text + size, capacity - 1 - size);
         reader_leave();
@@ -33,13 +33,13 @@ static char *read_all(int file, bool *is_whole)
         if (capacity - 1 - size >= TEXT_FIRST / 4)
             continue;
         char *grown = capacity < TEXT_MAX ? realloc(text, capacity * 2) : NULL;
-        if (grown == NULL)
+        if (!grown)
             break;
         text = grown;
         capacity *= 2;
     }
     *is_whole = read_size == 0;
-    if (text == NULL || size == 0) {
+    if (!text || size == 0) {
         free(text);
         return NULL;
     }
@@ -80,7 +80,7 @@ static bool maps_parse_line(char *line, struct mapping *mapping)
     mapping->is_executable = text[3] == 'x';
     mapping->is_shared = text[4] == 's';
     text = strchr(text + 6, ' '); /* behind the offset */
-    if (text == NULL)
+    if (!text)
         return false;
     unsigned device = (unsigned)strtoul(text + 1, &text, 16);
     if (*text != ':')
@@ -95,7 +95,7 @@ static bool maps_parse_line(char *line, struct mapping *mapping)
 static bool maps_add(struct maps *maps, const struct mapping *mapping)
 {
     void *items = array_grow(maps->items, maps->count, &maps->capacity, sizeof *maps->items);
-    if (items == NULL)
+    if (!items)
         return false;
     maps->items = items;
     maps->items[maps->count++] = *mapping;
@@ -126,10 +126,10 @@ bool maps_read(struct maps *maps, uint32_t pid, uint32_t tid)
     maps->text = read_all(file, &maps->is_whole);
     maps->is_whole = maps->is_whole && has_memory(file);
     close(file);
-    for (char *line = maps->text, *end; line != NULL && *line != '\0'; line = end) {
+    for (char *line = maps->text, *end; line && *line != '\0'; line = end) {
         struct mapping mapping;
         end = strchr(line, '\n');
-        if (end != NULL)
+        if (end)
             *end++ = '\0';
         if (maps_parse_line(line, &mapping) && !maps_add(maps, &mapping))
             maps->is_whole = false;

@@ -53,8 +53,7 @@ static struct region layout_region(const struct layout_search *search,
             region.kind = REGION_SKIPPED;
     } else if (strcmp(name, "[stack]") == 0) {
         /* The stack of a main thread that has ended is no root. */
-        region.kind =
-            layout_thread_find(search, search->pid) != NULL ? TTD_REGION_STACK : REGION_SKIPPED;
+        region.kind = layout_thread_find(search, search->pid) ? TTD_REGION_STACK : REGION_SKIPPED;
         region.tid = search->pid;
         region.name = NULL;
     }
@@ -206,7 +205,7 @@ static bool module_path_ends(const char *text, const char *end)
 static const char *module_base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
+    return slash ? slash + 1 : path;
 }
 
 bool layout_is_library(const char *path)
@@ -297,7 +296,7 @@ static void add_thread(struct layout_search *search, const struct glibc_thread *
                          .kind = TTD_REGION_TLS,
                          .tid = tid,
                          .vector = vector};
-    if (around == NULL)
+    if (!around)
         return;
     if (thread->block_begin == 0) {
         tls.begin = tls.begin > around->begin ? tls.begin : around->begin;
@@ -315,7 +314,7 @@ static void add_living(struct layout_search *search, const struct layout_thread 
     if (!thread->is_known)
         return;
     const struct region *stack = regions_at(search->regions, thread->stack_begin);
-    if (stack != NULL && stack->kind == TTD_REGION_STACK && thread->tid == search->pid &&
+    if (stack && stack->kind == TTD_REGION_STACK && thread->tid == search->pid &&
         !thread->is_within_frame)
         layout_skip(search, stack->begin, thread->stack_begin);
     if (!glibc_thread_read(search->memory, thread->thread_pointer, &glibc_thread))
@@ -335,9 +334,9 @@ static void add_listed(void *context, const struct glibc_thread *thread)
     struct layout_search *search = context;
     const struct layout_thread *living =
         thread->tid != 0 ? layout_thread_find(search, thread->tid) : NULL;
-    if (thread->block_begin == 0 || (living != NULL && living->is_known))
+    if (thread->block_begin == 0 || (living && living->is_known))
         return;
-    if (living != NULL) {
+    if (living) {
         add_thread(search, thread, thread->tid, thread->block_begin);
         return;
     }
@@ -356,7 +355,7 @@ static bool may_be_thread(void *context, uint64_t address)
 {
     const struct layout_search *search = context;
     const struct region *region = regions_at(search->regions, address);
-    return region != NULL && region->kind != REGION_SKIPPED && region->kind != TTD_REGION_MODULE;
+    return region && region->kind != REGION_SKIPPED && region->kind != TTD_REGION_MODULE;
 }
 
 static bool is_data_of_library(const struct layout_search *search, const struct region *region)

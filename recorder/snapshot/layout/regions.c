@@ -17,7 +17,7 @@ void regions_add(struct regions *regions, const struct region *region)
         return;
     void *items =
         array_grow(regions->items, regions->count, &regions->capacity, sizeof *regions->items);
-    if (items == NULL) {
+    if (!items) {
         regions->is_short = true;
         return;
     }

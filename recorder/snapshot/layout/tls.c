@@ -42,7 +42,7 @@ static bool find_relocations(const struct memory *memory, const struct tls_modul
     Elf64_Dyn entries[DYNAMIC_MAX];
     const Elf64_Phdr *segment = tls_find_segment(module, PT_DYNAMIC);
     uint64_t relative = 0;
-    size_t count = segment != NULL ? segment->p_memsz / sizeof *entries : 0;
+    size_t count = segment ? segment->p_memsz / sizeof *entries : 0;
     count = count < DYNAMIC_MAX ? count : DYNAMIC_MAX;
     *relocations = (struct relocations){0};
     if (count == 0 ||
@@ -139,10 +139,10 @@ void tls_blocks_add(struct tls_blocks *blocks, const struct memory *memory,
 {
     const Elf64_Phdr *tls = tls_find_segment(module, PT_TLS);
     bool is_program =
-        !blocks->has_program && !module->is_library && tls_find_segment(module, PT_INTERP) != NULL;
+        !blocks->has_program && !module->is_library && tls_find_segment(module, PT_INTERP);
     uint64_t distance = 0;
     blocks->has_program |= is_program;
-    if (tls == NULL || tls->p_memsz == 0 || blocks->count == TLS_BLOCKS_MAX)
+    if (!tls || tls->p_memsz == 0 || blocks->count == TLS_BLOCKS_MAX)
         return;
     if (is_program)
         distance = program_distance(tls);

@@ -109,7 +109,7 @@ static struct copying contents_begin(const struct contents_job *job, uint32_t un
                               .batch = calloc(1, sizeof *copying.batch),
                               .untouched = untouched,
                               .protection = TTD_MEMORY_READ | TTD_MEMORY_WRITE};
-    if (copying.batch == NULL)
+    if (!copying.batch)
         copying.is_late = true; /* nothing is captured: all of it counts as missing */
     return copying;
 }
@@ -117,7 +117,7 @@ static struct copying contents_begin(const struct contents_job *job, uint32_t un
 /* Returns how many bytes are missing. */
 static uint64_t contents_end(struct copying *copying)
 {
-    uint64_t missing = copying->missing + (copying->batch != NULL ? copying->batch->missing : 0);
+    uint64_t missing = copying->missing + (copying->batch ? copying->batch->missing : 0);
     free(copying->batch);
     return missing;
 }

@@ -36,14 +36,13 @@ struct page_store {
 struct page_store *page_store_new(struct ttd_writer *writer)
 {
     struct page_store *store = calloc(1, sizeof *store);
-    if (store == NULL)
+    if (!store)
         return NULL;
     store->writer = writer;
     store->next_id = TTD_PAGE_FIRST;
     store->capacity = FIRST_CAPACITY;
     store->table = calloc(store->capacity, sizeof *store->table);
-    if (store->table == NULL ||
-        getrandom(&store->seed, sizeof store->seed, 0) != sizeof store->seed) {
+    if (!store->table || getrandom(&store->seed, sizeof store->seed, 0) != sizeof store->seed) {
         page_store_free(store);
         return NULL;
     }
@@ -52,7 +51,7 @@ struct page_store *page_store_new(struct ttd_writer *writer)
 
 void page_store_free(struct page_store *store)
 {
-    if (store != NULL)
+    if (store)
         free(store->table);
     free(store);
 }
@@ -71,7 +70,7 @@ static bool page_store_grow(struct page_store *store)
 {
     size_t capacity = 2 * store->capacity;
     struct stored_page *table = calloc(capacity, sizeof *table);
-    if (table == NULL)
+    if (!table)
         return false;
     for (size_t i = 0; i < store->capacity; i++)
         if (store->table[i].id != 0)
@@ -122,7 +121,7 @@ static void write_runs(struct page_store *store, bool is_last)
 static void add_run(struct page_store *store, const struct ttd_memory_run *run)
 {
     struct ttd_memory_run *last = store->run_count != 0 ? &store->runs[store->run_count - 1] : NULL;
-    if (last != NULL && last->address + last->page_count * STORE_PAGE == run->address &&
+    if (last && last->address + last->page_count * STORE_PAGE == run->address &&
         last->protection == run->protection &&
         run->page == (last->page < TTD_PAGE_FIRST ? last->page : last->page + last->page_count)) {
         last->page_count += run->page_count;

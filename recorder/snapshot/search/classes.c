@@ -36,8 +36,7 @@ void classes_init(struct classes *classes, class_page_reader *reader, void *cont
     /* Most snapshots need few pages: clearing all of them would be most of the work. */
     classes->bytes = malloc((size_t)CLASS_PAGES * CLASS_PAGE);
     classes->values = calloc(FIRST_VALUES, sizeof *classes->values);
-    classes->is_incomplete =
-        classes->pages == NULL || classes->bytes == NULL || classes->values == NULL;
+    classes->is_incomplete = !classes->pages || !classes->bytes || !classes->values;
     if (classes->is_incomplete || range_count == 0)
         return;
     classes->value_capacity = FIRST_VALUES;
@@ -80,17 +79,17 @@ static const struct class_range *range_of(const struct classes *classes, uint64_
         array_count_up_to(classes->ranges, classes->range_count, sizeof *classes->ranges,
                           offsetof(struct class_range, begin), address);
     const struct class_range *last = begun_count != 0 ? &classes->ranges[begun_count - 1] : NULL;
-    return last != NULL && address < last->end ? last : NULL;
+    return last && address < last->end ? last : NULL;
 }
 
 /* Reads an aligned word of a module. */
 static bool read_word(struct classes *classes, uint64_t address, uint64_t *word)
 {
     size_t size;
-    const unsigned char *bytes = address % WORD == 0 && range_of(classes, address) != NULL
+    const unsigned char *bytes = address % WORD == 0 && range_of(classes, address)
                                      ? classes_look_at(classes, address, &size)
                                      : NULL;
-    if (bytes != NULL)
+    if (bytes)
         memcpy(word, bytes, WORD);
     return bytes != NULL;
 }
@@ -99,8 +98,8 @@ static bool read_word(struct classes *classes, uint64_t address, uint64_t *word)
 static bool may_be_address(const struct classes *classes, uint64_t address)
 {
     const struct class_range *range = range_of(classes, address);
-    return range != NULL && (!range->is_relocated || classes->is_plain == NULL ||
-                             !classes->is_plain(classes->context, address));
+    return range && (!range->is_relocated || !classes->is_plain ||
+                     !classes->is_plain(classes->context, address));
 }
 
 /* Reads an aligned word of a module that is an address. */
@@ -114,15 +113,15 @@ static bool read_name(struct classes *classes, uint64_t address, char *name)
 {
     for (size_t size_read = 0; size_read < CLASS_NAME_MAX;) {
         size_t size;
-        const unsigned char *bytes = range_of(classes, address + size_read) != NULL
+        const unsigned char *bytes = range_of(classes, address + size_read)
                                          ? classes_look_at(classes, address + size_read, &size)
                                          : NULL;
-        if (bytes == NULL)
+        if (!bytes)
             return false;
         size = size < CLASS_NAME_MAX - size_read ? size : CLASS_NAME_MAX - size_read;
         const unsigned char *end = memchr(bytes, 0, size);
-        memcpy(name + size_read, bytes, end != NULL ? (size_t)(end - bytes) + 1 : size);
-        if (end != NULL)
+        memcpy(name + size_read, bytes, end ? (size_t)(end - bytes) + 1 : size);
+        if (end)
             return true;
         size_read += size;
     }
@@ -149,7 +148,7 @@ static bool is_class_name(const char *name)
     size_t size = strlen(name), length = 0, digits = 0;
     while (is_digit(name[digits]) && length <= size)
         length = length * 10 + (size_t)(name[digits++] - '0');
-    if (digits > 0 ? length == 0 || length > size - digits : strchr("NSZ", *name) == NULL)
+    if (digits > 0 ? length == 0 || length > size - digits : !strchr("NSZ", *name))
         return false;
     for (size_t i = 0; i < size; i++)
         if (!is_name_byte(name[i]))
@@ -190,11 +189,11 @@ static bool keep_name(struct classes *classes, const char *name, uint32_t *index
     size_t size = strlen(name) + 1;
     void *grown = array_grow(classes->names, classes->name_count, &classes->name_capacity,
                              sizeof *classes->names);
-    if (grown == NULL)
+    if (!grown)
         return false;
     classes->names = grown;
     char *copy = size <= CLASS_NAMES_MAX - classes->name_bytes ? malloc(size) : NULL;
-    if (copy == NULL)
+    if (!copy)
         return false;
     memcpy(copy, name, size);
     classes->name_bytes += size;
@@ -208,7 +207,7 @@ static bool keep_name(struct classes *classes, const char *name, uint32_t *index
 static bool classes_is_code(const struct classes *classes, uint64_t address)
 {
     const struct class_range *range = range_of(classes, address);
-    return range != NULL && range->is_code;
+    return range && range->is_code;
 }
 
 /* Reads the words before a table: the address of a type_info, or zeros, which are in the same part
@@ -229,7 +228,7 @@ static enum verdict judge(struct classes *classes, uint64_t value, uint32_t *ind
     char name[CLASS_NAME_MAX];
     uint64_t offset, type, function;
     const struct class_range *range = range_of(classes, value);
-    if (range == NULL || !read_head(classes, range, value, &offset, &type) || -offset >= OBJECT_MAX)
+    if (!range || !read_head(classes, range, value, &offset, &type) || -offset >= OBJECT_MAX)
         return NO_CLASS;
     if (type == 0) {
         bool is_table = !range->is_writable && !range->is_code &&
@@ -264,7 +263,7 @@ static bool classes_make_room(struct classes *classes)
     struct class_value *values = classes->value_count < CLASS_VALUES_MAX
                                      ? calloc(old.value_capacity * 2, sizeof *values)
                                      : NULL;
-    if (values == NULL)
+    if (!values)
         return false;
     classes->values = values;
     classes->value_capacity *= 2;
@@ -277,7 +276,7 @@ static bool classes_make_room(struct classes *classes)
 
 bool classes_look(struct classes *classes, uint64_t value)
 {
-    if (range_of(classes, value) == NULL)
+    if (!range_of(classes, value))
         return false;
     struct class_value *entry = classes_probe(classes, value);
     if (entry->verdict == UNSEEN) {
@@ -304,7 +303,7 @@ struct class_found *classes_list(const struct classes *classes, size_t *count)
 {
     struct class_found *list = calloc(classes->value_count + 1, sizeof *list);
     *count = 0;
-    for (size_t i = 0; list != NULL && i < classes->value_capacity; i++) {
+    for (size_t i = 0; list && i < classes->value_capacity; i++) {
         const struct class_value *value = &classes->values[i];
         if (value->verdict >= CLASS_WITHOUT_NAME)
             list[(*count)++] = (struct class_found){value->value, value->verdict == CLASS_WITH_NAME

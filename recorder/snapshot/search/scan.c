@@ -35,7 +35,7 @@ struct scan {
 struct scan *scan_open(const struct scan_job *job)
 {
     struct scan *scan = malloc(sizeof *scan);
-    if (scan == NULL)
+    if (!scan)
         return NULL;
     scan->job = *job;
     scan->result = (struct scan_result){.is_written = true};
@@ -301,7 +301,7 @@ static void scan_add_absent(struct scan *scan, const struct region *region, uint
         return;
     bool may_search = untouched != UNTOUCHED_MISSING && !scan->job.leaves_absent;
     uint64_t room = may_search ? ABSENT_MAX - scan->absent : 0;
-    if (may_search && untouched == UNTOUCHED_RESIDENT && scan->job.resident != NULL &&
+    if (may_search && untouched == UNTOUCHED_RESIDENT && scan->job.resident &&
         region->end - region->begin > room)
         span.begin = scan_add_resident(scan, region, number, span);
     uint64_t size = span.end - span.begin;

@@ -41,10 +41,10 @@ void tables_open(struct tables *tables, const struct layout *layout,
     const struct maps *maps = &layout->maps;
     *tables = (struct tables){0};
     tables->ranges = calloc(maps->count + 1, sizeof *tables->ranges);
-    for (size_t i = 0; i < maps->count && tables->ranges != NULL; i++) {
+    for (size_t i = 0; i < maps->count && tables->ranges; i++) {
         const struct mapping *mapping = &maps->items[i];
         const struct snapshot_module *module = tables_module(subject, mapping);
-        if (mapping->is_shared || !mapping->is_readable || module == NULL)
+        if (mapping->is_shared || !mapping->is_readable || !module)
             continue;
         tables->ranges[tables->range_count++] =
             (struct class_range){mapping->begin, mapping->end, mapping->is_executable,

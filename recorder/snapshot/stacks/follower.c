@@ -38,12 +38,12 @@ struct follower {
 struct follower *follower_new(const struct memory *memory, const struct snapshot_subject *subject)
 {
     struct follower *follower = calloc(1, sizeof *follower);
-    if (follower == NULL)
+    if (!follower)
         return NULL;
     follower->memory = memory;
     follower->subject = subject;
     follower->modules = calloc(subject->module_count + 1, sizeof *follower->modules);
-    if (follower->modules == NULL) {
+    if (!follower->modules) {
         free(follower);
         return NULL;
     }
@@ -52,7 +52,7 @@ struct follower *follower_new(const struct memory *memory, const struct snapshot
 
 void follower_free(struct follower *follower)
 {
-    if (follower == NULL)
+    if (!follower)
         return;
     free(follower->modules);
     free(follower);
@@ -77,7 +77,7 @@ static bool read_bytes(struct follower *follower, uint64_t address, void *bytes,
         uint64_t offset = (address + done) % MEMORY_PAGE;
         size_t part = MEMORY_PAGE - offset < size - done ? MEMORY_PAGE - offset : size - done;
         const unsigned char *page = page_at(follower, address + done - offset);
-        if (page == NULL)
+        if (!page)
             return false;
         memcpy((char *)bytes + done, page + offset, part);
         done += part;

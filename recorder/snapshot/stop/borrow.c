@@ -134,15 +134,15 @@ static bool is_unwatched(const struct threads *threads, uint32_t tid, bool *is_f
     bool is_free = false;
     snprintf(path, sizeof path, "/proc/%u/task/%u/status", threads->pid, tid);
     FILE *file = fopen(path, "re");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+    while (file && fgets(line, sizeof line, file)) {
         if (strncmp(line, "Seccomp:", 8) == 0) {
             *is_filtered = strcmp(line, "Seccomp:\t0\n") != 0;
             is_free = threads->suspends_filters || !*is_filtered;
         }
-        if (strncmp(line, "x86_Thread_features:", 20) == 0 && strstr(line, "shstk") != NULL)
+        if (strncmp(line, "x86_Thread_features:", 20) == 0 && strstr(line, "shstk"))
             is_free = false;
     }
-    if (file != NULL)
+    if (file)
         fclose(file);
     return is_free;
 }

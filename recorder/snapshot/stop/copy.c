@@ -154,7 +154,7 @@ static uint64_t resident(uint32_t pid)
     unsigned long long size = 0, pages = 0;
     snprintf(path, sizeof path, "/proc/%u/statm", pid);
     FILE *file = fopen(path, "re");
-    if (file == NULL)
+    if (!file)
         return 0;
     bool is_read = fscanf(file, "%llu %llu", &size, &pages) == 2;
     fclose(file);
@@ -169,9 +169,9 @@ static bool is_direct(uint32_t pid, const char *descriptor)
     unsigned long flags = 0;
     snprintf(path, sizeof path, "/proc/%u/fdinfo/%s", pid, descriptor);
     FILE *file = fopen(path, "re");
-    if (file == NULL)
+    if (!file)
         return false;
-    while (fgets(line, sizeof line, file) != NULL)
+    while (fgets(line, sizeof line, file))
         if (strncmp(line, "flags:", 6) == 0)
             flags = strtoul(line + 6, NULL, 8);
     fclose(file);
@@ -184,11 +184,11 @@ static bool has_direct(uint32_t pid)
     char path[64];
     snprintf(path, sizeof path, "/proc/%u/fdinfo", pid);
     DIR *directory = opendir(path);
-    bool is_found = directory == NULL;
+    bool is_found = !directory;
     const struct dirent *entry;
-    for (int i = 0; !is_found && (entry = readdir(directory)) != NULL; i++)
+    for (int i = 0; !is_found && (entry = readdir(directory)); i++)
         is_found = i == DESCRIPTORS_MAX || (*entry->d_name != '.' && is_direct(pid, entry->d_name));
-    if (directory != NULL)
+    if (directory)
         closedir(directory);
     return is_found;
 }
@@ -198,7 +198,7 @@ static bool copy_gaps_add(struct copy_gaps *gaps, struct memory_span span)
     if (gaps->count == gaps->capacity) {
         size_t capacity = gaps->capacity * 2 + 16;
         void *items = reallocarray(gaps->items, capacity, sizeof *gaps->items);
-        if (items == NULL)
+        if (!items)
             return false;
         gaps->items = items;
         gaps->capacity = capacity;
@@ -233,7 +233,7 @@ static bool find_gaps(uint32_t pid, struct copy_gaps *gaps)
     struct memory_span span = {0};
     snprintf(path, sizeof path, "/proc/%u/smaps", pid);
     FILE *file = gaps_open(path);
-    if (file == NULL)
+    if (!file)
         return false;
     while (gaps_read_line(file, &line, &capacity)) {
         char *end;
@@ -242,7 +242,7 @@ static bool find_gaps(uint32_t pid, struct copy_gaps *gaps)
             span = (struct memory_span){begin, strtoull(end + 1, NULL, 16)};
         if (strncmp(line, "VmFlags:", 8) != 0)
             continue;
-        is_read = strstr(line, " dc") == NULL && strstr(line, " wf") == NULL;
+        is_read = !strstr(line, " dc") && !strstr(line, " wf");
         if (!is_read && !(is_read = copy_gaps_add(gaps, span)))
             break;
     }

@@ -156,7 +156,7 @@ static uint64_t begin_of(struct interrupted_calls *calls, uint32_t tid, uint64_t
     if (i < calls->count && is_again)
         return calls->items[i].since;
     void *items = array_grow(calls->items, i, &calls->capacity, sizeof *calls->items);
-    if (items == NULL)
+    if (!items)
         return now;
     calls->items = items;
     calls->count += i == calls->count;
@@ -169,7 +169,7 @@ bool interrupted_call_resume(struct interrupted_calls *calls, uint32_t pid, uint
 {
     const struct call *call =
         (long long)registers->rax == -EINTR ? find_call(registers->orig_rax) : NULL;
-    if (call == NULL)
+    if (!call)
         return false;
     bool is_again = (registers->eflags & (MARK | PARITY)) == MARK;
     uint64_t waited = now - begin_of(calls, tid, now, is_again);
@@ -213,13 +213,13 @@ static char state_of(const struct threads *threads, uint32_t tid)
     char path[64], line[512] = "";
     snprintf(path, sizeof path, "/proc/%u/task/%u/stat", threads->pid, tid);
     FILE *file = fopen(path, "re");
-    if (file == NULL)
+    if (!file)
         return 0;
     size_t size = fread(line, 1, sizeof line - 1, file);
     fclose(file);
     line[size] = '\0';
     const char *name_end = strrchr(line, ')');
-    return name_end != NULL && strlen(name_end) > 2 ? name_end[2] : 0;
+    return name_end && strlen(name_end) > 2 ? name_end[2] : 0;
 }
 
 static bool is_dead(const struct threads *threads, uint32_t tid)
@@ -243,11 +243,11 @@ static struct thread_state *threads_add(struct threads *threads, size_t sorted, 
 {
     struct thread_state key = {.tid = tid};
     if (sorted != 0 &&
-        bsearch(&key, threads->items, sorted, sizeof *threads->items, threads_compare_tids) != NULL)
+        bsearch(&key, threads->items, sorted, sizeof *threads->items, threads_compare_tids))
         return NULL;
     void *items =
         array_grow(threads->items, threads->count, &threads->capacity, sizeof *threads->items);
-    if (items == NULL) {
+    if (!items) {
         threads->are_stopped = false;
         return NULL;
     }
@@ -263,15 +263,15 @@ static bool seize_new(struct threads *threads)
     size_t sorted = threads->count;
     snprintf(path, sizeof path, "/proc/%u/task", threads->pid);
     DIR *directory = opendir(path);
-    if (directory == NULL) {
+    if (!directory) {
         threads->are_stopped = false;
         return false;
     }
-    for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+    for (const struct dirent *entry; (entry = readdir(directory));) {
         uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
         struct thread_state *thread =
             tid != 0 && tid != threads->except ? threads_add(threads, sorted, tid) : NULL;
-        if (thread != NULL)
+        if (thread)
             seize(threads, thread);
     }
     closedir(directory);
@@ -380,15 +380,14 @@ static void stop_some(struct threads *threads, size_t most, bool are_waiting)
     size_t sorted = threads->count;
     snprintf(path, sizeof path, "/proc/%u/task", threads->pid);
     DIR *directory = opendir(path);
-    if (directory == NULL)
+    if (!directory)
         return;
-    for (const struct dirent *entry;
-         threads->count < most && (entry = readdir(directory)) != NULL;) {
+    for (const struct dirent *entry; threads->count < most && (entry = readdir(directory));) {
         uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
         if (tid == 0 || (are_waiting && !is_waiting(threads, tid)))
             continue;
         struct thread_state *thread = threads_add(threads, sorted, tid);
-        if (thread == NULL)
+        if (!thread)
             continue;
         seize(threads, thread);
         threads_settle(threads, thread, threads_now());

@@ -93,7 +93,7 @@ static size_t add_image(struct answer_index *index, const struct answered_image 
     if (index->image_count == index->image_capacity) {
         size_t capacity = index->image_capacity != 0 ? index->image_capacity * 2 : FIRST_IMAGES;
         void *grown = reallocarray(index->images, capacity, sizeof *index->images);
-        if (grown == NULL)
+        if (!grown)
             return SIZE_MAX;
         index->images = grown;
         index->image_capacity = capacity;
@@ -118,7 +118,7 @@ static struct indexed_answer *answer_index_probe(const struct answer_index *inde
     size_t slot = ((uint64_t)(product >> 64) ^ (uint64_t)product) & mask;
     for (;; slot = (slot + 1) & mask) {
         struct indexed_answer *answer = &index->answers[slot];
-        if (answer->names == NULL || (answer->offset == offset && answer->image == image))
+        if (!answer->names || (answer->offset == offset && answer->image == image))
             return answer;
     }
 }
@@ -130,12 +130,12 @@ static bool answer_index_make_room(struct answer_index *index)
     struct answer_index old = *index;
     size_t capacity = old.answer_capacity != 0 ? old.answer_capacity * 2 : FIRST_ANSWERS;
     struct indexed_answer *answers = calloc(capacity, sizeof *answers);
-    if (answers == NULL)
+    if (!answers)
         return false;
     index->answers = answers;
     index->answer_capacity = capacity;
     for (size_t i = 0; i < old.answer_capacity; i++)
-        if (old.answers[i].names != NULL)
+        if (old.answers[i].names)
             *answer_index_probe(index, old.answers[i].image, old.answers[i].offset) =
                 old.answers[i];
     free(old.answers);
@@ -149,7 +149,7 @@ static bool add_answer(struct answer_index *index, size_t image, uint64_t offset
     if (!answer_index_make_room(index))
         return false;
     struct indexed_answer *answer = answer_index_probe(index, image, offset);
-    index->answer_count += answer->names == NULL;
+    index->answer_count += !answer->names;
     *answer = (struct indexed_answer){offset, names, image};
     return true;
 }
@@ -190,7 +190,7 @@ void answer_index_read(struct answer_index *index, const uint8_t *log, size_t lo
 
 size_t answer_index_image(const struct answer_index *index, const struct symbolize_module *module)
 {
-    if (module->path == NULL || module->build_id_size == 0 || module->build_id_size > UINT32_MAX)
+    if (!module->path || module->build_id_size == 0 || module->build_id_size > UINT32_MAX)
         return SIZE_MAX;
     struct answered_image image = {.id = module->build_id,
                                    .path = (const uint8_t *)module->path,
@@ -206,7 +206,7 @@ bool answer_index_find(const struct answer_index *index, size_t image, uint64_t 
     if (image >= index->image_count || index->answer_capacity == 0)
         return false;
     const struct indexed_answer *answer = answer_index_probe(index, image, offset);
-    if (answer->names == NULL)
+    if (!answer->names)
         return false;
     struct log_cursor names = {.next = answer->names};
     if (index->images[image].is_data) {

@@ -59,7 +59,7 @@ static void answer_log_put(struct answer_log *log, const void *data, size_t size
     if (size > log->capacity - log->size) {
         size_t capacity = 2 * (log->size + size) + 4096;
         uint8_t *grown = capacity <= log->limit ? realloc(log->data, capacity) : NULL;
-        log->has_failed = grown == NULL;
+        log->has_failed = !grown;
         if (log->has_failed)
             return;
         log->data = grown;
@@ -193,7 +193,7 @@ struct symbolize_cache *symbolize_cache_new(void)
     struct symbolize_cache *cache = calloc(1, sizeof *cache);
     struct shared *shared = mmap(NULL, CAPACITY, PROT_READ | PROT_WRITE,
                                  MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (cache == NULL || shared == MAP_FAILED) {
+    if (!cache || shared == MAP_FAILED) {
         if (shared != MAP_FAILED)
             munmap(shared, CAPACITY);
         free(cache);
@@ -213,12 +213,12 @@ struct symbolize_cache *symbolize_cache_new(void)
 
 size_t symbolize_cache_size(const struct symbolize_cache *cache)
 {
-    return cache != NULL ? atomic_load_explicit(&cache->shared->used, memory_order_acquire) : 0;
+    return cache ? atomic_load_explicit(&cache->shared->used, memory_order_acquire) : 0;
 }
 
 void symbolize_cache_free(struct symbolize_cache *cache)
 {
-    if (cache == NULL)
+    if (!cache)
         return;
     lookup_process_stop(&cache->process);
     helper_stop(&cache->shared->helper);
@@ -229,7 +229,7 @@ void symbolize_cache_free(struct symbolize_cache *cache)
 
 size_t symbolize_image(struct symbolize_cache *cache, const struct symbolize_module *module)
 {
-    if (cache == NULL)
+    if (!cache)
         return SIZE_MAX;
     answer_index_read(&cache->index, cache->shared->log, symbolize_cache_size(cache));
     return answer_index_image(&cache->index, module);
@@ -238,7 +238,7 @@ size_t symbolize_image(struct symbolize_cache *cache, const struct symbolize_mod
 bool symbolize_answer(const struct symbolize_cache *cache, size_t image, uint64_t offset,
                       struct symbolize_frame *frames, size_t *count)
 {
-    return cache != NULL && answer_index_find(&cache->index, image, offset, frames, count);
+    return cache && answer_index_find(&cache->index, image, offset, frames, count);
 }
 
 /* ---- Requests ---- */
@@ -266,7 +266,7 @@ static bool copy_request(struct request *request, const struct symbolize_module 
         total += modules[i].offset_count;
     request->modules = calloc(request->count + 1, sizeof *request->modules);
     request->offsets = calloc(total + 1, sizeof *request->offsets);
-    if (request->modules == NULL || request->offsets == NULL)
+    if (!request->modules || !request->offsets)
         return false;
     uint64_t *offsets = request->offsets;
     for (size_t i = 0; i < request->count; i++) {
@@ -369,7 +369,7 @@ int symbolize_cached(struct symbolize_cache *cache, const struct symbolize_modul
 {
     struct request request = {.count = count, .function = function, .context = context};
     int error = 0;
-    if (cache == NULL || !copy_request(&request, modules))
+    if (!cache || !copy_request(&request, modules))
         error = symbolize(modules, count, function, context, NULL);
     else if (!answer_from_log(&request, cache))
         error = ask_in_turn(cache, &request);
@@ -391,10 +391,10 @@ static void cache_prepare(void *cache, const struct symbolize_module *modules, s
 bool symbolize_prepare(struct symbolize_cache *cache, const struct symbolize_module *modules,
                        size_t count)
 {
-    return cache != NULL && lookup_process_send(&cache->process, modules, count);
+    return cache && lookup_process_send(&cache->process, modules, count);
 }
 
 bool symbolize_is_preparing(struct symbolize_cache *cache)
 {
-    return cache != NULL && lookup_process_is_busy(&cache->process);
+    return cache && lookup_process_is_busy(&cache->process);
 }

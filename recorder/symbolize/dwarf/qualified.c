@@ -49,7 +49,7 @@ static void load_scopes(struct enclosing *enclosing, Dwarf_Die *die, uint32_t pa
 const struct scope_die *enclosing_find(struct enclosing *enclosing, Dwarf_Die *die)
 {
     Dwarf_Die unit;
-    if (dwarf_diecu(die, &unit, NULL, NULL) == NULL)
+    if (!dwarf_diecu(die, &unit, NULL, NULL))
         return NULL;
     if (unit.addr != enclosing->unit) {
         enclosing->unit = unit.addr;
@@ -72,8 +72,7 @@ const struct scope_die *enclosing_find(struct enclosing *enclosing, Dwarf_Die *d
 bool die_follow(Dwarf_Die *die, unsigned name, Dwarf_Die *target)
 {
     Dwarf_Attribute attribute;
-    return dwarf_attr(die, name, &attribute) != NULL &&
-           dwarf_formref_die(&attribute, target) != NULL;
+    return dwarf_attr(die, name, &attribute) && dwarf_formref_die(&attribute, target);
 }
 
 Dwarf_Die die_declaration(Dwarf_Die die)
@@ -138,12 +137,12 @@ static void write_component(struct name_writer *writer, Dwarf_Die *die, Dwarf_Di
                             unsigned depth)
 {
     const char *name = dwarf_diename(die);
-    const char *inner_name = inner != NULL ? dwarf_diename(inner) : NULL;
-    if (name != NULL) {
+    const char *inner_name = inner ? dwarf_diename(inner) : NULL;
+    if (name) {
         fputs(name, writer->out);
     } else if (dwarf_tag(die) == DW_TAG_namespace) {
         fputs("(anonymous namespace)", writer->out);
-    } else if (inner_name != NULL && strncmp(inner_name, "operator()", 10) == 0) {
+    } else if (inner_name && strncmp(inner_name, "operator()", 10) == 0) {
         fputs("{lambda", writer->out);
         write_parameters(writer, inner, depth + 1);
         fputs("}", writer->out);
@@ -158,7 +157,7 @@ static void write_path(struct name_writer *writer, Dwarf_Die die, Dwarf_Die *inn
 {
     die = die_declaration(die);
     const struct scope_die *scope = enclosing_find(&writer->qualified->scopes, &die);
-    uint32_t parent = scope != NULL ? scope->parent : ENCLOSING_NONE;
+    uint32_t parent = scope ? scope->parent : ENCLOSING_NONE;
     while (parent != ENCLOSING_NONE &&
            dwarf_tag(&writer->qualified->scopes.dies[parent].die) == DW_TAG_lexical_block)
         parent = writer->qualified->scopes.dies[parent].parent;
@@ -179,11 +178,11 @@ static const char *builtin_name(const char *name)
                                            {"short int", "short"},
                                            {"short unsigned int", "unsigned short"},
                                            {"_Bool", "bool"}};
-    for (size_t i = 0; name != NULL && i < sizeof names / sizeof *names; i++) {
+    for (size_t i = 0; name && i < sizeof names / sizeof *names; i++) {
         if (strcmp(name, names[i][0]) == 0)
             return names[i][1];
     }
-    return name != NULL ? name : "?";
+    return name ? name : "?";
 }
 
 static void write_type(struct name_writer *writer, Dwarf_Die *owner, unsigned depth)
@@ -204,12 +203,12 @@ static void write_type(struct name_writer *writer, Dwarf_Die *owner, unsigned de
                          : tag == DW_TAG_typedef               ? ""
                                                                : NULL;
     Dwarf_Die target;
-    if (suffix != NULL && die_follow(&type, DW_AT_type, &target) &&
+    if (suffix && die_follow(&type, DW_AT_type, &target) &&
         dwarf_tag(&target) == DW_TAG_subroutine_type) {
         write_type(writer, &target, depth + 1);
         fprintf(writer->out, " (%s)", suffix);
         write_parameters(writer, &target, depth + 1);
-    } else if (suffix != NULL) {
+    } else if (suffix) {
         write_type(writer, &type, depth + 1);
         fputs(suffix, writer->out);
     } else if (enclosing_is_scope(tag) || tag == DW_TAG_enumeration_type) {
@@ -232,7 +231,7 @@ static void write_parameters(struct name_writer *writer, Dwarf_Die *function, un
         bool flag = false;
         if (tag != DW_TAG_formal_parameter && tag != DW_TAG_unspecified_parameters)
             continue;
-        if (dwarf_attr_integrate(&child, DW_AT_artificial, &attribute) != NULL &&
+        if (dwarf_attr_integrate(&child, DW_AT_artificial, &attribute) &&
             dwarf_formflag(&attribute, &flag) == 0 && flag)
             continue;
         if (ftell(writer->out) > NAME_SIZE_MAX)
@@ -265,7 +264,7 @@ static char *write_name(struct qualified *qualified, Dwarf_Die *declaration)
     char *text = NULL;
     size_t size = 0;
     struct name_writer writer = {qualified, open_memstream(&text, &size)};
-    if (writer.out == NULL)
+    if (!writer.out)
         abort();
     write_path(&writer, *declaration, NULL, 0);
     write_parameters(&writer, declaration, 0);
@@ -293,7 +292,7 @@ static size_t find_name(const struct qualified *qualified, const void *die)
 const char *qualified_name(struct qualified *qualified, Dwarf_Die *function)
 {
     Dwarf_Die declaration = die_declaration(*function);
-    if (dwarf_diename(&declaration) == NULL)
+    if (!dwarf_diename(&declaration))
         return NULL;
     size_t index = find_name(qualified, declaration.addr);
     if (index < qualified->name_count && qualified->names[index].die == declaration.addr)

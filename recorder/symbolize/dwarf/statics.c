@@ -17,7 +17,7 @@ static bool statics_address(Dwarf_Die *variable, uint64_t *address)
     Dwarf_Attribute attribute;
     Dwarf_Op *operations;
     size_t count;
-    if (dwarf_attr(variable, DW_AT_location, &attribute) == NULL ||
+    if (!dwarf_attr(variable, DW_AT_location, &attribute) ||
         dwarf_getlocation(&attribute, &operations, &count) != 0)
         return false;
     bool is_of_thread = count == 2 && (operations[1].atom == DW_OP_form_tls_address ||
@@ -63,7 +63,7 @@ static void read_die(struct statics *statics, Dwarf_Die *die, const char *functi
             break;
         case DW_TAG_variable:
             name = dwarf_diename(&child);
-            if (function != NULL && name != NULL && statics_address(&child, &address))
+            if (function && name && statics_address(&child, &address))
                 statics_add(statics, address, function, name);
             break;
         default:
@@ -75,7 +75,7 @@ static void read_die(struct statics *statics, Dwarf_Die *die, const char *functi
 static const char *statics_base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
+    return slash ? slash + 1 : path;
 }
 
 static int compare_variables(const void *left, const void *right)
@@ -91,11 +91,11 @@ static int compare_variables(const void *left, const void *right)
 static void statics_read_file(struct statics *statics, const struct units *units, const char *file)
 {
     size_t before = statics->count;
-    if (statics->is_read == NULL)
+    if (!statics->is_read)
         statics->is_read = grow_new(units->count, sizeof *statics->is_read);
     for (uint32_t unit = 0; unit < units->count; unit++) {
         const char *name = statics->is_read[unit] ? NULL : dwarf_diename(&units->dies[unit]);
-        if (name == NULL || strcmp(statics_base_name(name), statics_base_name(file)) != 0)
+        if (!name || strcmp(statics_base_name(name), statics_base_name(file)) != 0)
             continue;
         Dwarf_Die content = units_content(units, unit);
         statics->is_read[unit] = true;
@@ -108,7 +108,7 @@ static void statics_read_file(struct statics *statics, const struct units *units
 const char *statics_name(struct statics *statics, const struct units *units,
                          const struct symbol *symbol)
 {
-    if (symbol->file == NULL)
+    if (!symbol->file)
         return NULL;
     statics_read_file(statics, units, symbol->file);
     size_t low = 0;

@@ -34,7 +34,7 @@ bool units_load(struct units *units, const struct image *image)
     *units = (struct units){0};
     Dwarf_Addr bias;
     Dwarf *dwarf = dwfl_module_getdwarf(image->module, &bias);
-    if (dwarf == NULL || bias != 0)
+    if (!dwarf || bias != 0)
         return false;
     size_t unit_capacity = 0;
     size_t span_capacity = 0;
@@ -63,7 +63,7 @@ Dwarf_Die units_content(const struct units *units, uint32_t unit)
     Dwarf_Die split = {0};
     uint8_t type = 0;
     if (dwarf_cu_info(die.cu, NULL, &type, NULL, &split, NULL, NULL, NULL) == 0 &&
-        type == DW_UT_skeleton && split.addr != NULL)
+        type == DW_UT_skeleton && split.addr)
         return split;
     return die;
 }
@@ -226,7 +226,7 @@ static const char *directory_of(Dwarf_Die *unit)
 void lines_load(struct lines *lines, Dwarf_Die *unit, Dwarf_Die *content)
 {
     *lines = (struct lines){.unit = unit, .directory = directory_of(unit)};
-    if (lines->directory == NULL)
+    if (!lines->directory)
         lines->directory = directory_of(content);
     load_files(&lines->line_files, unit);
     load_files(&lines->call_files, content);
@@ -240,7 +240,7 @@ void lines_free(struct lines *lines)
 
 static char *lines_join_path(const char *directory, const char *name)
 {
-    if (name[0] == '/' || directory == NULL || directory[0] == '\0')
+    if (name[0] == '/' || !directory || directory[0] == '\0')
         directory = "";
     size_t directory_size = strlen(directory);
     size_t name_size = strlen(name);
@@ -256,10 +256,10 @@ static const char *lines_file_name(struct lines *lines, struct files *files, siz
 {
     if (index >= files->count)
         return NULL;
-    if (files->names[index] == NULL) {
+    if (!files->names[index]) {
         const char *name = dwarf_filesrc(files->files, index, NULL, NULL);
         /* libdw's name for an unknown file. */
-        if (name == NULL || strcmp(name, "???") == 0)
+        if (!name || strcmp(name, "???") == 0)
             return NULL;
         files->names[index] = lines_join_path(lines->directory, name);
     }
@@ -278,11 +278,10 @@ struct source_location lines_at(struct lines *lines, uint64_t address)
     Dwarf_Files *files;
     size_t index;
     int number;
-    if (line == NULL || dwarf_line_file(line, &files, &index) != 0 ||
-        files != lines->line_files.files)
+    if (!line || dwarf_line_file(line, &files, &index) != 0 || files != lines->line_files.files)
         return location;
     location.file = lines_file_name(lines, &lines->line_files, index);
-    if (location.file != NULL && dwarf_lineno(line, &number) == 0 && number > 0)
+    if (location.file && dwarf_lineno(line, &number) == 0 && number > 0)
         location.line = (uint32_t)number;
     return location;
 }
@@ -300,11 +299,11 @@ struct source_location lines_of_call(struct lines *lines, Dwarf_Die *inlined)
 {
     struct source_location location = {0};
     Dwarf_Attribute attribute;
-    if (dwarf_attr(inlined, DW_AT_call_file, &attribute) == NULL)
+    if (!dwarf_attr(inlined, DW_AT_call_file, &attribute))
         return location;
     Dwarf_Word file = number_attribute(inlined, DW_AT_call_file);
     location.file = lines_file_name(lines, &lines->call_files, file);
-    if (location.file != NULL)
+    if (location.file)
         location.line = valid_line(number_attribute(inlined, DW_AT_call_line));
     return location;
 }

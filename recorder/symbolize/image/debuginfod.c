@@ -14,8 +14,8 @@ void *dlopen(const char *file, int mode)
 {
     const char *servers = getenv("DEBUGINFOD_URLS");
     dlopen_function *next;
-    if (file != NULL && strncmp(file, "libdebuginfod", strlen("libdebuginfod")) == 0 &&
-        (servers == NULL || *servers == '\0'))
+    if (file && strncmp(file, "libdebuginfod", strlen("libdebuginfod")) == 0 &&
+        (!servers || *servers == '\0'))
         return NULL;
     *(void **)&next = dlsym(RTLD_NEXT, "dlopen");
     return next(file, mode);

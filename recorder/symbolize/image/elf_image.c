@@ -68,19 +68,19 @@ static bool debuginfod_load(struct debuginfod *library)
 {
     /* debuginfod.c returns NULL if the user has named no server. */
     void *loaded = dlopen("libdebuginfod.so.1", RTLD_LAZY);
-    if (loaded == NULL)
+    if (!loaded)
         return false;
     *(void **)&library->begin = dlsym(loaded, "debuginfod_begin");
     *(void **)&library->find = dlsym(loaded, "debuginfod_find_debuginfo");
     *(void **)&library->end = dlsym(loaded, "debuginfod_end");
-    return library->begin != NULL && library->find != NULL && library->end != NULL;
+    return library->begin && library->find && library->end;
 }
 
 static int download(const struct symbolize_module *module, char **path)
 {
     struct debuginfod library;
     void *client = debuginfod_load(&library) ? library.begin() : NULL;
-    if (client == NULL)
+    if (!client)
         return -1;
     int fd = library.find(client, module->build_id, (int)module->build_id_size, path);
     library.end(client);
@@ -135,13 +135,13 @@ static struct build_id wanted_debug_id(Dwfl_Module *module, const char *path)
     const unsigned char *bytes = NULL;
     const char *name;
     GElf_Addr unused;
-    if (path != NULL) {
+    if (path) {
         id.size = dwfl_module_build_id(module, &bytes, &unused);
         id.bytes = bytes;
         return id;
     }
     Dwarf *debug = dwfl_module_getdwarf(module, &unused);
-    if (debug != NULL)
+    if (debug)
         id.size = dwelf_dwarf_gnu_debugaltlink(debug, &name, &id.bytes);
     return id;
 }
@@ -150,7 +150,7 @@ static bool has_build_id(int fd, const struct build_id *wanted)
 {
     const void *bytes = NULL;
     Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-    bool is_wanted = elf != NULL && dwelf_elf_gnu_build_id(elf, &bytes) == wanted->size &&
+    bool is_wanted = elf && dwelf_elf_gnu_build_id(elf, &bytes) == wanted->size &&
                      memcmp(bytes, wanted->bytes, (size_t)wanted->size) == 0;
     elf_end(elf);
     return is_wanted;
@@ -209,7 +209,7 @@ static uint64_t find_tls(Elf *elf)
     (void)elf_getphdrnum(elf, &segments);
     for (size_t i = 0; i < segments; i++) {
         GElf_Phdr header;
-        if (gelf_getphdr(elf, (int)i, &header) != NULL && header.p_type == PT_TLS)
+        if (gelf_getphdr(elf, (int)i, &header) && header.p_type == PT_TLS)
             return header.p_vaddr;
     }
     return 0;
@@ -218,7 +218,7 @@ static uint64_t find_tls(Elf *elf)
 static void add_section(struct image *image, Elf_Scn *section, uint64_t tls)
 {
     GElf_Shdr header;
-    if (gelf_getshdr(section, &header) == NULL || !(header.sh_flags & SHF_ALLOC))
+    if (!gelf_getshdr(section, &header) || !(header.sh_flags & SHF_ALLOC))
         return;
     size_t number = elf_ndxscn(section);
     if (header.sh_flags & SHF_EXECINSTR)
@@ -241,14 +241,14 @@ static void image_add_segment(struct image *image, const GElf_Phdr *header)
 static void find_ranges(struct image *image, Elf *elf)
 {
     uint64_t tls = find_tls(elf);
-    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section)) != NULL;)
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));)
         add_section(image, section, tls);
     size_t segments = 0;
     if (image->code.count == 0)
         (void)elf_getphdrnum(elf, &segments);
     for (size_t i = 0; i < segments; i++) {
         GElf_Phdr header;
-        if (gelf_getphdr(elf, (int)i, &header) != NULL)
+        if (gelf_getphdr(elf, (int)i, &header))
             image_add_segment(image, &header);
     }
     spans_sort(image->code.spans, image->code.count);
@@ -259,15 +259,15 @@ static void find_ranges(struct image *image, Elf *elf)
 static bool image_load(struct image *image, const char *path, int fd)
 {
     image->module = dwfl_report_elf(image->dwfl, path, path, fd, 0, true);
-    if (image->module == NULL) {
+    if (!image->module) {
         close(fd);
         return false;
     }
     GElf_Addr bias;
     GElf_Ehdr header;
     Elf *elf = dwfl_module_getelf(image->module, &bias);
-    if (dwfl_report_end(image->dwfl, NULL, NULL) != 0 || elf == NULL || bias != 0 ||
-        gelf_getehdr(elf, &header) == NULL || (header.e_type != ET_EXEC && header.e_type != ET_DYN))
+    if (dwfl_report_end(image->dwfl, NULL, NULL) != 0 || !elf || bias != 0 ||
+        !gelf_getehdr(elf, &header) || (header.e_type != ET_EXEC && header.e_type != ET_DYN))
         return false;
     find_ranges(image, elf);
     return true;
@@ -280,7 +280,7 @@ static enum image_result image_open_file(struct image *image, const char *path, 
     if (fd < 0)
         return IMAGE_ABSENT;
     image->dwfl = dwfl_begin(with_debug ? &callbacks : &callbacks_without_debug);
-    if (image->dwfl == NULL) {
+    if (!image->dwfl) {
         close(fd);
         return IMAGE_UNREADABLE;
     }
@@ -296,7 +296,7 @@ enum image_result image_open(struct image *image, const struct symbolize_module 
                              bool with_debug)
 {
     *image = (struct image){0};
-    int fd = image_file_open(module->place != NULL ? module->place : module->path);
+    int fd = image_file_open(module->place ? module->place : module->path);
     if (fd >= 0 && module->build_id_size == 0 && !image_file_is(fd, &module->file)) {
         close(fd);
         return IMAGE_ABSENT;
@@ -336,14 +336,14 @@ static bool is_unneeded(const char *name)
 static void drop_unneeded(struct image *image)
 {
     size_t strings;
-    if (image->symbols == NULL || elf_getshdrstrndx(image->symbols, &strings) != 0)
+    if (!image->symbols || elf_getshdrstrndx(image->symbols, &strings) != 0)
         return;
-    for (Elf_Scn *section = NULL; (section = elf_nextscn(image->symbols, section)) != NULL;) {
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(image->symbols, section));) {
         GElf_Shdr header;
-        const char *name = gelf_getshdr(section, &header) != NULL
+        const char *name = gelf_getshdr(section, &header)
                                ? elf_strptr(image->symbols, strings, header.sh_name)
                                : NULL;
-        if (name == NULL || !is_unneeded(name))
+        if (!name || !is_unneeded(name))
             continue;
         header.sh_type = SHT_NOBITS; /* in memory only: the file is read */
         (void)gelf_update_shdr(section, &header);
@@ -361,13 +361,13 @@ const struct span *image_ranges_at(const struct image_ranges *ranges, uint64_t a
     size_t begun_count = array_count_up_to(ranges->spans, ranges->count, sizeof *ranges->spans,
                                            offsetof(struct span, begin), address);
     const struct span *last = begun_count != 0 ? &ranges->spans[begun_count - 1] : NULL;
-    return last != NULL && address < last->end ? last : NULL;
+    return last && address < last->end ? last : NULL;
 }
 
 uint64_t image_ranges_end(const struct image_ranges *ranges, uint64_t address)
 {
     const struct span *range = image_ranges_at(ranges, address);
-    return range != NULL ? range->end : 0;
+    return range ? range->end : 0;
 }
 
 const char *image_section_name(const struct image *image, const struct span *range)
@@ -377,8 +377,7 @@ const char *image_section_name(const struct image *image, const struct span *ran
     size_t strings;
     Elf *elf = dwfl_module_getelf(image->module, &bias);
     Elf_Scn *section = range->index > 0 ? elf_getscn(elf, range->index) : NULL;
-    if (section == NULL || gelf_getshdr(section, &header) == NULL ||
-        elf_getshdrstrndx(elf, &strings) != 0)
+    if (!section || !gelf_getshdr(section, &header) || elf_getshdrstrndx(elf, &strings) != 0)
         return NULL;
     return elf_strptr(elf, strings, header.sh_name);
 }

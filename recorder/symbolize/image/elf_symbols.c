@@ -10,7 +10,7 @@
  * machines. */
 static bool is_mapping(const char *name)
 {
-    return name[0] == '$' && name[1] != '\0' && strchr("adtx", name[1]) != NULL &&
+    return name[0] == '$' && name[1] != '\0' && strchr("adtx", name[1]) &&
            (name[2] == '\0' || name[2] == '.');
 }
 
@@ -106,8 +106,7 @@ static size_t name_size_of(const char *name, bool is_of_variable)
 /* Whether a variable may be one of a function: compilers name these `kept.0` or `run.kept`. */
 static bool is_of_function(const GElf_Sym *symbol, const char *name)
 {
-    return is_variable(symbol) && GELF_ST_BIND(symbol->st_info) == STB_LOCAL &&
-           strchr(name, '.') != NULL;
+    return is_variable(symbol) && GELF_ST_BIND(symbol->st_info) == STB_LOCAL && strchr(name, '.');
 }
 
 typedef bool symbol_filter(const GElf_Sym *symbol);
@@ -128,9 +127,9 @@ static void symbols_load_table(struct symbols *symbols, struct image *image,
         const char *name =
             dwfl_module_getsym_info(image->module, i, &entry, &address, &section, &elf, &bias);
         image->symbols = elf;
-        if (name != NULL && GELF_ST_TYPE(entry.st_info) == STT_FILE)
+        if (name && GELF_ST_TYPE(entry.st_info) == STT_FILE)
             file = name;
-        if (name == NULL || !is_wanted(&entry) || is_mapping(name))
+        if (!name || !is_wanted(&entry) || is_mapping(name))
             continue;
         if (GELF_ST_TYPE(entry.st_info) == STT_TLS)
             address = entry.st_value | SYMBOLIZE_TLS;

@@ -13,7 +13,7 @@
 
 int image_file_open(const char *path)
 {
-    if (path == NULL || path[0] != '/')
+    if (!path || path[0] != '/')
         return -1;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat status;
@@ -127,20 +127,19 @@ static bool inflate_stream(struct inflaters *inflaters, const struct section *se
     (void)inflaters, (void)stream, (void)size, (void)target;
 #ifdef HAVE_LIBDEFLATE
     if (section->method == ELFCOMPRESS_ZLIB) {
-        if (inflaters->deflate == NULL)
+        if (!inflaters->deflate)
             inflaters->deflate = libdeflate_alloc_decompressor();
-        return inflaters->deflate != NULL &&
+        return inflaters->deflate &&
                libdeflate_zlib_decompress(inflaters->deflate, stream, size, target, section->size,
                                           NULL) == LIBDEFLATE_SUCCESS;
     }
 #endif
 #ifdef HAVE_LIBZSTD
     if (section->method == ELFCOMPRESS_ZSTD) {
-        if (inflaters->zstd == NULL)
+        if (!inflaters->zstd)
             inflaters->zstd = ZSTD_createDCtx();
-        return inflaters->zstd != NULL &&
-               ZSTD_decompressDCtx(inflaters->zstd, target, section->size, stream, size) ==
-                   section->size;
+        return inflaters->zstd && ZSTD_decompressDCtx(inflaters->zstd, target, section->size,
+                                                      stream, size) == section->size;
     }
 #endif
     return false;
@@ -150,15 +149,15 @@ static bool is_debug(Elf *elf, size_t strings, const GElf_Shdr *header)
 {
     static const char prefix[] = ".debug_";
     const char *name = elf_strptr(elf, strings, header->sh_name);
-    return name != NULL && strncmp(name, prefix, sizeof prefix - 1) == 0;
+    return name && strncmp(name, prefix, sizeof prefix - 1) == 0;
 }
 
 static bool open_section(Elf *elf, size_t strings, Elf_Scn *handle, struct section *section)
 {
     GElf_Chdr compression;
-    if (gelf_getshdr(handle, &section->header) == NULL || section->header.sh_type == SHT_NOBITS ||
+    if (!gelf_getshdr(handle, &section->header) || section->header.sh_type == SHT_NOBITS ||
         (section->header.sh_flags & SHF_COMPRESSED) == 0 ||
-        !is_debug(elf, strings, &section->header) || gelf_getchdr(handle, &compression) == NULL ||
+        !is_debug(elf, strings, &section->header) || !gelf_getchdr(handle, &compression) ||
         !inflate_has(compression.ch_type))
         return false;
     section->method = compression.ch_type;
@@ -166,7 +165,7 @@ static bool open_section(Elf *elf, size_t strings, Elf_Scn *handle, struct secti
     section->data = elf_getdata(handle, NULL);
     section->skip = gelf_getclass(elf) == ELFCLASS32 ? sizeof(Elf32_Chdr) : sizeof(Elf64_Chdr);
     section->size = compression.ch_size;
-    return section->raw != NULL && section->data != NULL && section->size > 0 &&
+    return section->raw && section->data && section->size > 0 &&
            section->raw->d_size > section->skip &&
            section->size / RATIO_MAX <= section->raw->d_size - section->skip;
 }
@@ -195,8 +194,7 @@ static uint64_t total_of(Elf *elf, size_t strings)
 {
     uint64_t total = 0;
     struct section section;
-    for (Elf_Scn *handle = NULL;
-         (handle = elf_nextscn(elf, handle)) != NULL && total <= SIZE_LIMIT;)
+    for (Elf_Scn *handle = NULL; (handle = elf_nextscn(elf, handle)) && total <= SIZE_LIMIT;)
         if (open_section(elf, strings, handle, &section))
             total += section.size <= SIZE_LIMIT ? room_of(&section) : SIZE_LIMIT + 1;
     return total;
@@ -206,7 +204,7 @@ void inflate_sections(struct inflated *inflated, Elf *elf)
 {
     size_t strings;
     *inflated = (struct inflated){0};
-    if (elf == NULL || elf_getshdrstrndx(elf, &strings) != 0)
+    if (!elf || elf_getshdrstrndx(elf, &strings) != 0)
         return;
     uint64_t total = total_of(elf, strings);
     if (total == 0 || total > SIZE_LIMIT)
@@ -219,8 +217,7 @@ void inflate_sections(struct inflated *inflated, Elf *elf)
         *inflated = (struct inflated){memory, total};
     char *target = memory;
     struct section section;
-    for (Elf_Scn *handle = NULL;
-         inflated->memory != NULL && (handle = elf_nextscn(elf, handle)) != NULL;)
+    for (Elf_Scn *handle = NULL; inflated->memory && (handle = elf_nextscn(elf, handle));)
         if (open_section(elf, strings, handle, &section)) {
             decompress(&inflaters, handle, &section, target);
             target += room_of(&section);
@@ -237,13 +234,12 @@ bool inflate_lacks_method(const char *path)
     int fd = image_file_open(path);
     Elf *elf = fd >= 0 ? elf_begin(fd, ELF_C_READ, NULL) : NULL;
     Elf_Scn *handle = NULL;
-    while (elf != NULL && elf_getshdrstrndx(elf, &strings) == 0 && !is_lacking &&
-           (handle = elf_nextscn(elf, handle)) != NULL) {
+    while (elf && elf_getshdrstrndx(elf, &strings) == 0 && !is_lacking &&
+           (handle = elf_nextscn(elf, handle))) {
         GElf_Shdr header;
         GElf_Chdr compression;
-        is_lacking = gelf_getshdr(handle, &header) != NULL &&
-                     (header.sh_flags & SHF_COMPRESSED) != 0 && is_debug(elf, strings, &header) &&
-                     gelf_getchdr(handle, &compression) != NULL &&
+        is_lacking = gelf_getshdr(handle, &header) && (header.sh_flags & SHF_COMPRESSED) != 0 &&
+                     is_debug(elf, strings, &header) && gelf_getchdr(handle, &compression) &&
                      compression.ch_type == ELFCOMPRESS_ZSTD;
     }
     elf_end(elf);
@@ -254,7 +250,7 @@ bool inflate_lacks_method(const char *path)
 
 void inflate_free(struct inflated *inflated)
 {
-    if (inflated->memory != NULL)
+    if (inflated->memory)
         munmap(inflated->memory, inflated->size);
     *inflated = (struct inflated){0};
 }

@@ -57,7 +57,7 @@ static enum image_result open_image(struct image *image, struct image_cache *ima
 {
     errno = 0;
     enum image_result opened = image_open(image, module, with_debug);
-    if (opened == IMAGE_OPEN || images == NULL || images->count == 0 ||
+    if (opened == IMAGE_OPEN || !images || images->count == 0 ||
         (errno != EMFILE && errno != ENFILE && errno != ENOMEM))
         return opened;
     image_cache_clear(images);
@@ -101,10 +101,9 @@ enum image_result image_cache_open(struct image_cache *images,
                                    const struct symbolize_module *module, bool with_debug,
                                    struct binary **binary)
 {
-    bool is_kept =
-        images != NULL && with_debug && module->path != NULL && module->build_id_size > 0;
+    bool is_kept = images && with_debug && module->path && module->build_id_size > 0;
     struct binary *cached = is_kept ? image_cache_find(images, module) : NULL;
-    if (cached != NULL) {
+    if (cached) {
         *binary = cached;
         return IMAGE_OPEN;
     }
@@ -151,6 +150,6 @@ void binary_load_units(struct binary *binary)
 
 void image_cache_release(struct binary *binary)
 {
-    if (binary->path == NULL)
+    if (!binary->path)
         close_binary(binary);
 }

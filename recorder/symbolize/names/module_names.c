@@ -41,7 +41,7 @@ static struct symbolize_frame gap_at(const struct walk *walk, uint64_t offset, c
 {
     struct symbolize_frame gap = {.begin = offset, .size = 1};
     const struct span *range = image_ranges_at(&walk->image->data, offset);
-    if (range == NULL)
+    if (!range)
         return gap;
     uint64_t end = range->end;
     if (walk->next < walk->variables->count && walk->variables->symbols[walk->next].begin < end)
@@ -49,7 +49,7 @@ static struct symbolize_frame gap_at(const struct walk *walk, uint64_t offset, c
     gap.begin = walk->end > range->begin && walk->end <= offset ? walk->end : range->begin;
     gap.size = end - gap.begin;
     const char *section = image_section_name(walk->image, range);
-    if (section == NULL || section[0] != '.')
+    if (!section || section[0] != '.')
         return gap;
     int size = gap.begin == range->begin ? snprintf(name, SECTION_NAME_MAX, "%s", section)
                                          : snprintf(name, SECTION_NAME_MAX, "%s+0x%" PRIx64,
@@ -64,13 +64,12 @@ static struct symbolize_frame gap_at(const struct walk *walk, uint64_t offset, c
 static struct symbolize_frame variable_of(struct binary *binary, const struct symbol *symbol)
 {
     const char *name = NULL;
-    if (symbol->file != NULL) {
+    if (symbol->file) {
         binary_load_units(binary);
         name = binary->has_units ? statics_name(&binary->statics, &binary->units, symbol) : NULL;
     }
-    return (struct symbolize_frame){.function = name != NULL ? name : symbol->name,
-                                    .function_size =
-                                        name != NULL ? strlen(name) : symbol->name_size,
+    return (struct symbolize_frame){.function = name ? name : symbol->name,
+                                    .function_size = name ? strlen(name) : symbol->name_size,
                                     .begin = symbol->begin,
                                     .size = symbol->end - symbol->begin};
 }
@@ -99,9 +98,9 @@ static void variables_answer(struct wire_encoder *encoder, struct binary *binary
             continue;
         variables_go_to(&walk, offset);
         struct symbolize_frame variable =
-            symbols[i] != NULL ? variable_of(binary, symbols[i]) : gap_at(&walk, offset, name);
+            symbols[i] ? variable_of(binary, symbols[i]) : gap_at(&walk, offset, name);
         answered_end = variable.begin + variable.size;
-        if (answered == NULL || !answered[i])
+        if (!answered || !answered[i])
             wire_encoder_variable(encoder, (uint32_t)i, &variable);
     }
     free(symbols);
@@ -135,7 +134,7 @@ static void load_targets(struct naming *naming, const struct symbolize_module *m
     size_t count = 0;
     for (size_t i = 0; i < module->offset_count; i++) {
         uint64_t address = module->offsets[i] - 1;
-        if ((answered == NULL || !answered[i]) &&
+        if ((!answered || !answered[i]) &&
             image_ranges_end(&naming->binary->image.code, address) != 0)
             sorted[count++] = (struct span){address, 0, (uint32_t)i};
     }
@@ -168,7 +167,7 @@ static void set_function(struct symbolize_frame *frame, const char *name, size_t
 static void set_location(struct symbolize_frame *frame, struct source_location location)
 {
     frame->file = location.file;
-    frame->file_size = location.file != NULL ? strlen(location.file) : 0;
+    frame->file_size = location.file ? strlen(location.file) : 0;
     frame->line = location.line;
 }
 
@@ -176,7 +175,7 @@ static const char *linkage_name(Dwarf_Die *die)
 {
     Dwarf_Attribute attribute;
     const char *name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute));
-    if (name == NULL)
+    if (!name)
         name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute));
     return name;
 }
@@ -212,21 +211,20 @@ static const char *source_name(struct unit_language *language, Dwarf_Die *die)
 static void name_function(struct symbolize_frame *frame, struct scope *scope,
                           const struct symbol *symbol, struct unit_language *language)
 {
-    const char *name = scope != NULL ? linkage_name(&scope->die) : NULL;
-    bool own_symbol = scope == NULL || !scope->is_inlined;
-    if (name == NULL && scope != NULL &&
-        (language->has_plain_names || !own_symbol || symbol == NULL))
+    const char *name = scope ? linkage_name(&scope->die) : NULL;
+    bool own_symbol = !scope || !scope->is_inlined;
+    if (!name && scope && (language->has_plain_names || !own_symbol || !symbol))
         name = source_name(language, &scope->die);
-    if (name != NULL)
+    if (name)
         set_function(frame, name, strlen(name));
-    else if (own_symbol && symbol != NULL)
+    else if (own_symbol && symbol)
         set_function(frame, symbol->name, symbol->name_size);
 }
 
 static void answer_symbol(struct naming *naming, size_t position)
 {
     const struct symbol *symbol = naming->targets.symbols[position];
-    if (symbol == NULL)
+    if (!symbol)
         return;
     struct symbolize_frame frame = {.function = symbol->name, .function_size = symbol->name_size};
     wire_encoder_answer(naming->encoder, naming->targets.indexes[position], &frame, 1);
@@ -244,7 +242,7 @@ static void answer_scope(struct naming *naming, struct lines *lines, struct scop
     bool is_inlined = true;
     for (uint32_t index = innermost; is_inlined && count < SYMBOLIZE_FRAMES_MAX;) {
         struct scope *scope = index != SCOPE_NONE ? &scopes->scopes[index] : NULL;
-        is_inlined = scope != NULL && scope->is_inlined;
+        is_inlined = scope && scope->is_inlined;
         name_function(&frames[count], scope, symbol, language);
         set_location(&frames[count++], location);
         if (is_inlined) {
@@ -252,7 +250,7 @@ static void answer_scope(struct naming *naming, struct lines *lines, struct scop
             index = scope->parent;
         }
     }
-    if (count > 1 || frames[0].function != NULL || frames[0].file != NULL)
+    if (count > 1 || frames[0].function || frames[0].file)
         wire_encoder_answer(naming->encoder, naming->targets.indexes[position], frames, count);
 }
 

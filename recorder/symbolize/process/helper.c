@@ -82,7 +82,7 @@ bool helper_ask(struct helper *helper, const struct symbolize_module *modules, s
     uint8_t *request =
         helper->state == HELPER_READY ? lookup_request_pack(modules, count, &size) : NULL;
     helper->state = HELPER_ASKED;
-    bool sent = request != NULL && send_all(helper->fd, request, size, until);
+    bool sent = request && send_all(helper->fd, request, size, until);
     free(request);
     if (!sent)
         helper_give_up(helper);

@@ -118,7 +118,7 @@ bool lookup_process_is_busy(struct lookup_process *process)
 {
     if (!process->is_busy)
         return false;
-    if (process->request != NULL && !send_more(process)) {
+    if (process->request && !send_more(process)) {
         lookup_process_stop(process);
         return false;
     }

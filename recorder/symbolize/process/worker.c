@@ -26,12 +26,12 @@ static size_t round_up(size_t size)
 
 static size_t path_size(const struct symbolize_module *module)
 {
-    return module->offset_count > 0 && module->path != NULL ? strlen(module->path) : 0;
+    return module->offset_count > 0 && module->path ? strlen(module->path) : 0;
 }
 
 static size_t place_size(const struct symbolize_module *module)
 {
-    return module->offset_count > 0 && module->place != NULL ? strlen(module->place) : 0;
+    return module->offset_count > 0 && module->place ? strlen(module->place) : 0;
 }
 
 static size_t text_size(const struct symbolize_module *module)
@@ -81,7 +81,7 @@ uint8_t *lookup_request_pack(const struct symbolize_module *modules, size_t coun
             MODULE_NUMBERS * NUMBER + text_size(&modules[i]) + modules[i].offset_count * NUMBER;
     uint8_t *data = calloc(*size, 1);
     uint8_t *cursor = data;
-    if (data == NULL)
+    if (!data)
         return NULL;
     request_put_number(&cursor, *size - NUMBER);
     request_put_number(&cursor, count);
@@ -204,7 +204,7 @@ static struct sizes own_sizes(void)
 {
     unsigned long mapped = 0, resident = 0;
     FILE *file = fopen("/proc/self/statm", "re");
-    if (file != NULL) {
+    if (file) {
         if (fscanf(file, "%lu %lu", &mapped, &resident) != 2)
             mapped = resident = 0;
         fclose(file);
@@ -273,7 +273,7 @@ static void worker_report_modules(struct wire_encoder *encoder, struct image_cac
         wire_encoder_end(encoder, names_look_up(encoder, images, &job->modules[i],
                                                 is_first ? job->answered : NULL,
                                                 is_first && job->is_reduced));
-        if (images != NULL && worker_is_large(images))
+        if (images && worker_is_large(images))
             image_cache_clear(images);
     }
     wire_encoder_finished(encoder);
@@ -298,7 +298,7 @@ static _Noreturn void worker_run(const struct worker_job *job, pid_t parent)
     set_files(job->fd);
     set_limits(job);
     struct wire_encoder encoder = {.fd = PIPE_FD};
-    if (job->modules != NULL)
+    if (job->modules)
         worker_report_modules(&encoder, NULL, job);
     else
         answer_questions(&encoder, job->memory);

@@ -25,7 +25,7 @@ int wire_decoder_init(struct wire_decoder *decoder, const struct symbolize_modul
     }
     decoder->answered = calloc(max_offsets, 1);
     decoder->data = malloc(CAPACITY);
-    return decoder->answered != NULL && decoder->data != NULL ? 0 : ENOMEM;
+    return decoder->answered && decoder->data ? 0 : ENOMEM;
 }
 
 void wire_decoder_free(struct wire_decoder *decoder)
@@ -52,7 +52,7 @@ void wire_decoder_restart(struct wire_decoder *decoder)
 
 static void set_result(struct wire_decoder *decoder, enum symbolize_result result)
 {
-    if (decoder->module_results != NULL)
+    if (decoder->module_results)
         decoder->module_results[decoder->module] = result;
 }
 
@@ -170,7 +170,7 @@ static bool decoder_take_module(struct wire_decoder *decoder, struct body *body)
     }
     decoder_go_to(decoder, module);
     decoder->is_in_module = true;
-    if (decoder->begin != NULL)
+    if (decoder->begin)
         decoder->begin(decoder->context, module);
     return true;
 }

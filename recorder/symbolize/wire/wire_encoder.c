@@ -32,7 +32,7 @@ static void wire_put(struct wire_encoder *encoder, const void *data, size_t size
     if (size > encoder->capacity - encoder->size) {
         size_t new_capacity = 2 * (encoder->size + size) + FLUSH_AT;
         encoder->data = realloc(encoder->data, new_capacity);
-        if (encoder->data == NULL)
+        if (!encoder->data)
             _exit(EXIT_FAILURE);
         encoder->capacity = new_capacity;
     }

@@ -83,14 +83,14 @@ static void churn(struct known_block *blocks, uint64_t seed)
         struct known_block *block = &blocks[entropy_next(&entropy) % BLOCKS];
         uint64_t random = entropy_next(&entropy);
         void *old = (void *)block->address;
-        if (old != NULL && random % 8 == 0) {
+        if (old && random % 8 == 0) {
             block->address = (uintptr_t)realloc(old, choose_size(random / 8) + 1);
-        } else if (old != NULL) {
+        } else if (old) {
             free(old);
             block->address = 0;
         } else {
             void *made = allocate(random, choose_size(random / 1024));
-            if (made != NULL && choose_size(random / 1024) >= 8)
+            if (made && choose_size(random / 1024) >= 8)
                 memset(made, (int)random & 3, 8); /* also words that are 0 */
             block->address = (uintptr_t)made;
         }
@@ -126,7 +126,7 @@ static void *run_thread(void *blocks)
 static int find_libc(struct dl_phdr_info *info, size_t size, void *data)
 {
     (void)size;
-    if (strstr(info->dlpi_name, "libc.so.6") == NULL)
+    if (!strstr(info->dlpi_name, "libc.so.6"))
         return 0;
     for (unsigned i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
@@ -142,7 +142,7 @@ static int find_libc(struct dl_phdr_info *info, size_t size, void *data)
 static void run(const struct way *way)
 {
     pthread_t thread;
-    if (way->prepare != NULL)
+    if (way->prepare)
         way->prepare();
     report->threads = way->threads;
     pthread_barrier_init(&barrier, NULL, way->threads);
@@ -150,7 +150,7 @@ static void run(const struct way *way)
         if (pthread_create(&thread, NULL, run_thread, report->blocks[i]) != 0)
             _exit(2);
     churn(report->blocks[0], 1);
-    if (way->between != NULL) {
+    if (way->between) {
         way->between();
         churn(report->blocks[0], 2);
     }
@@ -226,10 +226,10 @@ static size_t count_missing(const struct known_blocks *blocks, size_t *listed)
                 continue;
             const struct known_block *found = find(blocks, block->address);
             ++*listed;
-            if (found == NULL || found->size != block->size) {
+            if (!found || found->size != block->size) {
                 if (missing++ < 5)
                     printf("block %#lx of %lu bytes: %s\n", block->address, block->size,
-                           found != NULL ? "another size" : "missing");
+                           found ? "another size" : "missing");
             }
         }
     }
@@ -263,9 +263,9 @@ static bool check(const struct way *way, pid_t pid, unsigned version)
     printf("%s: %zu blocks listed, %zu missing, %zu found, heap %lu of %zu, %s\n", way->name,
            listed, missing, blocks.count, heap_bytes(&blocks),
            report->info.uordblks + report->info.fsmblks,
-           blocks.reason != NULL ? blocks.reason : "complete");
+           blocks.reason ? blocks.reason : "complete");
     bool is_right = missing == 0 && listed > 1000 &&
-                    blocks.count <= listed + EXTRA * way->threads && blocks.reason == NULL &&
+                    blocks.count <= listed + EXTRA * way->threads && !blocks.reason &&
                     !blocks.is_busy;
     known_blocks_free(&blocks);
     maps_free(&maps);
@@ -283,7 +283,7 @@ static bool try_way(const struct way *way, const char *program, int file, unsign
     pid_t pid = fork();
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (way->tunables != NULL)
+        if (way->tunables)
             setenv("GLIBC_TUNABLES", way->tunables, 1);
         execl(program, program, number, descriptor, NULL);
         _exit(127);

@@ -21,7 +21,7 @@ static size_t read_bytes(const char *line, uint8_t *bytes, const char **rest)
     size_t count = 0;
     const char *at = strchr(line, ':');
     *rest = "";
-    if (at == NULL || at[1] != '\t')
+    if (!at || at[1] != '\t')
         return 0;
     at += 2;
     for (; count <= INSTRUCTION_MAX && isxdigit((unsigned char)at[0]) &&
@@ -41,7 +41,7 @@ static int is_no_instruction(const char *text)
     size_t word = size;
     while (word > 0 && text[word - 1] != ' ')
         word--;
-    return strstr(text, "(bad)") != NULL || strstr(text, ".byte") != NULL || size == 0 ||
+    return strstr(text, "(bad)") || strstr(text, ".byte") || size == 0 ||
            strncmp(text + word, "rex", 3) == 0;
 }
 
@@ -79,9 +79,9 @@ static int compare_file(const char *objdump, const char *file)
         return 1;
     snprintf(command, sizeof command, "'%s' -d -w -- '%s'", objdump, file);
     FILE *output = popen(command, "r");
-    if (output == NULL)
+    if (!output)
         return 0;
-    while (fgets(line, sizeof line, output) != NULL)
+    while (fgets(line, sizeof line, output))
         compare(line);
     printf("%s: %llu instructions\n", file, known - before);
     return pclose(output) == 0 && known > before;

@@ -106,7 +106,7 @@ static void map_for_entries(void)
 Test(patch, functions_do_what_they_did)
 {
     map_for_entries();
-    for (const struct entry *entry = entries; entry->function != NULL; entry++) {
+    for (const struct entry *entry = entries; entry->function; entry++) {
         uint64_t before[NUMBERS * NUMBERS];
         struct patch patch;
         for (size_t i = 0; i < NUMBERS * NUMBERS; i++)
@@ -192,7 +192,7 @@ Test(patch, stopped_threads_go_on, .timeout = 300)
     enum { STEPS = 9 };
     unsigned moved[2] = {0}, between[2] = {0};
     map_for_entries();
-    for (const struct entry *entry = entries; entry->function != NULL; entry++) {
+    for (const struct entry *entry = entries; entry->function; entry++) {
         struct patch patch;
         enum patch_status status =
             make(&patch, (const void *)(uintptr_t)entry->function, entry->size, 0);
@@ -342,7 +342,7 @@ static size_t patch_library(size_t *refused)
         else if (entry->d_tag == DT_GNU_HASH)
             hash = (const uint32_t *)entry->d_un.d_ptr;
     }
-    cr_assert(table != NULL && strings != NULL && hash != NULL);
+    cr_assert(table && strings && hash);
     const uint32_t *buckets = hash + 4 + 2 * (size_t)hash[2], *chains = buckets + hash[0];
     for (uint32_t bucket = 0; bucket < hash[0]; bucket++) {
         for (uint32_t index = buckets[bucket]; index >= hash[1]; index++) {
@@ -356,7 +356,7 @@ static size_t patch_library(size_t *refused)
                 enum patch_status status = make(&patches[made], function, symbol->st_size, made);
                 made += status == PATCH_OK;
                 *refused += status != PATCH_OK;
-                cr_expect(status == PATCH_OK || strstr(strings + symbol->st_name, "alloc") == NULL,
+                cr_expect(status == PATCH_OK || !strstr(strings + symbol->st_name, "alloc"),
                           "%s: %s", strings + symbol->st_name, patch_reason(status));
             }
             if ((chains[index - hash[1]] & 1) != 0)
@@ -392,7 +392,7 @@ static uint64_t work(void)
         free(texts[i]);
     }
     rewind(file);
-    while (fgets(line, sizeof line, file) != NULL)
+    while (fgets(line, sizeof line, file))
         sum = sum * 33 + strtoul(line, NULL, 10) + (uint64_t)strtod(strchr(line, ' '), NULL);
     fclose(file);
     time_t moment = 1000000000;

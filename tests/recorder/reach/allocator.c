@@ -19,7 +19,7 @@ static void *take(size_t alignment, size_t size)
     size_t at;
 
     pthread_mutex_lock(&lock);
-    if (memory == NULL)
+    if (!memory)
         memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     at = (used + alignment - 1) / alignment * alignment;
     if (memory == MAP_FAILED || size > SIZE - at)
@@ -65,7 +65,7 @@ void *realloc(void *block, size_t size)
     size_t before = 0;
     char *moved = malloc(size);
 
-    if (block != NULL)
+    if (block)
         memcpy(&before, (char *)block - sizeof before, sizeof before);
     if (before != 0)
         memcpy(moved, block, before < size ? before : size);

@@ -14,7 +14,7 @@ void *block(size_t size)
 {
     void *memory = malloc(size);
 
-    if (memory == NULL)
+    if (!memory)
         abort();
     memset(memory, 0, size);
     return memory;

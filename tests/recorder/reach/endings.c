@@ -17,7 +17,7 @@ static void exit_holding(void *argument)
     void *volatile held = block(40);
 
     (void)argument;
-    exit(held == NULL);
+    exit(!held);
 }
 
 CASE(exit_deep)
@@ -30,7 +30,7 @@ static void leave_early_holding(void *argument)
     void *volatile held = block(40);
 
     (void)argument;
-    _exit(held == NULL);
+    _exit(!held);
 }
 
 CASE(leave_early_deep)
@@ -43,7 +43,7 @@ static void leave_at_once_holding(void *argument)
     void *volatile held = block(40);
 
     (void)argument;
-    _Exit(held == NULL);
+    _Exit(!held);
 }
 
 CASE(leave_at_once_deep)
@@ -56,7 +56,7 @@ static void exit_quickly_holding(void *argument)
     void *volatile held = block(40);
 
     (void)argument;
-    quick_exit(held == NULL);
+    quick_exit(!held);
 }
 
 CASE(exit_quickly_deep)
@@ -69,7 +69,7 @@ static void warn_and_exit_holding(void *argument)
     void *volatile held = block(40);
 
     (void)argument;
-    errx(held == NULL, "the end");
+    errx(!held, "the end");
 }
 
 CASE(errx_deep)
@@ -82,7 +82,7 @@ static void report_and_exit_holding(void *argument)
     void *volatile held = block(40);
 
     (void)argument;
-    error(1 + (held == NULL), 0, "the end");
+    error(1 + (!held), 0, "the end");
     lose(held); /* no tail call, which would leave the frame first */
 }
 

@@ -43,7 +43,7 @@ CASE(stream_open)
 {
     FILE *stream = fopen("/dev/null", "r");
 
-    if (stream == NULL || getc(stream) != EOF)
+    if (!stream || getc(stream) != EOF)
         abort();
 }
 
@@ -168,7 +168,7 @@ CASE(address_freed)
 
 CASE(user_looked_up)
 {
-    if (getpwuid(0) == NULL)
+    if (!getpwuid(0))
         abort();
 }
 

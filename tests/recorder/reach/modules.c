@@ -24,7 +24,7 @@ CASE(linked_thread_local)
 static const struct module_functions *load(void **handle)
 {
     *handle = dlopen("libreach_loaded.so", RTLD_NOW | RTLD_LOCAL);
-    if (*handle == NULL) {
+    if (!*handle) {
         fprintf(stderr, "%s\n", dlerror());
         abort();
     }

@@ -144,7 +144,7 @@ static struct node *list(int length)
 
 static void link_back(struct node *head)
 {
-    for (; head->next != NULL; head = head->next)
+    for (; head->next; head = head->next)
         head->next->previous = head;
 }
 
@@ -195,7 +195,7 @@ static struct node *ring(int length)
 {
     struct node *head = list(length), *last = head;
 
-    while (last->next != NULL)
+    while (last->next)
         last = last->next;
     last->next = head;
     return head;
@@ -225,7 +225,7 @@ static struct node *tree(int depth)
 
 static void link_up(struct node *node, struct node *parent)
 {
-    if (node == NULL)
+    if (!node)
         return;
     put(node, offsetof(struct node, payload), parent);
     link_up(node->next, node);
@@ -257,7 +257,7 @@ CASE(tree_with_parents_kept_by_leaf)
     struct node *root = tree(7), *leaf = root;
 
     link_up(root, NULL);
-    while (leaf->next != NULL)
+    while (leaf->next)
         leaf = leaf->next;
     kept[0] = leaf;
 }

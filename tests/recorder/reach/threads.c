@@ -155,7 +155,7 @@ static void *hold_and_return(void *argument)
     void *volatile held = block(40);
 
     (void)argument;
-    return held == NULL ? NULL : argument;
+    return !held ? NULL : argument;
 }
 
 CASE(joined_stack)
@@ -170,7 +170,7 @@ static void *hold_much_and_return(void *argument)
     for (int i = 0; i < 512; i++)
         held[i] = block(40);
     (void)argument;
-    return held[3] == NULL ? NULL : argument;
+    return !held[3] ? NULL : argument;
 }
 
 CASE(joined_stack_of_many)
@@ -257,7 +257,7 @@ static void *hold_detached(void *argument)
     void *volatile held = block(40);
 
     ending = (pid_t)syscall(SYS_gettid);
-    return held == NULL ? NULL : argument;
+    return !held ? NULL : argument;
 }
 
 CASE(detached_stack)
@@ -380,7 +380,7 @@ static void *list_and_return(void *argument)
         put(node, 8, head);
         head = node;
     }
-    return argument == NULL ? head : NULL;
+    return !argument ? head : NULL;
 }
 
 CASE(list_of_thread_kept)

@@ -16,7 +16,7 @@ struct scan *__wrap_scan_open(const struct scan_job *job)
 {
     struct scan_job bounded = *job;
     const char *max = getenv("REFERENCES_MAX");
-    if (max != NULL)
+    if (max)
         bounded.references_max = strtoull(max, NULL, 10);
     return __real_scan_open(&bounded);
 }
@@ -25,8 +25,8 @@ struct scan *__wrap_scan_open(const struct scan_job *job)
 void __wrap_memory_batch_read(struct memory_batch *batch, struct memory *memory)
 {
     const char *milliseconds = getenv("READ_MILLISECONDS");
-    struct timespec wait = {0, milliseconds != NULL ? atol(milliseconds) * 1000000 : 0};
-    if (milliseconds != NULL)
+    struct timespec wait = {0, milliseconds ? atol(milliseconds) * 1000000 : 0};
+    if (milliseconds)
         nanosleep(&wait, NULL);
     __real_memory_batch_read(batch, memory);
 }

@@ -30,7 +30,7 @@ static void begin(void)
     char line[512], flags[8], path[256];
     FILE *maps = fopen("/proc/self/maps", "r");
     cr_assert(maps != NULL);
-    while (fgets(line, sizeof line, maps) != NULL && range_count < RANGES_MAX) {
+    while (fgets(line, sizeof line, maps) && range_count < RANGES_MAX) {
         unsigned long low, high;
         *path = '\0';
         if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %255s", &low, &high, flags, path) >= 3 &&
@@ -68,7 +68,7 @@ static const char *class_of(uint64_t value)
     for (size_t i = 0; i < count; i++) {
         cr_expect(i == 0 || list[i - 1].address < list[i].address);
         if (list[i].address == value)
-            name = list[i].name != NULL ? list[i].name : "";
+            name = list[i].name ? list[i].name : "";
     }
     free(list);
     cr_assert(name != NULL, "it is listed");
@@ -108,12 +108,12 @@ static const struct {
 Test(classes, not_of_other_words)
 {
     char *heap = malloc(64);
-    cr_expect(class_of((uintptr_t)heap) == NULL);
-    cr_expect(class_of((uintptr_t)&data.words) == NULL);
-    cr_expect(class_of((uintptr_t)&range_count & ~UINT64_C(7)) == NULL);
-    cr_expect(class_of(((uintptr_t)&malloc & ~UINT64_C(7)) + 8) == NULL);
-    cr_expect(class_of(word_of(shape(0).object) + 8) == NULL);
-    cr_expect(class_of(word_of(shape(0).object) + 1) == NULL);
+    cr_expect(!class_of((uintptr_t)heap));
+    cr_expect(!class_of((uintptr_t)&data.words));
+    cr_expect(!class_of((uintptr_t)&range_count & ~UINT64_C(7)));
+    cr_expect(!class_of(((uintptr_t)&malloc & ~UINT64_C(7)) + 8));
+    cr_expect(!class_of(word_of(shape(0).object) + 8));
+    cr_expect(!class_of(word_of(shape(0).object) + 1));
     free(heap);
 }
 
@@ -212,7 +212,7 @@ static const char *made_up_class(void)
     bool has = classes_has(&made, DATA + 16);
     struct class_found *list = classes_list(&made, &count);
     cr_expect_eq(count, has);
-    snprintf(name, sizeof name, "%s", !has ? "none" : list->name != NULL ? list->name : "");
+    snprintf(name, sizeof name, "%s", !has ? "none" : list->name ? list->name : "");
     free(list);
     classes_free(&made);
     return name;

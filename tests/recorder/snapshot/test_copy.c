@@ -175,7 +175,7 @@ static size_t count_files(pid_t pid)
     snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
     DIR *files = opendir(path);
     cr_assert(files != NULL);
-    for (const struct dirent *entry; (entry = readdir(files)) != NULL;)
+    for (const struct dirent *entry; (entry = readdir(files));)
         count += entry->d_name[0] != '.';
     closedir(files);
     return count;

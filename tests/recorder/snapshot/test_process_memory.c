@@ -27,7 +27,7 @@ static unsigned long resident(pid_t pid)
     unsigned long size = 0, pages = 0;
     snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
     FILE *file = fopen(path, "r");
-    cr_assert(file != NULL && fscanf(file, "%lu %lu", &size, &pages) == 2);
+    cr_assert(file && fscanf(file, "%lu %lu", &size, &pages) == 2);
     fclose(file);
     return pages;
 }
@@ -231,7 +231,7 @@ static unsigned long private_bytes(pid_t pid)
     snprintf(path, sizeof path, "/proc/%d/smaps_rollup", (int)pid);
     FILE *file = fopen(path, "r");
     cr_assert(file != NULL);
-    while (fgets(line, sizeof line, file) != NULL)
+    while (fgets(line, sizeof line, file))
         if (sscanf(line, "Private_Clean: %lu", &clean) != 1)
             (void)sscanf(line, "Private_Dirty: %lu", &dirty);
     fclose(file);

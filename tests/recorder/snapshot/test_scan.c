@@ -43,7 +43,7 @@ static void begin(void)
 {
     words = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     found = calloc(WORDS, sizeof *found);
-    cr_assert(words != MAP_FAILED && found != NULL);
+    cr_assert(words != MAP_FAILED && found);
     for (uint64_t i = 0; i < 100; i++)
         heap_pages_add(&pages, LOWEST + i * i * HEAP_PAGE_SIZE, 64);
     heap_pages_add(&pages, UINT64_C(0x7fff00000000), 64);

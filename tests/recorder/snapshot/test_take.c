@@ -91,7 +91,7 @@ static void *live_on(void *unused)
         child_shared->values[RUNS] = 1;
         __asm__ volatile("" : "+r"(held));
     }
-    return slot == NULL ? NULL : unused;
+    return !slot ? NULL : unused;
 }
 
 static void *volatile *file_page(void)
@@ -189,11 +189,11 @@ static void check_places(const struct child *child, const struct found *found)
         uint64_t address = child->shared->values[2 * i] ^ MASK;
         uint64_t value = child->shared->values[2 * i + 1] ^ MASK;
         const struct ttd_reference *reference = found_at(found, address, &region);
-        unsigned kind = region != NULL ? region->kind : 0;
+        unsigned kind = region ? region->kind : 0;
         cr_expect(kind == expected[i].kind, "%s: kind %u at %lx", expected[i].name, kind,
                   (unsigned long)address);
-        cr_expect(reference == NULL || reference->value == value, "%s: %lx, not %lx",
-                  expected[i].name, (unsigned long)reference->value, (unsigned long)value);
+        cr_expect(!reference || reference->value == value, "%s: %lx, not %lx", expected[i].name,
+                  (unsigned long)reference->value, (unsigned long)value);
     }
 }
 
@@ -255,7 +255,7 @@ Test(take, a_stack_counts_from_where_the_request_says, .timeout = 60)
     struct snapshot_request request = request_of(&child);
     struct found found = trace_of((uint32_t)child.pid, &request, &pages, SNAPSHOT_TIME_LIMIT);
     cr_assert(found.is_taken);
-    cr_assert(found_at(&found, child.shared->values[2 * STACK] ^ MASK, &region) == NULL);
+    cr_assert(!found_at(&found, child.shared->values[2 * STACK] ^ MASK, &region));
     cr_assert(found_at(&found, child.shared->values[2 * DATA] ^ MASK, &region) != NULL);
     found_free(&found);
     heap_pages_free(&pages);
@@ -293,7 +293,7 @@ Test(take, from_outside, .timeout = 60)
     struct found found = trace_of((uint32_t)child.pid, NULL, &pages, SNAPSHOT_TIME_LIMIT);
     cr_assert(found.is_taken && found.snapshot.flags == TTD_SNAPSHOT_STOPPED);
     cr_assert(found_at(&found, child.shared->values[2 * STACK] ^ MASK, &region) != NULL);
-    cr_assert(found_at(&found, child.shared->values[2 * RED_ZONE_BELOW] ^ MASK, &region) == NULL);
+    cr_assert(!found_at(&found, child.shared->values[2 * RED_ZONE_BELOW] ^ MASK, &region));
     check_frames(&child, &found);
     found_free(&found);
     heap_pages_free(&pages);

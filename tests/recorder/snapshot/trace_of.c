@@ -144,7 +144,7 @@ static void add_all(void *to, size_t *count, const void *records, size_t more, s
 {
     char *array = *(void **)to;
     size_t room = room_for(*count + more);
-    if (array == NULL || room > room_for(*count))
+    if (!array || room > room_for(*count))
         array = realloc(array, room * size);
     cr_assert(array != NULL);
     memcpy(array + *count * size, records, more * size);
@@ -192,7 +192,7 @@ struct found trace_of(uint32_t pid, const struct snapshot_request *request,
                                        .contents = TTD_SNAPSHOT_REFERENCES,
                                        .reason = TTD_SNAPSHOT_REQUESTED}};
     struct context context = {.found = &found, .pages = pages};
-    context.own_memory = request != NULL ? request->own_memory : 0;
+    context.own_memory = request ? request->own_memory : 0;
     cr_assert(ttd_output_memory(&memory, NULL, &output) == TTD_OK);
     cr_assert(ttd_writer_open(&output, &info, NULL, NULL, &context.writer, &error) == TTD_OK);
     struct interrupted_calls interrupted = {0};
@@ -203,7 +203,7 @@ struct found trace_of(uint32_t pid, const struct snapshot_request *request,
                                    .copies = &copies,
                                    .stalls = &stalls,
                                    .borrowed = trace_of_copy,
-                                   .copy_min = trace_of_copy != NULL ? 0 : UINT64_MAX,
+                                   .copy_min = trace_of_copy ? 0 : UINT64_MAX,
                                    .child = pid,
                                    .request = request,
                                    .time_limit = time_limit,

@@ -40,7 +40,7 @@ static void use_all_memory(void)
 {
     for (;;) {
         char *memory = malloc(16 << 20);
-        if (memory == NULL)
+        if (!memory)
             _exit(1);
         memory[0] = 1;
     }
@@ -88,7 +88,7 @@ enum wire_result names_look_up(struct wire_encoder *encoder, struct image_cache 
         return WIRE_READ;
     }
     for (uint32_t i = 0; i < module->offset_count; i++) {
-        if (answered == NULL || !answered[i])
+        if (!answered || !answered[i])
             say(encoder, i, reads[reduced]);
         if (i == 0 && strncmp(path, "late ", 5) == 0)
             flush_by_module(encoder);

@@ -27,7 +27,7 @@ static void open_table(struct table *table, const char *path)
     cr_assert(table->fd >= 0, "%s", path);
     table->elf = elf_begin(table->fd, ELF_C_READ_MMAP, NULL);
     table->count = 0;
-    for (Elf_Scn *section = NULL; (section = elf_nextscn(table->elf, section)) != NULL;) {
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(table->elf, section));) {
         GElf_Shdr header;
         cr_assert(gelf_getshdr(section, &header) != NULL);
         if (header.sh_type != SHT_SYMTAB)
@@ -104,7 +104,7 @@ uint64_t address_of(const char *program, const char *name)
         GElf_Sym symbol;
         cr_assert(gelf_getsym(table.data, (int)i, &symbol) != NULL);
         const char *found = elf_strptr(table.elf, table.strings, symbol.st_name);
-        if (found != NULL && strcmp(found, name) == 0)
+        if (found && strcmp(found, name) == 0)
             address = symbol.st_value;
     }
     close_table(&table);

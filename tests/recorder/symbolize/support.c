@@ -14,7 +14,7 @@ static char directory[] = "/tmp/symbolize-XXXXXX";
 
 void enter_directory(void)
 {
-    cr_assert(mkdtemp(directory) != NULL && chdir(directory) == 0);
+    cr_assert(mkdtemp(directory) && chdir(directory) == 0);
     run("cp " FIXTURES "/* .");
 }
 
@@ -169,8 +169,7 @@ static void parse_place(struct place *place, char *text)
     cr_assert(colon != NULL);
     *colon = '\0';
     char *before = strrchr(text, ':');
-    if (before != NULL && before[1] != '\0' &&
-        strspn(before + 1, "0123456789") == strlen(before + 1))
+    if (before && before[1] != '\0' && strspn(before + 1, "0123456789") == strlen(before + 1))
         *(colon = before) = '\0';
     place->line = (unsigned)strtoul(colon + 1, NULL, 10);
     place->file = strdup(text);
@@ -185,13 +184,13 @@ void ask_referee(const struct program *program, struct answers *answers)
     cr_assert(file != NULL);
     char text[8192];
     struct answer *answer = NULL;
-    while (fgets(text, sizeof text, file) != NULL) {
+    while (fgets(text, sizeof text, file)) {
         text[strcspn(text, "\n")] = '\0';
         if (strncmp(text, "0x", 2) == 0) {
             answer = add_answer(answers, strtoull(text, NULL, 16) + 1);
             continue;
         }
-        cr_assert(answer != NULL && answer->count < PLACES_MAX);
+        cr_assert(answer && answer->count < PLACES_MAX);
         struct place *place = &answer->places[answer->count++];
         text[strcspn(text, " ")] = '\0';
         place->function = strdup(text);

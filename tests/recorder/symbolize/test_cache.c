@@ -47,7 +47,7 @@ static size_t tell_known(struct symbolize_module module, struct answers *answers
         size_t count;
         if (!symbolize_answer(cache, image, module.offsets[i], frames, &count))
             unknown++;
-        else if (answers != NULL)
+        else if (answers)
             keep_answer(answers, 0, module.offsets[i], frames, count);
     }
     return unknown;

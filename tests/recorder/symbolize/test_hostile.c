@@ -48,7 +48,7 @@ static struct symbolize_summary name_variants(const struct program *program, siz
     struct symbolize_module modules[VARIANTS];
     char paths[VARIANTS][64];
     char directory[48];
-    cr_assert(count <= VARIANTS && getcwd(directory, sizeof directory) != NULL);
+    cr_assert(count <= VARIANTS && getcwd(directory, sizeof directory));
     for (size_t i = 0; i < count; i++) {
         snprintf(paths[i], sizeof paths[i], "%s/%zu", directory, i);
         modules[i] = module_of(program);
@@ -128,8 +128,8 @@ static size_t find_parts(const char *path, const char *prefix, struct part parts
     int fd = open(path, O_RDONLY);
     elf_version(EV_CURRENT);
     Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
-    cr_assert(elf != NULL && elf_getshdrstrndx(elf, &names) == 0);
-    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section)) != NULL;) {
+    cr_assert(elf && elf_getshdrstrndx(elf, &names) == 0);
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
         GElf_Shdr header;
         cr_assert(gelf_getshdr(section, &header) != NULL);
         const char *name = elf_strptr(elf, names, header.sh_name);

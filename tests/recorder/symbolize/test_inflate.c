@@ -45,7 +45,7 @@ static void close_file(struct file *file)
 
 static Elf_Scn *find_section(const struct file *file, const char *name, GElf_Shdr *header)
 {
-    for (Elf_Scn *section = NULL; (section = elf_nextscn(file->elf, section)) != NULL;) {
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(file->elf, section));) {
         cr_assert(gelf_getshdr(section, header) != NULL);
         if (strcmp(elf_strptr(file->elf, file->strings, header->sh_name), name) == 0)
             return section;
@@ -66,7 +66,7 @@ static size_t count_decompressed(const struct file *file)
 {
     struct file plain = open_file("plain");
     size_t count = 0;
-    for (Elf_Scn *section = NULL; (section = elf_nextscn(file->elf, section)) != NULL;) {
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(file->elf, section));) {
         GElf_Shdr header, expected;
         cr_assert(gelf_getshdr(section, &header) != NULL);
         const char *name = elf_strptr(file->elf, file->strings, header.sh_name);
@@ -85,7 +85,7 @@ static size_t count_decompressed(const struct file *file)
 static size_t count_debug(const struct file *file)
 {
     size_t count = 0;
-    for (Elf_Scn *section = NULL; (section = elf_nextscn(file->elf, section)) != NULL;) {
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(file->elf, section));) {
         GElf_Shdr header;
         cr_assert(gelf_getshdr(section, &header) != NULL);
         count += strncmp(elf_strptr(file->elf, file->strings, header.sh_name), ".debug_", 7) == 0;
@@ -166,9 +166,9 @@ Test(inflate, nothing_is_compressed)
     struct file file = open_file("plain");
     struct inflated inflated;
     inflate_sections(&inflated, file.elf);
-    cr_assert(inflated.memory == NULL);
+    cr_assert(!inflated.memory);
     close_file(&file);
     inflate_free(&inflated);
     inflate_sections(&inflated, NULL);
-    cr_assert(inflated.memory == NULL);
+    cr_assert(!inflated.memory);
 }

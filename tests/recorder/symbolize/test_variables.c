@@ -33,7 +33,7 @@ static void keep_variable(void *context, size_t module, uint64_t offset,
     struct named *named = &list->items[list->count++];
     *named = (struct named){.offset = offset, .begin = frames->begin, .size = frames->size};
     snprintf(named->name, sizeof named->name, "%.*s", (int)frames->function_size,
-             frames->function != NULL ? frames->function : "");
+             frames->function ? frames->function : "");
 }
 
 static struct symbolize_module data_of(const struct program *program, const uint64_t *offsets,

@@ -108,8 +108,8 @@ static inline void look(void *context, size_t module, uint64_t offset,
                 memcmp(frames->file, "file", 4) != 0;
     for (size_t i = 0; i < count; i++) {
         cr_assert(frames[i].function_size <= SYMBOLIZE_STRING_MAX);
-        cr_assert((frames[i].function == NULL) == (frames[i].function_size == 0));
-        cr_assert((frames[i].file == NULL) == (frames[i].file_size == 0));
+        cr_assert((!frames[i].function) == (frames[i].function_size == 0));
+        cr_assert((!frames[i].file) == (frames[i].file_size == 0));
     }
 }
 

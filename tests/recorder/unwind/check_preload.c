@@ -101,7 +101,7 @@ static struct thread *start(void)
     if (mode < 0) {
         const char *check = getenv("UNWIND_CHECK");
         unwind_setup(found, NULL);
-        mode = check != NULL ? atoi(check) : 1;
+        mode = check ? atoi(check) : 1;
     }
     struct thread *t = pages(sizeof(*t));
     t->unwinder = pages(unwinder_size());
@@ -126,8 +126,8 @@ static void show(const struct thread *t, const uintptr_t *expected, uint32_t n, 
         memset(&info, 0, sizeof(info));
         dladdr((void *)((b != 0 ? b : a) - 1), &info);
         size = snprintf(line, sizeof(line), "%c %3u %012lx %012lx %s %s+%lx\n", a == b ? ' ' : '!',
-                        i, a, b, info.dli_sname != NULL ? info.dli_sname : "",
-                        info.dli_fname != NULL ? info.dli_fname : "",
+                        i, a, b, info.dli_sname ? info.dli_sname : "",
+                        info.dli_fname ? info.dli_fname : "",
                         (b != 0 ? b : a) - (uintptr_t)info.dli_fbase);
         (void)!write(2, line, (size_t)size < sizeof(line) ? (size_t)size : sizeof(line));
     }
@@ -167,7 +167,7 @@ static void compare(struct thread *t, const struct unwind_regs *regs, bool trunc
 {
     static __thread uintptr_t *expected __attribute__((tls_model("initial-exec")));
     bool odd;
-    if (expected == NULL)
+    if (!expected)
         expected = pages(2 * UNWIND_MAX_FRAMES * sizeof(*expected));
     uint32_t n = walk_libunwind(regs, expected, truncated ? t->depth : 2 * UNWIND_MAX_FRAMES, &odd);
     bool same = n <= t->depth;
@@ -187,9 +187,9 @@ static void event(const struct unwind_regs *regs)
 {
     struct thread *t = self;
     struct unwind_delta d;
-    if (t == NULL)
+    if (!t)
         t = start();
-    if (t == NULL || t->busy)
+    if (!t || t->busy)
         return;
     t->busy = true;
     if (mode == 0) {
@@ -278,7 +278,7 @@ static void write_report(const char *name)
 __attribute__((destructor)) static void report(void)
 {
     const char *name = getenv("UNWIND_REPORT");
-    if (name != NULL && events != 0)
+    if (name && events != 0)
         write_report(name);
     if (mismatches != 0)
         _exit(99);

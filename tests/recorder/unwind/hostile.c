@@ -165,7 +165,7 @@ static NOINLINE void jumping(struct run *r, int depth)
         r->back = &here;
         more(r, depth);
         r->back = outer;
-        if (outer != NULL && next(r) % 4 == 0)
+        if (outer && next(r) % 4 == 0)
             longjmp(*outer, 1);
         return;
     }
@@ -448,7 +448,7 @@ static NOINLINE int deep(int n)
 int main(int argc, char **argv)
 {
     uint32_t seed = argc > 1 ? (uint32_t)atoi(argv[1]) : 1;
-    if (&unwind_check_loaded == NULL)
+    if (!&unwind_check_loaded)
         return 2; /* nothing would be tested */
     traps();
     walk_about(seed, 40);

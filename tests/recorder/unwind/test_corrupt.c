@@ -212,10 +212,10 @@ static bool caching(void)
     unwinder_init(u, here - 4096, above_frames, false);
     unwind_here(&regs);
     walk(u, &regs, &first);
-    for (unsigned i = 0; u->cache == NULL && i < RULE_CACHE_WALKS; i++)
+    for (unsigned i = 0; !u->cache && i < RULE_CACHE_WALKS; i++)
         walk(u, &regs, &now);
     walk(u, &regs, &now);
-    bool ok = u->cache != NULL && first.depth > 1 && is_same(&first, &now);
+    bool ok = u->cache && first.depth > 1 && is_same(&first, &now);
     for (size_t i = 0; ok && i < (size_t)1 << RULE_CACHE_BITS; i++)
         u->cache[i].rule = RULE_SP | UINT64_C(8) << RULE_OFFSET_SHIFT; /* wrong for all of them */
     walk(u, &regs, &now);

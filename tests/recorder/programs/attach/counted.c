@@ -72,7 +72,7 @@ static void lock_arena(void)
     static _Atomic(void *) block;
     pthread_t thread;
     pthread_create(&thread, NULL, allocate_and_wait, &block);
-    while (atomic_load(&block) == NULL)
+    while (!atomic_load(&block))
         usleep(1000);
     int **heap = (int **)((uintptr_t)atomic_load(&block) & -((uintptr_t)64 << 20));
     **heap = 1;
@@ -221,7 +221,7 @@ static void finish(const char *command)
 static void serve(void)
 {
     char line[64];
-    while (fgets(line, sizeof line, stdin) != NULL) {
+    while (fgets(line, sizeof line, stdin)) {
         if (sscanf(line, "calls %ld", &rounds) == 1) {
             pthread_barrier_wait(&begin);
             pthread_barrier_wait(&end);

@@ -38,11 +38,11 @@ static void work(unsigned seed, int count)
         seed = seed * 1103515245 + 12345;
         int i = (int)(seed / 65536 % BLOCKS);
         size_t size = seed / 256 % 3000 + 1, common = size < sizes[i] ? size : sizes[i];
-        if (blocks[i] != NULL && seed % 4 == 0) {
+        if (blocks[i] && seed % 4 == 0) {
             blocks[i] = realloc(blocks[i], size);
             check(blocks[i], common, i);
         } else {
-            if (blocks[i] != NULL)
+            if (blocks[i])
                 check(blocks[i], sizes[i], i);
             free(blocks[i]);
             blocks[i] = seed % 8 < 3   ? malloc(size)
@@ -100,7 +100,7 @@ static void *load_modules(void *path)
     while (!is_over) {
         void *module = dlopen(path, RTLD_NOW);
         work(9, 50);
-        if (module == NULL || dlclose(module) != 0)
+        if (!module || dlclose(module) != 0)
             mistakes++;
         usleep(3000);
     }

@@ -12,7 +12,7 @@ int main(int argc, char **argv)
         return 2;
     size_t count = ((size_t)atoi(argv[1]) << 20) / sizeof(void *);
     void *one = malloc(40), **words = malloc(count * sizeof *words);
-    if (words == NULL)
+    if (!words)
         return 1;
     for (size_t i = 0; i + 1 < count; i++)
         words[i] = one;

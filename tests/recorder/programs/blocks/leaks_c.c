@@ -15,7 +15,7 @@ static void *volatile forgotten; /* keeps the compiler from knowing that it is *
 __attribute__((noinline)) static void leak_plain(void)
 {
     for (int i = 0; i < 10; i++)
-        if (malloc(100) == NULL)
+        if (!malloc(100))
             abort();
 }
 
@@ -58,10 +58,10 @@ int main(void)
     char *line = NULL;
     size_t size = 0;
     FILE *file = fopen("/proc/self/status", "r");
-    if (file != NULL && getline(&line, &size, file) > 0)
+    if (file && getline(&line, &size, file) > 0)
         printf("%s", line);
     free(line);
-    if (file != NULL)
+    if (file)
         fclose(file);
     return 0;
 }

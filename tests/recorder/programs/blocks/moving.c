@@ -19,7 +19,7 @@ static char *make_block(size_t size)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     char *block = malloc(size);
-    if (block == NULL)
+    if (!block)
         exit(1);
     uintptr_t end = ((uintptr_t)block + size + page) / page * page;
     memset(block, 1, size);
@@ -41,7 +41,7 @@ __attribute__((noinline)) static void remap(void)
         char *block = make_block(SIZE);
         uintptr_t before = (uintptr_t)block;
         block = move(block, 4 * SIZE);
-        if (block == NULL || errno != MARK || block[SIZE - 1] != 1)
+        if (!block || errno != MARK || block[SIZE - 1] != 1)
             exit(1);
         if ((uintptr_t)block == before)
             exit(77);
@@ -59,7 +59,7 @@ __attribute__((noinline)) static void copy(void)
     if (madvise(middle, page, MADV_DONTFORK) != 0)
         exit(77);
     block = move(block, 4 * SIZE);
-    if (block == NULL || block[SIZE - 1] != 1)
+    if (!block || block[SIZE - 1] != 1)
         exit(1);
     if ((uintptr_t)block == before || errno == MARK)
         exit(77);

@@ -80,7 +80,7 @@ static void *live_on(void *unused)
     }
     for (;;)
         pause();
-    return slot == NULL ? NULL : unused;
+    return !slot ? NULL : unused;
 }
 
 static void place(void)
@@ -132,10 +132,10 @@ int main(int argc, char **argv)
     if (strcmp(end, "return") != 0)
         clear_below();
     if (strcmp(end, "exit") == 0)
-        exit(slot == NULL);
+        exit(!slot);
     if (strcmp(end, "gone") == 0)
         pthread_exit(NULL);
     while (strcmp(end, "thread") == 0)
         pause();
-    return slot == NULL;
+    return !slot;
 }

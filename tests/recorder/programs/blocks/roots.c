@@ -29,12 +29,12 @@ int main(int count, char **arguments)
     own_roots[2] = malloc(1002);
     record_root.inner = malloc(1003);
     thread_root = malloc(1004);
-    if (keep_in_function() == NULL)
+    if (!keep_in_function())
         return 1;
     own_thread_roots[1] = malloc(1006);
-    if (library == NULL)
+    if (!library)
         return 1;
     *(void **)&keep = dlsym(library, "keep");
     keep(1007, 1008);
-    return *relocated_root == NULL;
+    return !*relocated_root;
 }

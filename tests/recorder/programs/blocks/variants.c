@@ -25,5 +25,5 @@ int main(int count, char **arguments)
     size_t number = count == 2 ? strtoul(arguments[1], NULL, 10) : 0;
     if (number < sizeof functions / sizeof *functions)
         functions[number]();
-    return kept == NULL;
+    return !kept;
 }

@@ -53,7 +53,7 @@ static void *resized(uintptr_t base, void *block, size_t size)
     self->used +=
         (size_t)snprintf(self->text + self->used, ROOM - self->used, "%c ReAlloc %lx %lx %zu %d\n",
                          self->who, base, (unsigned long)block, size, block != NULL);
-    return block != NULL ? block : (void *)base;
+    return block ? block : (void *)base;
 }
 
 static void *releases(void *base)
@@ -197,7 +197,7 @@ int main(void)
 {
     pthread_t started[THREADS];
 #ifdef WEAK
-    if (mallocx == NULL)
+    if (!mallocx)
         return 77;
 #endif
     wait_until_told();

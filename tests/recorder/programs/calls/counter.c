@@ -37,7 +37,7 @@ static struct counts *counts_of_this(void)
 
 #define REAL(name)                                                                                 \
     static __typeof__(&name) real;                                                                 \
-    if (real == NULL)                                                                              \
+    if (!real)                                                                                     \
     *(void **)&real = dlsym(RTLD_NEXT, #name)
 
 __attribute__((constructor)) static void open_file(void)
@@ -45,7 +45,7 @@ __attribute__((constructor)) static void open_file(void)
     /* LD_PRELOAD brings us into the recorder as well. */
     bool recorder = strcmp(program_invocation_short_name, "ttdrecord") == 0;
     const char *path = recorder ? NULL : getenv("COUNTER_FILE");
-    int file = path != NULL ? open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
+    int file = path ? open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
     if (file < 0 || ftruncate(file, sizeof *shared) != 0)
         return;
     void *mapped = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -77,9 +77,9 @@ void *realloc(void *base, size_t size)
 {
     REAL(realloc);
     void *block = real(base, size);
-    counts_of_this()->acquired += base == NULL && block != NULL;
-    counts_of_this()->released += base != NULL && block == NULL && size == 0;
-    counts_of_this()->reallocated += base != NULL && block != NULL;
+    counts_of_this()->acquired += !base && block;
+    counts_of_this()->released += base && !block && size == 0;
+    counts_of_this()->reallocated += base && block;
     return block;
 }
 

@@ -37,10 +37,10 @@ int main(int argc, char **argv)
     for (int i = 0; argc > 1 && i < 3; i++) {
         void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
         int (*call)(int) = NULL;
-        if (library == NULL)
+        if (!library)
             return 2;
         *(void **)&call = dlsym(library, "outer");
-        sum += call != NULL ? call(200) : 0;
+        sum += call ? call(200) : 0;
         dlclose(library);
     }
     return sum == 0;

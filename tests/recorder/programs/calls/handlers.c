@@ -122,7 +122,7 @@ static void *_Atomic handed;
 static void *release_handed(void *unused)
 {
     void *block;
-    while ((block = handed) == NULL)
+    while (!(block = handed))
         ;
     free(block);
     handed = NULL;
@@ -134,7 +134,7 @@ static void hand_over(int number)
     void *block = malloc(80);
     (void)number;
     last = malloc(90);
-    for (handed = block; handed != NULL;)
+    for (handed = block; handed;)
         ;
 }
 

@@ -99,7 +99,7 @@ static void call_copies(mi_heap_t *heap)
     RELEASE(mi_free, acquired(mi_heap_strndup(heap, "texts", 4), 5));
     RELEASE(mi_free, acquired(mi_mbsdup((const unsigned char *)"texts"), 6));
     RELEASE(mi_free, acquired(mi_wcsdup((const unsigned short[]){'t', 'e', 0}), 6));
-    if (mi_realpath("/", path) == NULL || mi_heap_realpath(heap, "/", path) == NULL ||
+    if (!mi_realpath("/", path) || !mi_heap_realpath(heap, "/", path) ||
         mi_dupenv_s(&name, NULL, "NUMBER") != 0)
         abort();
     RELEASE(mi_free, acquired(name, 2));

@@ -29,9 +29,9 @@ void *realloc(void *block, size_t size)
 {
     void *moved = malloc(size);
     size_t old = 0;
-    if (block != NULL)
+    if (block)
         memcpy(&old, (char *)block - 16, sizeof old);
-    if (moved != NULL && block != NULL)
+    if (moved && block)
         memcpy(moved, block, old < size ? old : size);
     return moved;
 }
@@ -45,5 +45,5 @@ int main(void)
 {
     for (int i = 0; i < 1000; i++)
         free(malloc(100));
-    return malloc(5) == NULL;
+    return !malloc(5);
 }

@@ -46,7 +46,7 @@ int main(int count, char **arguments)
 int main(void)
 {
     char *volatile block = malloc(100);
-    printf("%s\n", getenv("LD_PRELOAD") == NULL ? "done" : "preloaded");
+    printf("%s\n", !getenv("LD_PRELOAD") ? "done" : "preloaded");
     free(block);
     return 0;
 }

@@ -23,7 +23,7 @@ static void come_between(void)
 {
     void (*function)(void) = slots_between;
     slots_between = NULL;
-    if (function != NULL)
+    if (function)
         function();
 }
 
@@ -47,7 +47,7 @@ void *malloc(size_t size)
 
 void free(void *block)
 {
-    if (block == NULL)
+    if (!block)
         return;
     uint32_t slot = (uint32_t)(((char *)block - slots[0]) / SLOT) + 1;
     uint64_t top = atomic_load(&head), wanted;
@@ -61,16 +61,16 @@ void *calloc(size_t count, size_t size)
 {
     void *block = malloc(count * size);
     come_between();
-    return block != NULL ? memset(block, 0, count * size) : NULL;
+    return block ? memset(block, 0, count * size) : NULL;
 }
 
 void *realloc(void *block, size_t size)
 {
     void *moved = malloc(size);
     come_between();
-    if (moved == NULL)
+    if (!moved)
         return NULL;
-    if (block != NULL)
+    if (block)
         memmove(moved, block, size);
     free(block);
     return moved;
@@ -95,7 +95,7 @@ void *aligned_alloc(size_t alignment, size_t size)
 int posix_memalign(void **result, size_t alignment, size_t size)
 {
     *result = memalign(alignment, size);
-    return *result != NULL ? 0 : ENOMEM;
+    return *result ? 0 : ENOMEM;
 }
 
 void *valloc(size_t size)
@@ -111,5 +111,5 @@ void *pvalloc(size_t size)
 
 size_t malloc_usable_size(void *block)
 {
-    return block != NULL ? SLOT : 0;
+    return block ? SLOT : 0;
 }

@@ -106,7 +106,7 @@ static void take_reply(struct snapshot_request *request)
     char line[16] = "";
     size_t size = 0;
     struct pollfd wanted = {.fd = replies, .events = POLLIN};
-    while (size + 1 < sizeof line && strchr(line, '\n') == NULL) {
+    while (size + 1 < sizeof line && !strchr(line, '\n')) {
         while (poll(&wanted, 1, TICK_MS) == 0)
             host_tick(&host);
         if (read(replies, line + size, 1) != 1)

@@ -99,11 +99,11 @@ static void ask(struct snapshot_request *request, uint64_t round)
 int main(int argc, char **argv)
 {
     const char *path = getenv(CHANNEL_ENV);
-    if (argc != 2 || path == NULL || (channel_file = open(path, O_RDWR)) < 0)
+    if (argc != 2 || !path || (channel_file = open(path, O_RDWR)) < 0)
         return 77;
     void *volatile block = malloc(16);
     struct channel *channel = (struct channel *)channel_map(&view, 0);
-    uint32_t process = channel != NULL ? own_slot() : CHANNEL_NONE;
+    uint32_t process = channel ? own_slot() : CHANNEL_NONE;
     struct snapshot_request *request = channel_request(&view, process);
     unsigned answers[SNAPSHOT_DENIED + 1] = {0};
     fill_ring();

@@ -69,10 +69,10 @@ int main(void)
         {0, {0}, 0, UINT32_MAX},
     };
     const char *path = getenv(CHANNEL_ENV);
-    if (path == NULL || (channel_file = open(path, O_RDWR)) < 0)
+    if (!path || (channel_file = open(path, O_RDWR)) < 0)
         return 77;
     struct channel *channel = (struct channel *)channel_map(&view, 0);
-    if (channel == NULL)
+    if (!channel)
         return 1;
     for (uint32_t i = 0; i < sizeof forgeries / sizeof *forgeries; i++)
         forge(channel, &forgeries[i]);

@@ -33,10 +33,10 @@ int main(int argc, char **argv)
 {
     int count = argc > 1 ? atoi(argv[1]) : 0;
     const char *path = getenv(CHANNEL_ENV);
-    if (path == NULL || (channel_file = open(path, O_RDWR)) < 0)
+    if (!path || (channel_file = open(path, O_RDWR)) < 0)
         return 77;
     struct channel *channel = (struct channel *)channel_map(&view, 0);
-    if (channel == NULL)
+    if (!channel)
         return 1;
     while (channel_used(&channel->free_threads, CHANNEL_THREADS) < CHANNEL_THREADS - LEFT)
         channel_take(&view, &channel->free_threads, CHANNEL_THREADS, channel_thread_link);

@@ -48,7 +48,7 @@ int main(int argc, char **argv)
     static const uint64_t clocks[] = {INT64_MAX, UINT64_MAX, (uint64_t)INT64_MAX + 1, 0};
     channel_file = open(getenv(CHANNEL_ENV), O_RDWR);
     struct channel *channel = (struct channel *)channel_map(&view, 0);
-    if (channel == NULL)
+    if (!channel)
         return 77;
     for (int i = 1; i < argc; i++)
         for (size_t j = 0; j < sizeof clocks / sizeof *clocks; j++)

@@ -150,16 +150,16 @@ static void *run(void *argument)
             ttd_live_start(client, 7, TTD_LIVE_NO_LIMIT, NULL, 0);
         else if (*letter == ')')
             ttd_live_resume(client);
-        else if (strchr("FGE", *letter) != NULL && !forks(*letter))
+        else if (strchr("FGE", *letter) && !forks(*letter))
             break;
-        else if (*letter == 'c' && newest != NULL)
+        else if (*letter == 'c' && newest)
             create(state, (void *)newest->handle);
         else if (*letter == 'c' || *letter == 'C' || *letter == 's')
             create(state, *letter == 's' ? TTD_LIVE_HEAP_SYSTEM : NULL);
         else if (*letter == 'x')
             ttd_live_heap_alloc(client, (void *)state->heaps[state->depth].handle,
                                 (void *)(state->base + STRIDE), 1);
-        else if (newest != NULL && strchr("FGE", *letter) == NULL)
+        else if (newest && !strchr("FGE", *letter))
             call(state, newest, *letter);
     }
     if (held != -1)

@@ -60,7 +60,7 @@ int main(int argc, char **argv)
     char name[256] = "";
     size_t more = argc == 3 ? (size_t)atoi(argv[2]) << 20 : 0;
     char *volatile filled = malloc(more);
-    if (argc != 3 || filled == NULL || range == MAP_FAILED || block == NULL)
+    if (argc != 3 || !filled || range == MAP_FAILED || !block)
         return 1;
     memset(filled, 'f', more);
     memset(range, 'r', SIZE);

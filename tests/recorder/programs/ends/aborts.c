@@ -71,7 +71,7 @@ int main(int argc, char **argv)
     if (strcmp(way, "jump") == 0 && setjmp(out) != 0)
         return STATUS;
     if (strcmp(way, "assert") == 0)
-        assert(kept == NULL);
+        assert(!kept);
     if (strcmp(way, "free") == 0)
         free(kept + 8);
     abort();

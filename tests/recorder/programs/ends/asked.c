@@ -23,7 +23,7 @@ static void *volatile held;
 __attribute__((noinline)) static void lose(void)
 {
     void *volatile lost = malloc(LOST);
-    lost = lost != NULL ? NULL : held;
+    lost = lost ? NULL : held;
 }
 
 /* Leaves nothing of it on the stack. */

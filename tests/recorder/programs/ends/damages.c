@@ -122,6 +122,6 @@ int main(int count, char **arguments)
     if (strcmp(end, "malloc") == 0)
         make(100000);
     if (strcmp(end, "realloc") == 0)
-        return realloc(blocks[0], LARGE) == NULL;
+        return !realloc(blocks[0], LARGE);
     return 0;
 }

@@ -153,8 +153,7 @@ static void handle_and_raise(int number, siginfo_t *info, void *context)
 {
     struct sigaction now;
     sigaction(number, NULL, &now);
-    say(now.sa_handler == SIG_DFL && info->si_signo == number && context != NULL ? "handled\n"
-                                                                                 : "wrong\n");
+    say(now.sa_handler == SIG_DFL && info->si_signo == number && context ? "handled\n" : "wrong\n");
     raise(number);
 }
 

@@ -15,7 +15,7 @@ static void at_exit(int status, void *unused)
 
 __attribute__((constructor)) static void start(void)
 {
-    if (getenv("EARLY") != NULL)
+    if (getenv("EARLY"))
         on_exit(at_exit, NULL);
 }
 

@@ -108,7 +108,7 @@ static void print_anonymous(void)
     FILE *maps = fopen("/proc/self/maps", "r");
     char line[4200], rest[4200], permissions[5];
     size_t sum = 0, begin, end;
-    while (fgets(line, sizeof line, maps) != NULL)
+    while (fgets(line, sizeof line, maps))
         if (sscanf(line, "%zx-%zx %4s %*s %*s %*s %s", &begin, &end, permissions, rest) == 3 &&
             strcmp(permissions, "rw-p") == 0)
             sum += end - begin;

@@ -48,11 +48,11 @@ int main(int count, char **arguments)
     setenv("NEW_VARIABLE", "value", 1);
     if (strcmp(does, "thread") == 0)
         pthread_create(&thread, NULL, wait_for_ever, NULL);
-    if (strcmp(does, "read") == 0 && fgets(line, sizeof line, stdin) == NULL)
+    if (strcmp(does, "read") == 0 && !fgets(line, sizeof line, stdin))
         return 1;
     if (count > 2) {
         FILE *stream = fopencookie(line, "w", (cookie_io_functions_t){.write = write_stream});
-        if (stream == NULL || fputs("data", stream) < 0)
+        if (!stream || fputs("data", stream) < 0)
             return 1;
     }
     printf("unwritten");

@@ -72,7 +72,7 @@ int main(int argument_count, char **arguments)
         atexit(count);
     if (strcmp(way, "signal") == 0) {
         FILE *stream = fopencookie(&way, "w", (cookie_io_functions_t){.write = raise_signal});
-        if (stream == NULL || fputs("data", stream) < 0 || signal(SIGUSR1, say) == SIG_ERR)
+        if (!stream || fputs("data", stream) < 0 || signal(SIGUSR1, say) == SIG_ERR)
             return EXIT_FAILURE;
     }
     if (strcmp(way, "finalized") == 0)

@@ -35,6 +35,6 @@ int main(int argc, char **argv)
     else
         for (size_t i = 0; i <= end; i++)
             block[i] = 'B';
-    puts(blocks[5] != NULL ? "done" : "");
+    puts(blocks[5] ? "done" : "");
     return 0;
 }

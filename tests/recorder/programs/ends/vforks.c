@@ -19,7 +19,7 @@ int main(void)
 {
     pthread_t thread;
 
-    if (malloc(40) == NULL || pthread_create(&thread, NULL, run, NULL) != 0)
+    if (!malloc(40) || pthread_create(&thread, NULL, run, NULL) != 0)
         return 1;
     usleep(300000);
     return 0;

@@ -12,7 +12,7 @@ int main(int count, char **arguments)
     void *plugin = dlopen(arguments[1], mode | RTLD_DEEPBIND);
     void *library = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
     void *(*make)(size_t), (*lose)(void *), *(*first)(void), *(*plain)(size_t);
-    if (plugin == NULL || library == NULL)
+    if (!plugin || !library)
         return 1;
     *(void **)&make = dlsym(plugin, "make");
     *(void **)&lose = dlsym(plugin, "lose");
@@ -25,5 +25,5 @@ int main(int count, char **arguments)
         lose(make(100));
         free(plain(100));
     }
-    return make(111) == NULL;
+    return !make(111);
 }

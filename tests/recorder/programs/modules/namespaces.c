@@ -9,7 +9,7 @@ int main(int count, char **arguments)
 {
     void *plugin = dlmopen(LM_ID_NEWLM, count > 1 ? arguments[1] : "libdeepbound.so", RTLD_NOW);
     void *(*make)(size_t), (*lose)(void *);
-    if (plugin == NULL)
+    if (!plugin)
         return 1;
     *(void **)&make = dlsym(plugin, "make");
     *(void **)&lose = dlsym(plugin, "lose");

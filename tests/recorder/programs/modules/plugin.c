@@ -9,12 +9,12 @@ int main(int count, char **arguments)
     for (int round = 0; round < 20; round++)
         for (int i = 1; i < count; i++) {
             void *library = dlopen(arguments[i], RTLD_NOW);
-            if (library == NULL)
+            if (!library)
                 return 2;
             void *(*allocate)(void);
             *(void **)&allocate = dlsym(library, "allocate");
             leaked = allocate();
             dlclose(library);
         }
-    return leaked != NULL ? 0 : 1;
+    return leaked ? 0 : 1;
 }

@@ -5,5 +5,5 @@
 
 int main(int count, char **arguments)
 {
-    return count > 1 && dlopen(arguments[1], RTLD_NOW) != NULL ? 0 : 2;
+    return count > 1 && dlopen(arguments[1], RTLD_NOW) ? 0 : 2;
 }

@@ -19,7 +19,7 @@ static apr_pool_t *make(apr_pool_t *parent, int blocks, apr_size_t size)
 
 static apr_status_t say_goodbye(void *pool)
 {
-    return apr_palloc(pool, 66) != NULL ? APR_SUCCESS : APR_ENOMEM;
+    return apr_palloc(pool, 66) ? APR_SUCCESS : APR_ENOMEM;
 }
 
 static void destroy_some(void)

@@ -12,7 +12,7 @@ static void *kept[KEPT];
 __attribute__((noinline)) static void forget(void)
 {
     for (int i = 0; i < FORGOTTEN; i++)
-        if (GC_malloc(1001) == NULL)
+        if (!GC_malloc(1001))
             abort();
 }
 
@@ -29,5 +29,5 @@ int main(void)
         GC_gcollect();
         GC_invoke_finalizers();
     }
-    return kept[KEPT - 1] == NULL;
+    return !kept[KEPT - 1];
 }

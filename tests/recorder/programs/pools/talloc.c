@@ -9,7 +9,7 @@ static void *make(const void *parent, int blocks, size_t size)
 {
     void *context = talloc_new(parent);
     for (int i = 0; i < blocks; i++)
-        if (talloc_size(context, size) == NULL)
+        if (!talloc_size(context, size))
             abort();
     return context;
 }

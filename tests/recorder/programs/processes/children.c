@@ -23,7 +23,7 @@ int main(void)
     pid_t child = fork();
     if (child == 0) {
         free(inherited);
-        if (malloc(2000) == NULL)
+        if (!malloc(2000))
             _exit(1);
         _exit(7);
     }
@@ -37,5 +37,5 @@ int main(void)
     if ((child = fork()) == 0)
         _exit(0);
     waitpid(child, &status, 0);
-    return inherited != NULL ? 0 : 1;
+    return inherited ? 0 : 1;
 }

@@ -25,7 +25,7 @@ static void start_looking(int file)
 {
     pthread_t thread;
     int *argument = malloc(sizeof *argument);
-    if (argument == NULL)
+    if (!argument)
         return;
     *argument = file;
     if (pthread_create(&thread, NULL, look, argument) == 0)
@@ -41,7 +41,7 @@ int fcntl(int file, int command, ...)
     va_start(list, command);
     void *argument = va_arg(list, void *);
     va_end(list);
-    if (real == NULL)
+    if (!real)
         *(void **)&real = dlsym(RTLD_NEXT, "fcntl64");
     int result = real(file, command, argument);
     if (command == F_SETLEASE && argument == (void *)F_WRLCK && result == 0 &&

@@ -35,7 +35,7 @@ static int count_shared(void)
     char line[512];
     int count = 0;
     FILE *maps = fopen("/proc/self/maps", "r");
-    while (fgets(line, sizeof line, maps) != NULL)
+    while (fgets(line, sizeof line, maps))
         count += strstr(line, "/dev/zero (deleted)") != NULL;
     fclose(maps);
     return count;

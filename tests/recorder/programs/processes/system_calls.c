@@ -24,7 +24,7 @@ ssize_t process_vm_readv(pid_t pid, const struct iovec *here, unsigned long here
 {
     static ssize_t (*real)(pid_t, const struct iovec *, unsigned long, const struct iovec *,
                            unsigned long, unsigned long);
-    if (real == NULL)
+    if (!real)
         *(void **)&real = dlsym(RTLD_NEXT, "process_vm_readv");
     reads++;
     return real(pid, here, here_count, there, there_count, flags);
@@ -37,7 +37,7 @@ int ioctl(int file, unsigned long request, ...)
     va_start(list, request);
     void *argument = va_arg(list, void *);
     va_end(list);
-    if (real == NULL)
+    if (!real)
         *(void **)&real = dlsym(RTLD_NEXT, "ioctl");
     scans += _IOC_TYPE(request) == 'f' && _IOC_NR(request) == SCAN;
     return real(file, request, argument);
@@ -46,7 +46,7 @@ int ioctl(int file, unsigned long request, ...)
 ssize_t write(int file, const void *bytes, size_t size)
 {
     static ssize_t (*real)(int, const void *, size_t);
-    if (real == NULL)
+    if (!real)
         *(void **)&real = dlsym(RTLD_NEXT, "write");
     writes++;
     return real(file, bytes, size);
@@ -61,7 +61,7 @@ int open64(const char *path, int flags, ...)
     va_start(list, flags);
     mode_t mode = (flags & O_CREAT) != 0 ? va_arg(list, mode_t) : 0;
     va_end(list);
-    if (real == NULL)
+    if (!real)
         *(void **)&real = dlsym(RTLD_NEXT, "open64");
     opens += (flags & (O_ACCMODE | O_NONBLOCK)) == (O_RDONLY | O_NONBLOCK);
     return real(path, flags, mode);
@@ -70,7 +70,7 @@ int open64(const char *path, int flags, ...)
 pid_t fork(void)
 {
     static pid_t (*real)(void);
-    if (real == NULL)
+    if (!real)
         *(void **)&real = dlsym(RTLD_NEXT, "fork");
     forks++;
     return real();
@@ -86,8 +86,8 @@ __attribute__((constructor)) static void begin(void)
 __attribute__((destructor)) static void end(void)
 {
     const char *path = getenv("SYSTEM_CALLS");
-    FILE *file = counted == getpid() && path != NULL ? fopen(path, "w") : NULL;
-    if (file == NULL)
+    FILE *file = counted == getpid() && path ? fopen(path, "w") : NULL;
+    if (!file)
         return;
     fprintf(file, "%d %d %d %d %d\n", reads, scans, writes, forks, opens);
     fclose(file);

@@ -19,14 +19,14 @@ static void __attribute__((noinline)) wait_for_lock(void)
     void *volatile own = malloc(1001);
     pthread_barrier_wait(&ready);
     pthread_mutex_lock(&locked);
-    goes_on = own == NULL;
+    goes_on = !own;
 }
 
 static void *keep_locked(void *unused)
 {
     void *volatile own = malloc(1002);
     wait_for_lock();
-    return own == NULL ? NULL : unused;
+    return !own ? NULL : unused;
 }
 
 static void __attribute__((noinline)) wait_for_signals(void)
@@ -35,14 +35,14 @@ static void __attribute__((noinline)) wait_for_signals(void)
     pthread_barrier_wait(&ready);
     while (goes_on)
         pause();
-    goes_on = own == NULL;
+    goes_on = !own;
 }
 
 static void *keep_waiting(void *unused)
 {
     void *volatile own = malloc(1004);
     wait_for_signals();
-    return own == NULL ? NULL : unused;
+    return !own ? NULL : unused;
 }
 
 static void __attribute__((noinline)) run_on(void)
@@ -51,14 +51,14 @@ static void __attribute__((noinline)) run_on(void)
     pthread_barrier_wait(&ready);
     while (goes_on)
         ;
-    goes_on = own == NULL;
+    goes_on = !own;
 }
 
 static void *keep_running(void *unused)
 {
     void *volatile own = malloc(1006);
     run_on();
-    return own == NULL ? NULL : unused;
+    return !own ? NULL : unused;
 }
 
 int main(int count, char **arguments)

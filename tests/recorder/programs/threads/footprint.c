@@ -26,7 +26,7 @@ static void report(void)
 {
     char line[128];
     FILE *status = fopen("/proc/self/status", "r");
-    while (status != NULL && fgets(line, sizeof line, status) != NULL) {
+    while (status && fgets(line, sizeof line, status)) {
         unsigned long size;
         char name[16];
         if (sscanf(line, "%15[^:]: %lu kB", name, &size) == 2 &&

@@ -52,6 +52,6 @@ int main(int argc, char **argv)
         memory[i % PAGES * PAGE]++;
         usleep(100000);
     }
-    puts(kept != NULL ? "provided" : "no memory");
+    puts(kept ? "provided" : "no memory");
     return 0;
 }

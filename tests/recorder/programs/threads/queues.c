@@ -53,7 +53,7 @@ static int submit_to_aio(void)
     static aio_context_t context;
     void *volatile block = malloc(40);
 
-    if (block == NULL)
+    if (!block)
         abort();
     block = NULL;
     return syscall(SYS_io_setup, 4, &context) == 0 ? 0 : NOT_PERMITTED;

@@ -62,7 +62,7 @@ static void check(int is_true)
 /* A block with a mapping of its own: the system takes it back when it is freed. */
 static void use_block(void **slot, uint64_t seed)
 {
-    if (*slot != NULL) {
+    if (*slot) {
         uint64_t *page = (uint64_t *)(((uintptr_t)*slot + PAGE - 1) / PAGE * PAGE);
         check(is_right(page));
         free(*slot);
@@ -127,7 +127,7 @@ static void hold(size_t megabytes)
     size_t size = megabytes << 20;
     char *block = malloc(size + PAGE);
     char *first = (char *)(((uintptr_t)block + PAGE - 1) / PAGE * PAGE);
-    for (size_t at = 0; block != NULL && at < size; at += PAGE)
+    for (size_t at = 0; block && at < size; at += PAGE)
         fill((uint64_t *)(first + at), at);
 }
 

@@ -199,7 +199,7 @@ static void expect_invalid(struct ttd_reference first, struct ttd_reference seco
     cr_assert_str_eq(ttd_reference_encoder_check(&encoder, &list), expected);
     /* Also if the first one was added before. */
     struct ttd_references before = {7, &first, 1}, after = {7, &second, 1};
-    if (ttd_reference_encoder_check(&encoder, &before) == NULL) {
+    if (!ttd_reference_encoder_check(&encoder, &before)) {
         cr_assert(ttd_reference_encoder_add(&encoder, &before));
         cr_assert_str_eq(ttd_reference_encoder_check(&encoder, &after), expected);
         ttd_reference_encoder_clear(&encoder);
