@@ -168,7 +168,7 @@ static bool owns(const struct rules *rules, uint32_t node, uint32_t offset)
         return true;
     if (reach->node_classes && reach->node_classes[node] && has_class_word(rules, node, offset))
         return true;
-    return usual_offsets_have(&rules->usual, nodes, node, offset);
+    return usual_offsets_have(&rules->usual, reach, node, offset);
 }
 
 static enum ttd_status list_inner(struct heap_reach *reach, uint64_t edge, uint32_t offset)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/sort.h"
 
 #define NO_GROUP UINT32_MAX
 
@@ -165,7 +166,9 @@ static enum ttd_status usual_find_groups(const struct usual_search *search, ttd_
         return status;
     search->callers->list(search->callers->context, stack, &callers);
     site->layouts = (uint8_t)((callers.is_sds ? 1U << USUAL_SDS : 0) |
-                              (callers.is_hash_table ? 1U << USUAL_HASH_TABLE : 0));
+                              (callers.is_hash_table ? 1U << USUAL_HASH_TABLE : 0) |
+                              (callers.is_slice_page ? 1U << USUAL_SLICES : 0));
+    site->has_instances = callers.is_instance;
     site->header = callers.header;
     if (callers.count)
         status = usual_group_of(usual, usual_key(PREFIX_ADDRESS, callers.items[0].module),
@@ -241,9 +244,42 @@ static bool usual_fits_table(uint64_t size, uint32_t offset)
     return is_power && buckets >= TABLE_BUCKETS_MIN && item && padded == offset;
 }
 
+#define SLICE_PAGE_MIN     128
+#define SLICE_PAGE_PADDING 16 /* left to the allocator */
+#define SLICE_PAGE_INFO    32
+
+/* Whether a pointer points at the record at the end of a page of GLib's slices, by which its
+ * allocator holds the page. */
+static bool usual_fits_slices(uint64_t size, uint32_t offset)
+{
+    uint64_t page = size + SLICE_PAGE_PADDING;
+    return page >= SLICE_PAGE_MIN && !(page & (page - 1)) && offset == size - SLICE_PAGE_INFO;
+}
+
 static bool usual_fits(enum usual_layout layout, uint64_t size, uint32_t offset)
 {
-    return layout == USUAL_SDS ? usual_fits_sds(size, offset) : usual_fits_table(size, offset);
+    switch (layout) {
+    case USUAL_SDS:
+        return usual_fits_sds(size, offset);
+    case USUAL_HASH_TABLE:
+        return usual_fits_table(size, offset);
+    case USUAL_SLICES:
+        return usual_fits_slices(size, offset);
+    case USUAL_LAYOUTS:
+        break;
+    }
+    return false;
+}
+
+/* Whether the word at an offset in a block points at the start of another block. */
+static bool usual_has_pointer(const struct heap_reach *reach, uint32_t node, uint32_t offset)
+{
+    const struct graph *graph = &reach->graph;
+    uint64_t low = graph->first[node], high = graph->first[node + 1];
+    SEARCH_SORTED(low, high, middle, edge_offset_in_source(&reach->offsets, middle) < offset);
+    return low < graph->first[node + 1] && graph->targets[low] != node &&
+           edge_offset_in_source(&reach->offsets, low) == offset &&
+           !edge_offset_in_target(&reach->offsets, low);
 }
 
 /* Counts a block, and the offsets at which it is pointed at. */
@@ -449,13 +485,16 @@ void usual_offsets_free(struct usual_offsets *usual)
     *usual = (struct usual_offsets){.first = NULL};
 }
 
-bool usual_offsets_have(const struct usual_offsets *usual, const struct heap_nodes *nodes,
+bool usual_offsets_have(const struct usual_offsets *usual, const struct heap_reach *reach,
                         uint32_t node, uint32_t offset)
 {
+    const struct heap_nodes *nodes = &reach->nodes;
     const struct usual_site *site =
         &usual->sites[map_get(&usual->site_index, heap_nodes_stack(nodes, node), 0)];
     unsigned layouts = site->layouts;
     if (site->header && site->header == offset)
+        return true;
+    if (site->has_instances && usual_has_pointer(reach, node, offset))
         return true;
     for (int i = 0; i < USUAL_GROUPS; i++) {
         if (site->groups[i] == NO_GROUP)

@@ -14,11 +14,14 @@
  * - of a function's first few blocks, at least USUAL_BLOCKS_FEW, all are pointed at with one
  *   offset, or with two of them, and none is pointed at its start.
  *
- * Two layouts are known whose offset depends on the size of the block: the headers of sds, which
- * Redis and others use for strings, and the tables of Rust's hashbrown, which are pointed at behind
- * their data. They count like a single offset, and few blocks of any group are enough. If the
- * function is known by name to have such a layout, or a header of a certain size, one block is
- * enough.
+ * Three layouts are known whose offset depends on the size of the block: the headers of sds, which
+ * Redis and others use for strings; the tables of Rust's hashbrown, which are pointed at behind
+ * their data; and the pages of GLib's slices, which are pointed at their end. They count like a
+ * single offset, and few blocks of any group are enough. If the function is known by name to have
+ * such a layout, or a header of a certain size, one block is enough.
+ *
+ * An instance of GLib's types has its private data before it, of another size for each type. It
+ * begins with a pointer to its class, which is a block, so a pointer to such a word owns the block.
  *
  * All this is inferred, not proved: the reports call it reachable, as LeakSanitizer would.
  *
@@ -37,7 +40,7 @@
 #define USUAL_OFFSETS 3
 
 /** Layouts whose offset depends on the size. */
-enum usual_layout { USUAL_SDS, USUAL_HASH_TABLE, USUAL_LAYOUTS };
+enum usual_layout { USUAL_SDS, USUAL_HASH_TABLE, USUAL_SLICES, USUAL_LAYOUTS };
 
 /** Groups that a block belongs to. */
 #define USUAL_GROUPS 6
@@ -67,6 +70,8 @@ struct usual_site {
     uint32_t groups[USUAL_GROUPS];
     /** Layouts that the names of functions imply, as a bit mask. */
     uint8_t layouts;
+    /** They imply that the blocks have instances of GLib's types. */
+    bool has_instances;
     /** Size of the header that they imply; 0 for none. */
     uint32_t header;
 };
@@ -101,7 +106,7 @@ enum ttd_status usual_offsets_find(struct usual_offsets *usual, const struct hea
 void usual_offsets_free(struct usual_offsets *usual);
 
 /** Whether pointers with an offset usually own the blocks that were allocated as a node was. */
-bool usual_offsets_have(const struct usual_offsets *usual, const struct heap_nodes *nodes,
+bool usual_offsets_have(const struct usual_offsets *usual, const struct heap_reach *reach,
                         uint32_t node, uint32_t offset);
 
 #endif

@@ -33,10 +33,12 @@ struct heap_callers {
     /** The innermost one of these wrappers, which may be the program's own and put a header before
      * the data. Its module is TTD_NONE if there is none. */
     struct heap_caller wrapper;
-    /** By its name, the innermost one allocates strings of the library sds, or hash tables of
-     * Rust. */
+    /** By its name, the innermost one allocates strings of the library sds, hash tables of Rust, or
+     * instances of GLib's types; or a wrapper among them allocates a page of GLib's slices. */
     bool is_sds;
     bool is_hash_table;
+    bool is_instance;
+    bool is_slice_page;
     /** By its name, it puts a header of this size before the data; 0 if that is unknown. */
     uint32_t header;
 };

@@ -270,8 +270,12 @@ static void list_callers(void *context, ttd_id stack, struct heap_callers *calle
         struct ttd_string symbol = frames->frames[first].symbol;
         callers->is_sds = has_part(symbol, "sdsnew") || has_part(symbol, "sdsMakeRoomFor");
         callers->is_hash_table = has_part(symbol, "hashbrown");
+        callers->is_instance = has_part(symbol, "g_type_create_instance");
         callers->header = has_part(symbol, "g_closure_new_simple") ? CLOSURE_HEADER : 0;
     }
+    /* A slice of its own comes from a wrapper only. */
+    for (size_t i = first + 1; i < frames->count && !callers->is_slice_page; i++)
+        callers->is_slice_page = has_part(frames->frames[i].symbol, "g_slice_alloc");
 }
 
 int session_trace(struct session *session, struct heap_trace *trace)

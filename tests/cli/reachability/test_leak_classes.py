@@ -393,6 +393,37 @@ class Owners(SnapshotCase):
         self.assertEqual(self.of_function([(ends[3] - 16,)], name, size=sizes[3]),
                          {"possibly_lost": 1})
 
+    def test_slices_of_glib(self):
+        """The allocator holds a page by the record at its end."""
+        name = "allocator_memalign@gslice.c@1,g_slice_alloc@gslice.c@2"
+        self.assertEqual(self.of_function([(208,)], name, size=240), {"still_reachable": 1})
+        self.assertEqual(self.of_function([(208,)], size=240), {"possibly_lost": 1})
+        self.assertEqual(self.of_function([(192,)], name, size=240), {"possibly_lost": 1})
+        self.assertEqual(self.of_function([(216,)], name, size=248), {"possibly_lost": 1})
+        # A slice from malloc() is no page.
+        name = "g_malloc@gmem.c@1,g_slice_alloc@gslice.c@2,make@m.c@3"
+        self.assertEqual(self.of_function([(208,)], name, size=240), {"possibly_lost": 1})
+
+    def test_instances_of_glib(self):
+        """Private data comes before an instance, and the pointer to its class at its beginning."""
+        held, possible = {"still_reachable": (2, 160)}, {"still_reachable": (1, 40),
+                                                         "possibly_lost": (1, 120)}
+        for name, offset, target, expected in (
+                ("g_type_create_instance", 64, B, held), ("make", 64, B, possible),
+                ("g_type_create_instance", 56, B, possible),
+                ("g_type_create_instance", 64, B + 8, possible),
+                ("g_type_create_instance", 64, A, possible)):
+            script = SnapshotScript().basics()
+            script.add("stack", parent=2, module=1, offset=0x700)
+            script.add("symbol", module=1, offset=0x700,
+                       frames=f"g_slice_alloc@gslice.c@1,{name}@gtype.c@2")
+            script.alloc(A, 120, stack=5)
+            script.alloc(B, 40)
+            script.snapshot((A, A), (A + 8, B), (A + offset, target), (A + 80, B), (IN_BSS, 0, A + 64),
+                            (IN_BSS, 8, B))
+            self.assertEqual(self.classes(script.close(), name=f"{name}{offset}{target}.ttd"),
+                             expected, (name, offset, target))
+
     def test_one_block_counts_once(self):
         script = SnapshotScript().basics()
         for i in range(20):
