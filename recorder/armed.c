@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "arm/arm.h"
-#include "collect/collect_snapshots.h"
+#include "collect/collector.h"
 #include "launch.h"
 #include "messages.h"
 #include "signals.h"

@@ -16,7 +16,6 @@
 #include "attach/attach.h"
 #include "collect/collector.h"
 #include "collect/process/origin.h"
-#include "collect/collect_snapshots.h"
 #include "launch.h"
 #include "messages.h"
 #include "options.h"

@@ -10,7 +10,7 @@
 #include "channel_record.h"
 #include "../target.h"
 #include "collect/process/thread_stream.h"
-#include "collect/process/user_events.h"
+#include "collect/process/processes.h"
 #include "lone_process.h"
 
 enum { EVENTS_MAX = 64, WORDS_MAX = 255 };

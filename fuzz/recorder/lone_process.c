@@ -8,7 +8,7 @@
 
 #include "../target.h"
 #include "close_channel.h"
-#include "collect/process/user_events.h"
+#include "collect/process/processes.h"
 #include "collect/trace/closers.h"
 
 enum { SLOT = 1, PATH_SIZE = 64 };

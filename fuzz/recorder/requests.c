@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "../target.h"
-#include "collect/upkeep.h"
+#include "collect/collector.h"
 #include "lone_process.h"
 
 enum { PACKETS_MAX = 40, PACKET_MAX = 640, FILL_MAGIC = 1, FILL_PID = 2, FILL_SIZE = 4 };

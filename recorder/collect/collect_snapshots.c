@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/collect_snapshots.h"
+#include "collect/collector.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "channel.h"
-#include "collect/dumps.h"
-#include "collect/launched.h"
 #include "collect/process/processes.h"
 #include "collect/snapshot_calls.h"
-#include "collect/upkeep.h"
 
 /* The records about a thread that waits for a snapshot: its frames, the signal of which it dies. */
 

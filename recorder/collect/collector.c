@@ -8,13 +8,8 @@
 #include <unistd.h>
 
 #include "channel_pool.h"
-#include "collect/dumps.h"
-#include "collect/launched.h"
 #include "collect/process/heaps.h"
 #include "collect/process/origin.h"
-#include "collect/process_end.h"
-#include "collect/collect_snapshots.h"
-#include "collect/upkeep.h"
 #include "messages.h"
 
 /* The processes that the collector waits for once the launched program has ended. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/dumps.h"
+#include "collect/collector.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -11,7 +11,6 @@
 #include "snapshot/layout/maps.h"
 #include "snapshot/process_reader.h"
 #include "snapshot/stop/threads.h"
-#include "collect/collect_snapshots.h"
 
 enum { PAGE = 4096 };
 

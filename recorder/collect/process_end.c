@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/process_end.h"
+#include "collect/collector.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -15,7 +15,6 @@
 #include "collect/channel/host.h"
 #include "collect/channel/stream.h"
 #include "collect/channel/translate.h"
-#include "collect/launched.h"
 #include "collect/process/heaps.h"
 #include "collect/process/origin.h"
 #include "collect/trace/process_trace.h"

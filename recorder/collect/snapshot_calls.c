@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include "collect/process/processes.h"
-#include "collect/process/user_events.h"
 
 /* Looks ahead at records that are published but cannot be written yet, because their order is not
  * known. */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/upkeep.h"
+#include "collect/collector.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "collect/process/user_events.h"
-#include "collect/collect_snapshots.h"
+#include "collect/process/processes.h"
 #include "messages.h"
 
 static void answer_status(const struct process *process, struct control_answer *answer)

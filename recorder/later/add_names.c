@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collect/trace/frame_names.h"
+#include "collect/trace/trace_modules.h"
 #include "common/visible.h"
 #include "messages.h"
 

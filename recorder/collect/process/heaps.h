@@ -3,7 +3,52 @@
 #ifndef RECORDER_COLLECT_PROCESS_HEAPS_H
 #define RECORDER_COLLECT_PROCESS_HEAPS_H
 
-#include "collect/process/processes.h"
+#include <ttdtrace/event.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct process;
+struct thread_stream;
+
+/* Stands for the handle of a parent where there is none. */
+#define HEAP_OUTER UINT64_MAX
+
+/*
+ * A heap, in the chain of its bucket, in the list of its siblings, and in a list of heaps: existing
+ * ones, parents before the heaps within them, or destroyed ones, in the order of their ends. The
+ * latter give late calls their meaning, and the child of an earlier fork its heaps. The newest of a
+ * handle is the first one in the chain.
+ */
+struct custom_heap {
+    uint64_t handle;
+    uint64_t sequence; /* when it was defined */
+    uint64_t end;      /* when it was destroyed */
+    bool has_ended;    /* it was destroyed */
+    uint64_t within;   /* its parent's handle, 0 or HEAP_OUTER */
+    ttd_id id, name;
+    struct custom_heap *chained;
+    struct custom_heap *parent; /* NULL for malloc's heap, or none, or if it was destroyed */
+    struct custom_heap *child, *sibling, *sibling_before;
+    struct custom_heap *before, *after;
+    char text[]; /* its name */
+};
+
+struct heap_list {
+    struct custom_heap *first, *last;
+};
+
+struct custom_heaps {
+    uint64_t key;                 /* of the hash: a program cannot cause collisions */
+    struct custom_heap **buckets; /* hash table, by handle */
+    size_t bucket_count, count;
+    struct heap_list live, destroyed;
+    size_t ended_count;
+    uint64_t forgotten; /* when the last of the heaps was destroyed that were given up; 0 if none */
+};
+
+void heap_table_free(struct custom_heaps *heaps);
 
 struct heap_definition {
     uint64_t handle;

@@ -5,10 +5,7 @@
 #include "channel_record.h"
 #include "collect/process/heaps.h"
 #include "collect/process/processes.h"
-#include "collect/process/run.h"
-#include "collect/process/user_events.h"
 #include "collect/trace/trace_modules.h"
-#include "collect/trace/module_files.h"
 
 /* The log of a process: its modules, as they are loaded and unloaded. */
 

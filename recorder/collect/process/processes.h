@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "collect/channel/host.h"
-#include "collect/process/heap_table.h"
+#include "collect/process/heaps.h"
 #include "collect/process/thread_stream.h"
 #include "collect/trace/process_trace.h"
 #include "control.h"
@@ -22,8 +22,8 @@ struct merge_entry {
     struct thread_stream *thread;
 };
 
-/* An event from outside of the program: see user_events.h. Threads may yet publish records that
- * come before it. */
+/* An event from outside of the program: see user_events_write_outside(). Threads may yet publish
+ * records that come before it. */
 struct outside_event {
     uint64_t sequence;
     uint64_t wall_time;
@@ -106,12 +106,6 @@ static inline uint64_t process_time(const struct process *process, uint64_t cloc
  */
 bool process_has_image(const struct process *process);
 
-/*
- * Moves the process to a new image, in another slot: ends the heap, modules and threads of the old
- * one.
- */
-void process_exec(struct process *process, struct host *host, uint32_t slot);
-
 /* Writes everything that a dead process has published, and frees its slots. */
 void process_drain(struct process *process, struct host *host);
 
@@ -151,10 +145,6 @@ void losses_of_thread(struct process *process, struct thread_stream *thread,
  */
 void losses_of_gap(struct process *process, struct thread_stream *thread, bool is_off,
                    struct ttd_position position, uint64_t skipped);
-
-/* Reports the calls that a thread did not record between its last suspension and its end. */
-void losses_of_last_gap(struct process *process, struct thread_stream *thread,
-                        const struct host *host);
 
 /* Reports that the process makes calls which bypass the recorder, since some time after the last
  * look. */
@@ -201,5 +191,49 @@ struct process *processes_take(struct processes *processes, size_t index);
 /* Sets `is_gone` of the processes that have exited, with one system call for all, unless some have
  * no pidfd: these may have to wait for a few more calls. */
 void processes_poll(struct processes *processes);
+
+/* User events of a process: its own, from the live API, and those from outside of the program. */
+
+/* Writes the event of an OP_EVENT record: its operands, then `words` words of data. False if it is
+ * invalid: the program has overwritten it. */
+bool user_events_write(struct process *process, struct thread_stream *thread,
+                       struct ttd_position position, const volatile uint64_t *operands,
+                       unsigned words);
+
+/* Writes the events from outside of the program with sequences up to `bound`. */
+void user_events_write_outside(struct process *process, uint64_t bound);
+
+/* Does the same, faster where there are none, as in most traces. */
+static inline void user_events_reach(struct process *process, uint64_t bound)
+{
+    if (__builtin_expect(process->outside_count != 0, 0))
+        user_events_write_outside(process, bound);
+}
+
+/* Marks the present moment with a text. False if it cannot be written. */
+bool user_events_mark(struct process *process, struct host *host, const char *text, size_t size);
+
+/* Notes how much memory the process has, heap or not, at the newest position. Writes nothing if the
+ * system does not say, or before the first call. */
+void user_events_memory(struct process *process, struct host *host);
+
+/* Pauses or resumes recording of all threads of the process. Returns false if recording is in that
+ * state already, or if the event cannot be written. */
+bool user_events_pause(struct process *process, struct host *host, bool is_paused);
+
+/* Suspends all threads of a process for good: its trace is complete. */
+void user_events_stop(struct process *process, struct host *host);
+
+/*
+ * Runs of usual calls, which nearly all records are: calls that acquire or release a block, have
+ * returned, and belong to the fragment and the time of the record before. They are written
+ * together, at a third of the cost.
+ */
+
+/*
+ * Writes the usual calls that come next in a thread, all of one sequence and all known to be
+ * published. Returns how many: 0 if the next record is not one.
+ */
+size_t run_merge(struct process *process, struct thread_stream *thread);
 
 #endif

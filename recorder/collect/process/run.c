@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/process/run.h"
+#include "collect/process/processes.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/process/user_events.h"
+#include "collect/process/processes.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,7 +7,6 @@
 
 #include "arrays.h"
 #include "collect/process/heaps.h"
-#include "collect/process/processes.h"
 
 /* Fields of an event of TTD_CLIENT_THREADS, by their words. */
 enum { CLIENT_SIZE = 16, ISLAND_STATE = 5, ISLAND_SKIPPED = 6 };

@@ -11,7 +11,7 @@
 #include <ttdtrace/ttdtrace.h>
 #include <unistd.h>
 
-#include "collect/trace/module_files.h"
+#include "collect/trace/trace_modules.h"
 #include "common/output_path.h"
 
 /* The file of a child's trace, which is open only while it is written to if descriptors are

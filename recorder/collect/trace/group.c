@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/trace/group.h"
+#include "collect/trace/process_trace.h"
 
 #include <dirent.h>
 #include <errno.h>

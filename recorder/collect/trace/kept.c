@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/trace/kept.h"
+/*
+ * The calls of a trace that has only live blocks. They are kept back until a snapshot, or the end:
+ * a block that is released before is left out with both of its calls. What then remains is written
+ * in the order of the calls, so that the trace has the right blocks there, and is a trace like any
+ * other.
+ */
+#include "collect/trace/process_trace.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
@@ -18,9 +25,19 @@ struct kept_call {
     bool is_gone;
 };
 
+struct kept {
+    struct kept_call *calls;
+    size_t count, capacity;
+    size_t gone;        /* of these, calls that are left out */
+    uint32_t *numbers;  /* hash table of acquisitions, by block: number of the call from 1 on */
+    size_t number_room; /* a power of two; 0 before the first */
+    uint64_t key;       /* random: addresses come from an untrusted process */
+    uint64_t left_out;  /* calls in all that were left out */
+};
+
 enum { NUMBERS_FIRST = 1 << 10 };
 
-struct kept *kept_new(void)
+static struct kept *kept_new(void)
 {
     struct kept *kept = calloc(1, sizeof *kept);
     if (kept && getrandom(&kept->key, sizeof kept->key, 0) != sizeof kept->key)
@@ -154,7 +171,8 @@ static void kept_end_heap(struct kept *kept, ttd_id heap)
             kept_release(kept, kept->calls[i].address, heap);
 }
 
-bool kept_add(struct kept *kept, const struct ttd_event *event)
+/* Adds a call, of which the memory of the parameters is not kept. False if there is no memory. */
+static bool kept_add(struct kept *kept, const struct ttd_event *event)
 {
     uint64_t base = event->base_address, address = event->address;
     bool is_block = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_FREE ||
@@ -211,8 +229,9 @@ static int kept_compare(const void *left, const void *right)
     return order != 0 ? order : ttd_position_compare(a->start, b->start);
 }
 
-void kept_take(struct kept *kept, void (*take)(void *context, const struct ttd_event *event),
-               void *context)
+/* Removes the calls, the first of all first, and hands them over. */
+static void kept_take(struct kept *kept, void (*take)(void *context, const struct ttd_event *event),
+                      void *context)
 {
     if (kept->count == 0)
         return;
@@ -244,4 +263,79 @@ void kept_take(struct kept *kept, void (*take)(void *context, const struct ttd_e
     free(kept->numbers);
     kept->numbers = NULL;
     kept->number_room = 0;
+}
+
+void trace_keep_blocks(struct trace *trace)
+{
+    trace->kept = kept_new();
+    if (!trace->kept)
+        trace_out_of_memory(trace);
+    trace_metadata(trace, "chosen", "blocks that are live at a snapshot, or at the end");
+}
+
+void trace_keep(struct trace *trace, const struct ttd_event *event, struct ttd_position position)
+{
+    if (!trace->writer) {
+        trace_unwritten(trace, TTD_ERROR_MISUSE);
+        return;
+    }
+    if (!kept_add(trace->kept, event)) {
+        trace_out_of_memory(trace);
+        return;
+    }
+    trace->last = position;
+    trace->clock = event->wall_time;
+    if (event->address != 0)
+        heap_pages_add(&trace->pages, event->address, event->size);
+    if (event->base_address != 0 && !heap_pages_has(&trace->pages, event->base_address))
+        trace_name_stray(trace, event->base_address);
+}
+
+static void kept_write(void *context, const struct ttd_event *event)
+{
+    struct trace *trace = context;
+    enum ttd_status status =
+        trace->writer ? ttd_writer_event(trace->writer, event) : TTD_ERROR_MISUSE;
+    if (status == TTD_OK)
+        trace_count(trace, event);
+    else
+        trace_unwritten(trace, status);
+}
+
+void trace_write_kept(struct trace *trace)
+{
+    if (trace->kept)
+        kept_take(trace->kept, kept_write, trace);
+}
+
+void trace_state_left_out(struct trace *trace)
+{
+    char text[96];
+    if (!trace->kept || trace->kept->left_out == 0)
+        return;
+    snprintf(text, sizeof text, "%llu calls, for blocks that were live at no snapshot",
+             (unsigned long long)trace->kept->left_out);
+    trace_metadata(trace, "unrecorded", text);
+}
+
+void trace_keep_calls(struct trace *trace, const struct ttd_calls *calls)
+{
+    struct ttd_position start = calls->start;
+    for (size_t i = 0; i < calls->count; i++, start.steps += 2) {
+        const struct ttd_call *call = &calls->calls[i];
+        bool frees = call->action == TTD_ACTION_FREE;
+        struct ttd_event event = {.time_start = start,
+                                  .time_end = {start.sequence, start.steps + 1},
+                                  .wall_time = calls->wall_time,
+                                  .thread = calls->thread,
+                                  .stack = call->stack,
+                                  .address = frees ? 0 : call->address,
+                                  .base_address = frees ? call->address : 0,
+                                  .size = call->size,
+                                  .result = 1,
+                                  .heap = calls->heap,
+                                  .action = call->action,
+                                  .api = call->api};
+        trace_keep(trace, &event, frees ? event.time_start : event.time_end);
+    }
 }

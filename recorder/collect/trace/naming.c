@@ -11,8 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collect/trace/frame_names.h"
-#include "collect/trace/module_files.h"
+#include "collect/trace/trace_modules.h"
 #include "collect/trace/process_trace.h"
 #include "messages.h"
 #include "symbolize/cache/cache.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/trace/module_files.h"
+#include "collect/trace/trace_modules.h"
 
 enum { SIZE = 16 * 1024 };
 
@@ -16,7 +16,8 @@ struct gathered {
     char bytes[SIZE];
 };
 
-int gathered_flush(struct gathered *gathered)
+/* Writes the gathered bytes. Returns 0 or an errno value. */
+static int gathered_flush(struct gathered *gathered)
 {
     size_t size = gathered->used;
     gathered->used = 0;
@@ -89,7 +90,7 @@ bool trace_check(struct trace *trace, enum ttd_status status)
     return false;
 }
 
-static void out_of_memory(struct trace *trace)
+void trace_out_of_memory(struct trace *trace)
 {
     if (trace->writer)
         end_file(trace, &(struct ttd_error){.status = TTD_ERROR_NO_MEMORY,
@@ -192,7 +193,7 @@ void trace_module_load(struct trace *trace, struct ttd_position position, struct
     if (!is_added)
         module_files_release(module);
     if (is_written && !is_added)
-        out_of_memory(trace);
+        trace_out_of_memory(trace);
 }
 
 static void unload(struct trace *trace, struct ttd_position position, size_t index)
@@ -229,7 +230,7 @@ ttd_id trace_new_stack(struct trace *trace, uint32_t hash, ttd_id parent, uint64
     struct stack_entry *entry = stacks_find(&trace->stacks, hash, parent, pc);
     const struct frame *frame = entry ? modules_frame(&trace->modules, pc) : NULL;
     if (!frame) {
-        out_of_memory(trace);
+        trace_out_of_memory(trace);
         return TTD_NONE;
     }
     trace_check(trace,
@@ -279,86 +280,10 @@ static void count_calls(struct trace *trace, const struct ttd_calls *calls, size
     trace->events += count;
 }
 
-void trace_keep_blocks(struct trace *trace)
-{
-    trace->kept = kept_new();
-    if (!trace->kept)
-        out_of_memory(trace);
-    trace_metadata(trace, "chosen", "blocks that are live at a snapshot, or at the end");
-}
-
-void trace_keep(struct trace *trace, const struct ttd_event *event, struct ttd_position position)
-{
-    if (!trace->writer) {
-        trace_unwritten(trace, TTD_ERROR_MISUSE);
-        return;
-    }
-    if (!kept_add(trace->kept, event)) {
-        out_of_memory(trace);
-        return;
-    }
-    trace->last = position;
-    trace->clock = event->wall_time;
-    if (event->address != 0)
-        heap_pages_add(&trace->pages, event->address, event->size);
-    if (event->base_address != 0 && !heap_pages_has(&trace->pages, event->base_address))
-        trace_name_stray(trace, event->base_address);
-}
-
-static void write_kept(void *context, const struct ttd_event *event)
-{
-    struct trace *trace = context;
-    enum ttd_status status =
-        trace->writer ? ttd_writer_event(trace->writer, event) : TTD_ERROR_MISUSE;
-    if (status == TTD_OK)
-        trace_count(trace, event);
-    else
-        trace_unwritten(trace, status);
-}
-
-void trace_write_kept(struct trace *trace)
-{
-    if (trace->kept)
-        kept_take(trace->kept, write_kept, trace);
-}
-
-void trace_state_left_out(struct trace *trace)
-{
-    char text[96];
-    if (!trace->kept || trace->kept->left_out == 0)
-        return;
-    snprintf(text, sizeof text, "%llu calls, for blocks that were live at no snapshot",
-             (unsigned long long)trace->kept->left_out);
-    trace_metadata(trace, "unrecorded", text);
-}
-
-/* Keeps calls back, one by one. */
-static void keep_calls(struct trace *trace, const struct ttd_calls *calls)
-{
-    struct ttd_position start = calls->start;
-    for (size_t i = 0; i < calls->count; i++, start.steps += 2) {
-        const struct ttd_call *call = &calls->calls[i];
-        bool frees = call->action == TTD_ACTION_FREE;
-        struct ttd_event event = {.time_start = start,
-                                  .time_end = {start.sequence, start.steps + 1},
-                                  .wall_time = calls->wall_time,
-                                  .thread = calls->thread,
-                                  .stack = call->stack,
-                                  .address = frees ? 0 : call->address,
-                                  .base_address = frees ? call->address : 0,
-                                  .size = call->size,
-                                  .result = 1,
-                                  .heap = calls->heap,
-                                  .action = call->action,
-                                  .api = call->api};
-        trace_keep(trace, &event, frees ? event.time_start : event.time_end);
-    }
-}
-
 void trace_calls(struct trace *trace, const struct ttd_calls *calls)
 {
     if (trace->kept) {
-        keep_calls(trace, calls);
+        trace_keep_calls(trace, calls);
         return;
     }
     struct ttd_calls unwritten = *calls;

@@ -3,19 +3,21 @@
 #ifndef RECORDER_COLLECT_TRACE_PROCESS_TRACE_H
 #define RECORDER_COLLECT_TRACE_PROCESS_TRACE_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <ttdtrace/advanced.h>
 #include <ttdtrace/io.h>
 #include <ttdtrace/ttdtrace.h>
 
-#include "collect/trace/kept.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
 #include "collect/trace/trace_modules.h"
 #include "collect/trace/trace_stacks.h"
 #include "collect/trace/variables.h"
 #include "snapshot/heap_pages.h"
 #include "snapshot/pages/page_store.h"
 #include "snapshot/calls.h"
+#include "collect/channel/host.h"
 
 /*
  * An output in front of a file's: it gathers the chunks of a trace, most of which are small, so
@@ -28,9 +30,7 @@ struct gathered;
  * itself, and is freed then. Returns NULL, with `output` as it was, if memory ran out. */
 struct gathered *gathered_put_before(struct ttd_output *output);
 
-/* Writes the gathered bytes. Returns 0 or an errno value. */
-int gathered_flush(struct gathered *gathered);
-
+struct kept;
 struct symbolize_cache;
 
 struct trace {
@@ -136,6 +136,9 @@ ttd_id trace_whole_stack(struct trace *trace, const uint64_t *pcs, size_t count)
  * Any other failure is kept in trace->error and ends the file, whose content so far stays. */
 bool trace_check(struct trace *trace, enum ttd_status status);
 
+/* Ends the file for want of memory. */
+void trace_out_of_memory(struct trace *trace);
+
 /* Makes it a trace of live blocks only, before its first event. */
 void trace_keep_blocks(struct trace *trace);
 
@@ -147,6 +150,11 @@ void trace_state_left_out(struct trace *trace);
 
 /* Does what trace_event() does in a trace of live blocks only. */
 void trace_keep(struct trace *trace, const struct ttd_event *event, struct ttd_position position);
+
+/* Does what trace_calls() does there. */
+void trace_keep_calls(struct trace *trace, const struct ttd_calls *calls);
+
+void kept_free(struct kept *kept);
 
 /* Counts an event that was written. */
 static inline void trace_count(struct trace *trace, const struct ttd_event *event)
@@ -261,5 +269,34 @@ size_t trace_write_known_names(struct trace *trace, struct symbolize_cache *name
 /* Starts looking up the names of all addresses that have none; the cache `names` will have them.
  * Returns false if that is impossible: see symbolize_prepare(). */
 bool trace_prepare(struct trace *trace, struct symbolize_cache *names);
+
+/* The traces of a recording: the file of the launched program, and one beside it for each child. */
+
+struct group {
+    const char *output; /* the launched program's file */
+    bool had_run;       /* that program is a process that had run before */
+    uint32_t parent;    /* process id of its parent */
+    bool is_file; /* not a pipe or the like: only a file can have children's traces beside it */
+    struct ttd_group id;
+    uint32_t *pids; /* process ids of all children so far */
+    size_t pid_count, pid_capacity;
+};
+
+void group_init(struct group *group, const char *output);
+void group_free(struct group *group);
+
+/* Opens the launched program's trace. Returns NULL, with the reason in `error`, on failure. */
+struct trace *group_open(struct group *group, const struct host *host, pid_t launched,
+                         struct ttd_error *error);
+
+/*
+ * Opens the trace of the process in a slot; `parent` is the trace of its parent, or NULL. Returns a
+ * trace that is written nowhere if there can be no file, and NULL if memory ran out.
+ */
+struct trace *group_open_child(struct group *group, const struct host *host,
+                               const struct process_slot *slot, const struct trace *parent);
+
+/* Renames the file of a child after the program in its slot, which may have changed. */
+void group_name_child(const struct process_slot *slot, struct trace *trace);
 
 #endif

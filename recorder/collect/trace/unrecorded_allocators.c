@@ -8,7 +8,6 @@
 
 #include "allocator_names.h"
 #include "symbolize/image/image_file.h"
-#include "collect/trace/module_files.h"
 
 static const char ending[] = ALLOCATOR_NAMES_ENDING;
 
