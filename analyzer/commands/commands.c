@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The table of commands, apart from each of them: the program and its tests walk it. */
 #include "cli/options/command.h"
 
 #include <stddef.h>

@@ -13,6 +13,9 @@ SCRIPTS = {'.py', '.sh', '.build'}
 LIBRARY_BANS = re.compile(
     r'\b(malloc|calloc|realloc|free|printf|fprintf|puts|exit|abort)\s*\(')
 LIBRARY_EXEMPT = {'libtrace/src/base/memory.c'}
+# Three statements in a row that write text: say() takes their place (report/sections/say.h).
+WRITES = re.compile(r'(?:^[ \t]+(?:out_(?!bar|format|init|flush|write)\w+|report_count|escape_text)'
+                    r'\((?:[^;"\']|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])+\')*;\n){3}', re.MULTILINE)
 COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 
 # A pointer in a condition stands by itself, p or !p; != NULL makes a value of a comparison.
@@ -35,6 +38,12 @@ def check_bans(source, code):
         found = LIBRARY_BANS.search(line)
         if found:
             yield f'{source}:{number}: the library must not call {found[1]}'
+
+
+def check_writes(source, text):
+    if source.startswith('analyzer/report/') and '/writers/' not in source:
+        for match in WRITES.finditer(text):
+            yield f'{source}:{text.count(chr(10), 0, match.start()) + 1}: say() writes this at once'
 
 
 def check_text(source, text):
@@ -64,6 +73,7 @@ def main():
                 bare = COMMENT_OR_STRING.sub(blank, text)
                 problems += check_bans(source, bare)
                 problems += check_null_tests(source, bare)
+                problems += check_writes(source, text)
     formatted = subprocess.run([clang_format, '--dry-run', '-Werror', '--style=file', *code],
                                capture_output=True, text=True)
     problems += [line for line in formatted.stderr.splitlines() if 'error:' in line]

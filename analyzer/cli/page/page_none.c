@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A build without the viewer. */
+/* A build without the viewer has this instead of page_compress.c. */
 #include "cli/page/page.h"
 
 const struct page_piece page_frame[PAGE_PIECES];

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/process/limits.h"
+#include "report/sections/say.h"
 #include "report/writers/out.h"
 
 /* Prints an error text in a way that is safe for terminals: it may quote a file name, which can
@@ -15,9 +16,7 @@ static void message_print_safe(const char *text)
 {
     struct text_output output;
     out_init(&output, STDERR_FILENO, false);
-    out_text(&output, "ttdanalyze: ");
-    escape_text(&output, escape_string(text));
-    out_char(&output, '\n');
+    say(&output, "ttdanalyze: ", escape_string(text), "\n");
     out_flush(&output);
 }
 

@@ -29,9 +29,7 @@ static void text_other(struct text_output *output, const struct heap_move_counts
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         if (!others[i].count)
             continue;
-        out_text(output, ", ");
-        out_grouped(output, others[i].count);
-        out_text(output, others[i].text);
+        say(output, ", ", grouped(others[i].count), others[i].text);
     }
 }
 
@@ -41,38 +39,28 @@ static void text_copied(struct text_output *output, const struct heap_copies *co
 {
     if (copies->bytes != copies->bytes_at_most)
         out_text(output, "at most ");
-    report_count(output, copies->bytes_at_most, "byte");
-    out_text(output, " copied");
+    say(output, bytes(copies->bytes_at_most), " copied");
 }
 
 static void text_remapped(struct text_output *output, const struct heap_copies *copies)
 {
     if (!copies->remapped)
         return;
-    out_text(output, " (");
-    out_grouped(output, copies->remapped);
-    out_text(output, " by mapping, nothing copied)");
+    say(output, " (", grouped(copies->remapped), " by mapping, nothing copied)");
 }
 
 static void text_avoidable(struct text_output *output, uint64_t avoidable)
 {
     if (!avoidable)
         return;
-    out_text(output, ", ");
-    out_grouped(output, avoidable);
-    out_text(output, " of them avoidable by doubling");
+    say(output, ", ", grouped(avoidable), " of them avoidable by doubling");
 }
 
 static void text_move_counts(struct text_output *output, const struct heap_move_counts *counts)
 {
-    report_count(output, counts->reallocs, "reallocation");
-    out_text(output, ": ");
-    out_grouped(output, counts->moved);
-    out_text(output, " moved");
+    say(output, counted(counts->reallocs, "reallocation"), ": ", grouped(counts->moved), " moved");
     text_remapped(output, &counts->copies);
-    out_text(output, ", ");
-    out_grouped(output, counts->in_place);
-    out_text(output, " in place");
+    say(output, ", ", grouped(counts->in_place), " in place");
     text_other(output, counts);
 }
 
@@ -82,11 +70,8 @@ static void text_sizes(struct report *report, const struct heap_move_group *grou
     /* Without a reallocation of a known block, no size was seen: `smallest` is still the largest
      * number. */
     if (group->largest >= group->smallest) {
-        out_text(output, "\n    sizes from ");
-        out_grouped(output, group->smallest);
-        out_text(output, " to ");
-        out_grouped(output, group->largest);
-        out_text(output, "; growth: ");
+        say(output, "\n    sizes from ", grouped(group->smallest), " to ", grouped(group->largest),
+            "; growth: ");
         text_growth(output, group);
     }
     out_char(output, '\n');
@@ -96,12 +81,10 @@ static void text_sizes(struct report *report, const struct heap_move_group *grou
 static void text_move_group(struct report *report, const struct heap_move_group *group)
 {
     struct text_output *output = report->output;
-    out_char(output, '\n');
-    out_bold(output);
+    say(output, "\n", BOLD);
     text_copied(output, &group->counts.copies);
     text_avoidable(output, heap_move_avoidable(&group->counts));
-    out_plain(output);
-    out_text(output, "\n    by ");
+    say(output, PLAIN, "\n    by ");
     text_move_counts(output, &group->counts);
     text_sizes(report, group);
 }
@@ -110,8 +93,7 @@ static void text_move_group(struct report *report, const struct heap_move_group 
 static void text_regrown_sums(struct text_output *output, const struct heap_move_counts *counts)
 {
     text_copied(output, &counts->copies);
-    out_text(output, " when a block was replaced by a larger one, ");
-    report_count(output, counts->reallocs, "time");
+    say(output, " when a block was replaced by a larger one, ", counted(counts->reallocs, "time"));
 }
 
 /* Inferred growth is a list of its own, after everything that was recorded, so that nobody adds it
@@ -122,11 +104,10 @@ static void text_regrown(struct report *report, const struct heap_moves *moves)
     struct text_output *output = report->output;
     if (!table->count)
         return;
-    out_bold(output);
-    out_text(output,
-             "\nInferred, and no reallocations: a larger block was allocated, and a smaller "
-             "one of the same stack released soon\n");
-    out_plain(output);
+    say(output, BOLD,
+        "\nInferred, and no reallocations: a larger block was allocated, and a smaller one of the "
+        "same stack released soon\n",
+        PLAIN);
     for (size_t i = 0; i < report_shown(table->count, report->limit); i++) {
         out_char(output, '\n');
         text_regrown_sums(output, &table->groups[i].counts);
@@ -140,43 +121,28 @@ static void text_chains(struct report *report, const struct heap_moves *moves)
     struct text_output *output = report->output;
     if (!moves->worst_count)
         return;
-    out_bold(output);
-    out_text(output, "\nBlocks that were reallocated again and again, worst first\n");
-    out_plain(output);
+    say(output, BOLD, "\nBlocks that were reallocated again and again, worst first\n", PLAIN);
     for (size_t i = 0; i < moves->worst_count; i++) {
         const struct heap_chain *chain = &moves->worst[i];
-        out_text(output, "  ");
-        out_grouped(output, chain->start_size);
-        out_text(output, " to ");
-        report_count(output, chain->final_size, "byte");
-        out_text(output, ": ");
-        report_count(output, chain->reallocs, "reallocation");
-        out_text(output, ", ");
-        report_count(output, chain->moved, "move");
+        say(output, "  ", grouped(chain->start_size), " to ", bytes(chain->final_size), ": ",
+            counted(chain->reallocs, "reallocation"), ", ", counted(chain->moved, "move"));
         text_remapped(output, &chain->copies);
         out_text(output, ",\n      ");
         text_copied(output, &chain->copies);
         text_avoidable(output, chain->avoidable);
-        out_text(output, "\n      ");
-        report_position_text(report, chain->first);
-        out_text(output, " to ");
-        report_position_text(report, chain->last);
-        out_text(output, ", last at ");
-        out_hex(output, chain->address);
-        out_format(output, ", stack #%u\n", chain->stack);
+        say(output, "\n      ", moment(report, chain->first), " to ", moment(report, chain->last),
+            ", last at ", hex(chain->address), ", stack #", number(chain->stack), "\n");
     }
 }
 
 static void text_moves(struct report *report, const struct heap_moves *moves)
 {
-    out_bold(report->output);
-    out_text(report->output, "All: ");
+    say(report->output, BOLD, "All: ");
     text_move_counts(report->output, &moves->reallocs.total);
     out_text(report->output, "\n     ");
     text_copied(report->output, &moves->reallocs.total.copies);
     text_avoidable(report->output, heap_move_avoidable(&moves->reallocs.total));
-    out_char(report->output, '\n');
-    out_plain(report->output);
+    say(report->output, "\n", PLAIN);
     if (moves->regrown.count) {
         out_text(report->output, "Inferred, not among these: ");
         text_regrown_sums(report->output, &moves->regrown.total);

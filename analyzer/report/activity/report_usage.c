@@ -24,21 +24,13 @@ static void text_byte_seconds(struct text_output *output, double value)
 
 static void text_usage_site(struct text_output *output, const struct heap_site *site)
 {
-    report_count(output, heap_sum_value(site->bytes), "byte");
-    out_text(output, " by ");
-    report_count(output, site->allocations, "call");
-    out_text(output, ", ");
+    say(output, bytes(heap_sum_value(site->bytes)), " by ", counted(site->allocations, "call"),
+        ", ");
     text_byte_seconds(output, site->byte_seconds);
-    if (site->never_released) {
-        out_text(output, ", ");
-        out_grouped(output, site->never_released);
-        out_text(output, " never released");
-    }
-    if (site->destroyed) {
-        out_text(output, ", ");
-        out_grouped(output, site->destroyed);
-        out_text(output, " released with their heap");
-    }
+    if (site->never_released)
+        say(output, ", ", grouped(site->never_released), " never released");
+    if (site->destroyed)
+        say(output, ", ", grouped(site->destroyed), " released with their heap");
     out_char(output, '\n');
 }
 
@@ -76,8 +68,7 @@ static void text_hot(struct report *report, const struct heap_usage *usage)
         return;
     }
     for (size_t i = 0; i < usage_shown_sites(report, usage); i++) {
-        out_char(report->output, '\n');
-        out_bold(report->output);
+        say(report->output, "\n", BOLD);
         text_usage_site(report->output, &usage->sites[i]);
         out_plain(report->output);
         report_site_text(report, usage->sites[i].key);
@@ -124,12 +115,9 @@ void report_hot(struct report *report, const struct heap_usage *usage)
 
 static void text_share(struct text_output *output, const struct heap_site *site)
 {
-    out_grouped(output, site->temporary);
-    out_text(output, " of ");
-    report_count(output, site->allocations, "allocation");
-    out_text(output, site->temporary == 1 ? " was temporary, " : " were temporary, ");
-    report_count(output, heap_sum_value(site->temporary_bytes), "byte");
-    out_char(output, '\n');
+    say(output, grouped(site->temporary), " of ", counted(site->allocations, "allocation"),
+        site->temporary == 1 ? " was temporary, " : " were temporary, ",
+        bytes(heap_sum_value(site->temporary_bytes)), "\n");
 }
 
 static void text_temporary(struct report *report, const struct heap_usage *usage)
@@ -138,8 +126,7 @@ static void text_temporary(struct report *report, const struct heap_usage *usage
     text_share(report->output, &usage->total);
     report_certainty_text(report);
     for (size_t i = 0; i < usage_shown_sites(report, usage) && usage->sites[i].temporary; i++) {
-        out_char(report->output, '\n');
-        out_bold(report->output);
+        say(report->output, "\n", BOLD);
         text_share(report->output, &usage->sites[i]);
         out_plain(report->output);
         report_site_text(report, usage->sites[i].key);
@@ -204,31 +191,21 @@ static void text_histogram(struct text_output *output, const struct heap_usage *
         text_usage_class(output, i, kind == HEAP_LIFETIME_TIME);
         out_tab(output, 25);
         out_bar(output, (double)lifetimes[i].blocks / (double)most, 20);
-        out_text(output, "  ");
-        report_count(output, lifetimes[i].blocks, "block");
-        out_format(output, " (%.0f %%), ", 100 * (double)lifetimes[i].blocks / (double)all);
-        out_size(output, heap_sum_value(lifetimes[i].bytes));
-        out_char(output, '\n');
+        say(output, "  ", blocks(lifetimes[i].blocks), " (",
+            percent(100 * (double)lifetimes[i].blocks / (double)all), "), ",
+            rounded(heap_sum_value(lifetimes[i].bytes)), "\n");
     }
 }
 
 static void text_lifetimes(struct report *report, const struct heap_usage *usage)
 {
     struct text_output *output = report->output;
-    report_count(output, usage->total.allocations, "block");
-    out_text(output, "; ");
-    out_grouped(output, usage->total.never_released);
-    out_text(output, " never released, ");
-    out_grouped(output, usage->total.destroyed);
-    out_text(output, " released with their heap\n");
+    say(output, blocks(usage->total.allocations), "; ", grouped(usage->total.never_released),
+        " never released, ", grouped(usage->total.destroyed), " released with their heap\n");
     report_certainty_text(report);
-    out_bold(output);
-    out_text(output, "\nLifetimes by time\n");
-    out_plain(output);
+    say(output, BOLD, "\nLifetimes by time\n", PLAIN);
     text_histogram(output, usage, HEAP_LIFETIME_TIME);
-    out_bold(output);
-    out_text(output, "\nLifetimes by calls\n");
-    out_plain(output);
+    say(output, BOLD, "\nLifetimes by calls\n", PLAIN);
     text_histogram(output, usage, HEAP_LIFETIME_CALLS);
 }
 
@@ -330,8 +307,7 @@ struct layout {
 static void put_count(struct text_output *output, uint64_t count, const char *unit,
                       const char *after)
 {
-    report_count(output, count, unit);
-    out_text(output, after);
+    say(output, counted(count, unit), after);
 }
 
 /* Writes a rate in whole numbers; "?" for a point without duration. */
@@ -345,10 +321,7 @@ static void put_rate(struct text_output *output, double amount, uint64_t duratio
         out_grouped(output, (uint64_t)value);
     else
         out_format(output, "%.3g", value);
-    out_char(output, ' ');
-    out_text(output, unit);
-    out_text(output, "/s");
-    out_text(output, after);
+    say(output, " ", unit, "/s", after);
 }
 
 static void text_numbers(struct text_output *output, const struct report_timeline *data,
@@ -442,10 +415,7 @@ static void text_timeline(struct report *report, const struct report_timeline *d
     static const char *const titles[] = {"Live bytes at most, allocations and releases",
                                          "Allocations per second", "Bytes allocated per second"};
     struct layout layout = find_layout(report->output, data);
-    out_bold(report->output);
-    out_text(report->output, titles[data->plot]);
-    out_text(report->output, ", from each moment on\n");
-    out_plain(report->output);
+    say(report->output, BOLD, titles[data->plot], ", from each moment on\n", PLAIN);
     for (size_t i = 0; i < data->timeline->count; i++)
         text_point(report->output, data, i, &layout);
     if (!data->timeline->count)

@@ -13,40 +13,29 @@ static size_t errors_shown(const struct report *report, const struct report_erro
 static void text_call(struct report *report, const struct heap_finding *finding)
 {
     struct text_output *output = report->output;
-    out_text(output, ttd_api_name(finding->call.api));
-    out_char(output, '(');
+    say(output, ttd_api_name(finding->call.api), "(");
     if (finding->address && finding->kind != HEAP_ERROR_HEAP_DAMAGE)
         out_hex(output, finding->address);
     else if (finding->size)
         report_count(output, finding->size, "byte");
-    out_text(output, ") at ");
-    report_position_text(report, finding->call.position);
-    out_format(output, " in thread %u", finding->call.thread);
-    if (finding->count > 1) {
-        out_text(output, ", ");
-        report_count(output, finding->count, "time");
-        out_text(output, ", last at ");
-        report_position_text(report, finding->last);
-    }
+    say(output, ") at ", moment(report, finding->call.position), " in thread ",
+        number(finding->call.thread));
+    if (finding->count > 1)
+        say(output, ", ", counted(finding->count, "time"), ", last at ",
+            moment(report, finding->last));
     out_char(output, '\n');
 }
 
 /* Writes the block that the call met. Its size is compared with the call's for mismatched sizes. */
 static void text_error_block(struct text_output *output, const struct heap_finding *finding)
 {
-    out_text(output, "  the block at ");
-    out_hex(output, finding->block_address);
-    out_text(output, " has ");
-    report_count(output, finding->block_size, "byte");
-    if (finding->address != finding->block_address) {
-        out_text(output, "; the address lies ");
-        report_count(output, finding->address - finding->block_address, "byte");
-        out_text(output, " inside it");
-    }
-    if (finding->kind == HEAP_ERROR_MISMATCHED_SIZE) {
-        out_text(output, "; the call says ");
-        out_grouped(output, finding->size);
-    }
+    say(output, "  the block at ", hex(finding->block_address), " has ",
+        bytes(finding->block_size));
+    if (finding->address != finding->block_address)
+        say(output, "; the address lies ", bytes(finding->address - finding->block_address),
+            " inside it");
+    if (finding->kind == HEAP_ERROR_MISMATCHED_SIZE)
+        say(output, "; the call says ", grouped(finding->size));
     out_char(output, '\n');
 }
 
@@ -113,10 +102,7 @@ static void text_finding(struct report *report, const struct report_errors *data
                          const struct heap_finding *finding)
 {
     struct text_output *output = report->output;
-    out_bold(output);
-    out_text(output, heap_error_name(finding->kind));
-    out_plain(output);
-    out_text(output, ": ");
+    say(output, BOLD, heap_error_name(finding->kind), PLAIN, ": ");
     text_call(report, finding);
     /* An Unlock too many is the call itself; a Lock too many shows only at the end. */
     if (finding->kind == HEAP_ERROR_UNBALANCED_LOCK && finding->call.action == TTD_ACTION_LOCK)
@@ -134,39 +120,29 @@ static void text_finding(struct report *report, const struct report_errors *data
     text_error_call(report, finding, is_damage);
     if (!is_damage)
         report_neighbours_text(report, &finding->neighbours, finding->address);
-    if (!finding->is_certain) {
-        out_alarm(output);
-        out_text(output, "  uncertain");
-        out_plain(output);
-        out_text(output, uncertain_text(finding));
-    }
+    if (!finding->is_certain)
+        say(output, ALARM, "  uncertain", PLAIN, uncertain_text(finding));
 }
 
 /* Writes the limits of the analysis that were met, each with the option that raises it. */
 static void text_error_notes(struct report *report, const struct heap_errors *errors)
 {
     struct text_output *output = report->output;
-    if (errors->early_releases) {
-        report_count(output, errors->early_releases, "release");
-        out_text(output, " of blocks from before the recording, no errors as far as is known\n");
-    }
-    if (errors->gap_releases) {
-        report_count(output, errors->gap_releases, "release");
-        out_text(output, " of blocks that are unknown since recording was off, no errors as far as "
-                         "is known\n");
-    }
-    if (errors->omitted) {
-        report_count(output, errors->omitted, "call");
-        out_text(output, " more with other stacks, too many to keep\n");
-    }
-    if (errors->forgotten) {
-        report_count(output, errors->forgotten, "released block");
-        out_text(output, " forgotten for lack of room (--remember N for more)\n");
-    }
-    if (errors->unexamined) {
-        report_count(output, errors->unexamined, "unknown address");
-        out_text(output, " not looked for inside blocks: too many\n");
-    }
+    if (errors->early_releases)
+        say(output, counted(errors->early_releases, "release"),
+            " of blocks from before the recording, no errors as far as is known\n");
+    if (errors->gap_releases)
+        say(output, counted(errors->gap_releases, "release"),
+            " of blocks that are unknown since recording was off, no errors as far as is known\n");
+    if (errors->omitted)
+        say(output, counted(errors->omitted, "call"),
+            " more with other stacks, too many to keep\n");
+    if (errors->forgotten)
+        say(output, counted(errors->forgotten, "released block"),
+            " forgotten for lack of room (--remember N for more)\n");
+    if (errors->unexamined)
+        say(output, counted(errors->unexamined, "unknown address"),
+            " not looked for inside blocks: too many\n");
 }
 
 /* Whether a finding explains the signal that the program died of, and so comes before it. */
@@ -193,9 +169,7 @@ static void text_errors(struct report *report, const struct report_errors *data)
     report_fatal_text(report, data);
     out_bold(output);
     if (errors->count) {
-        report_count(output, errors->count, "finding");
-        out_text(output, " in ");
-        report_count(output, errors->calls, "call");
+        say(output, counted(errors->count, "finding"), " in ", counted(errors->calls, "call"));
     } else {
         out_text(output, data->fatal ? "No other errors" : "No errors");
     }
@@ -212,11 +186,9 @@ static void text_errors(struct report *report, const struct report_errors *data)
         out_char(output, '\n');
         text_finding(report, data, &errors->findings[i]);
     }
-    if (errors_shown(report, data) < errors->count) {
-        out_text(output, "\n… and ");
-        report_count(output, errors->count - errors_shown(report, data), "finding");
-        out_text(output, " more (--limit 0 for all)\n");
-    }
+    if (errors_shown(report, data) < errors->count)
+        say(output, "\n… and ", counted(errors->count - errors_shown(report, data), "finding"),
+            " more (--limit 0 for all)\n");
     report_registers_text(report, data);
 }
 
@@ -409,10 +381,7 @@ static void text_characters(struct text_output *output, uint64_t header)
 
 static void text_damage_header(struct text_output *output, const struct heap_finding *finding)
 {
-    out_text(output, "  header ");
-    out_hex(output, finding->address);
-    out_text(output, " is ");
-    out_hex(output, finding->damage.header);
+    say(output, "  header ", hex(finding->address), " is ", hex(finding->damage.header));
     text_characters(output, finding->damage.header);
     out_format(output, " in snapshot %u\n", finding->damage.snapshot);
 }
@@ -431,10 +400,9 @@ static void text_damage_subject(struct text_output *output, const struct heap_fi
     const struct heap_neighbour *block =
         is_released ? &finding->neighbours.before : &finding->neighbours.after;
     bool has_before = finding->block_address;
-    out_text(output, is_released ? "  released block " : "  block ");
-    out_hex(output, has_before ? finding->block_address : block->address);
-    out_text(output, ", ");
-    report_count(output, has_before ? finding->block_size : block->size, "byte");
+    say(output, is_released ? "  released block " : "  block ",
+        hex(has_before ? finding->block_address : block->address), ", ",
+        bytes(has_before ? finding->block_size : block->size));
     if (!has_before && !is_released)
         out_text(output, ": its header was overwritten\n");
     else if (is_released || finding->damage.is_adjacent)
@@ -454,10 +422,9 @@ static void text_damage_cause(struct text_output *output, const struct heap_find
         out_text(output, "  by a write before its start, or beyond the end of a block that is not "
                          "live\n");
     } else if (finding->damage.is_adjacent) {
-        out_text(output, "  the block, or one that lay there before, was written ");
-        report_count(output, finding->damage.beyond, "byte");
-        out_text(output, " or more\n  beyond its end");
-        out_text(output, has_header ? "; or the next block was, before its start\n" : "\n");
+        say(output, "  the block, or one that lay there before, was written ",
+            bytes(finding->damage.beyond), " or more\n  beyond its end",
+            has_header ? "; or the next block was, before its start\n" : "\n");
     }
 }
 
@@ -467,11 +434,8 @@ static void text_damage_released(struct report *report, const struct heap_findin
     const struct heap_neighbour *before = &finding->neighbours.before;
     if (!before->address || is_of_released(finding))
         return;
-    out_text(report->output, "  released block ");
-    out_hex(report->output, before->address);
-    out_text(report->output, ", ");
-    report_count(report->output, before->size, "byte");
-    out_text(report->output, ", lay before it\n");
+    say(report->output, "  released block ", hex(before->address), ", ", bytes(before->size),
+        ", lay before it\n");
     report_call_text(report, "allocated", &before->allocated);
 }
 
@@ -484,11 +448,7 @@ void report_damage_text(struct report *report, const struct heap_finding *findin
     text_damage_released(report, finding);
     if (!finding->block_address || !after->address)
         return;
-    out_text(output, "  next block ");
-    out_hex(output, after->address);
-    out_text(output, ", ");
-    report_count(output, after->size, "byte");
-    out_char(output, '\n');
+    say(output, "  next block ", hex(after->address), ", ", bytes(after->size), "\n");
     report_call_text(report, "allocated", &after->allocated);
 }
 

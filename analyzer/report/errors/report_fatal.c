@@ -12,8 +12,7 @@ static void text_name(struct report *report, const struct heap_fatal_pointer *po
         out_format(report->output, "  %s", name);
     else
         out_format(report->output, "  register %u", pointer->number);
-    out_text(report->output, pointer->is_register ? " = " : " ");
-    out_hex(report->output, pointer->address);
+    say(report->output, pointer->is_register ? " = " : " ", hex(pointer->address));
 }
 
 /* A register that points at no block is left out: most registers hold no pointers. The fault
@@ -34,22 +33,14 @@ static void text_pointer(struct report *report, const struct heap_places *places
             report_neighbours_text(report, &pointer->neighbours, pointer->address);
     } else {
         bool is_live = pointer->where == HEAP_FATAL_IN_LIVE;
-        out_text(output, " lies ");
-        report_count(output, pointer->address - pointer->block_address, "byte");
-        out_text(output, is_live ? " inside a live block: " : " inside a released block: ");
-        out_hex(output, pointer->block_address);
-        out_text(output, ", ");
-        report_count(output, pointer->block_size, "byte");
-        out_char(output, '\n');
+        say(output, " lies ", bytes(pointer->address - pointer->block_address),
+            is_live ? " inside a live block: " : " inside a released block: ",
+            hex(pointer->block_address), ", ", bytes(pointer->block_size), "\n");
         report_call_text(report, "allocated", &pointer->allocated);
         report_call_text(report, "released", &pointer->released);
     }
-    if (!pointer->is_certain) {
-        out_alarm(output);
-        out_text(output, "  uncertain");
-        out_plain(output);
-        out_text(output, ": not everything before it is known\n");
-    }
+    if (!pointer->is_certain)
+        say(output, ALARM, "  uncertain", PLAIN, ": not everything before it is known\n");
 }
 
 /* Says also why there is no snapshot, because the user may have asked for one. */
@@ -105,10 +96,7 @@ void report_fatal_text(struct report *report, const struct report_errors *data)
     const struct heap_fatal *fatal = data->fatal;
     if (!fatal)
         return;
-    out_bold(output);
-    out_text(output, "fatal-signal");
-    out_plain(output);
-    out_text(output, ": ");
+    say(output, BOLD, "fatal-signal", PLAIN, ": ");
     report_signal_text(report, &fatal->signal);
     out_char(output, '\n');
     if (!ttd_position_is_valid(fatal->signal.position)) {

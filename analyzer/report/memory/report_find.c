@@ -31,16 +31,11 @@ static void text_match(struct report *report, const struct report_search *data,
     const struct heap_search *search = data->search;
     const struct heap_block *block = match_block(search, match);
     struct text_output *output = report->output;
-    out_text(output, "  ");
-    out_hex(output, match->address);
-    if (data->options->kind == HEAP_SEARCH_POINTER) {
-        out_text(output, " has ");
-        out_hex(output, match->value);
-    }
+    say(output, "  ", hex(match->address));
+    if (data->options->kind == HEAP_SEARCH_POINTER)
+        say(output, " has ", hex(match->value));
     if (block) {
-        out_text(output, ", ");
-        report_count(output, match->address - block->address, "byte");
-        out_text(output, " into block ");
+        say(output, ", ", bytes(match->address - block->address), " into block ");
         report_block_text(report, block);
         if (is_older(search, match))
             out_text(output, "; the snapshot is older than this block");
@@ -58,25 +53,17 @@ static void text_scope(struct report *report, const struct heap_search *search)
         out_text(output, "No snapshot of memory was taken at this position or before\n");
         return;
     }
-    report_count(output, search->searched, "byte");
-    out_text(output, " searched");
-    if (search->unreadable) {
-        out_text(output, "; ");
-        report_count(output, search->unreadable, "byte");
-        out_text(output, " could not be read");
-    }
+    say(output, bytes(search->searched), " searched");
+    if (search->unreadable)
+        say(output, "; ", bytes(search->unreadable), " could not be read");
     out_char(output, '\n');
 }
 
 static void text_match_total(struct report *report, const struct heap_search *search)
 {
     struct text_output *output = report->output;
-    out_bold(output);
-    report_count(output, search->total, "place");
-    out_text(output, " at ");
-    report_position_text(report, search->outcome.position);
-    out_plain(output);
-    out_char(output, '\n');
+    say(output, BOLD, counted(search->total, "place"), " at ",
+        moment(report, search->outcome.position), PLAIN, "\n");
     text_scope(report, search);
 }
 
@@ -104,11 +91,9 @@ static void text_find(struct report *report, const struct report_search *data)
         snapshot = match->snapshot;
         text_match(report, data, match);
     }
-    if (search->total > search->count) {
-        out_text(output, "… and ");
-        report_count(output, search->total - search->count, "place");
-        out_text(output, " more (--limit 0 for all)\n");
-    }
+    if (search->total > search->count)
+        say(output, "… and ", counted(search->total - search->count, "place"),
+            " more (--limit 0 for all)\n");
     if (data->referrers)
         report_pointers_text(report, data->referrers);
 }

@@ -77,11 +77,9 @@ static void dump_text_snapshot(struct dump *dump, const struct contents_part *pa
         return;
     dump->snapshot = part->snapshot;
     dump->has_row = false;
-    out_bold(dump->report->output);
-    out_text(dump->report->output, "as of ");
+    say(dump->report->output, BOLD, "as of ");
     report_snapshot_text(dump->report, &dump->data->memory->snapshots.snapshots[part->snapshot]);
-    out_plain(dump->report->output);
-    out_char(dump->report->output, '\n');
+    say(dump->report->output, PLAIN, "\n");
 }
 
 /* Writes up to 16 bytes; the first one is at its place in a row. */
@@ -91,8 +89,7 @@ static void text_row(struct dump *dump, uint64_t first, const uint8_t *bytes, si
     struct text_output *output = dump->report->output;
     size_t skipped = first % ROW;
     char text[ROW];
-    out_hex(output, first - skipped);
-    out_tab(output, 20);
+    say(output, hex(first - skipped), tab(20));
     for (size_t i = 0; i < ROW; i++) {
         bool is_there = i >= skipped && i - skipped < count;
         uint64_t offset = first - skipped + i;
@@ -164,13 +161,8 @@ static void text_part(struct dump *dump, const struct contents_part *part)
     }
     dump_text_blocks(dump, part, part->last);
     dump->has_row = false;
-    out_hex(output, part->first);
-    out_tab(output, 20);
-    out_text(output, " ");
-    report_count(output, heap_add(part->last - part->first, 1), "byte");
-    out_text(output, " ");
-    out_text(output, names[part->state]);
-    out_char(output, '\n');
+    say(output, hex(part->first), tab(20), " ", bytes(heap_add(part->last - part->first, 1)), " ",
+        names[part->state], "\n");
 }
 
 static void text_memory(struct report *report, struct report_memory *data)
@@ -179,24 +171,16 @@ static void text_memory(struct report *report, struct report_memory *data)
     struct dump dump = {.report = report, .data = data, .snapshot = SIZE_MAX};
     struct contents_cursor cursor = dump_begin(data);
     struct contents_part part;
-    out_bold(report->output);
-    out_hex(report->output, options->first);
-    out_text(report->output, " to ");
-    out_hex(report->output, options->last);
-    out_text(report->output, " at ");
-    report_position_text(report, data->memory->outcome.position);
-    out_plain(report->output);
-    out_char(report->output, '\n');
+    say(report->output, BOLD, hex(options->first), " to ", hex(options->last), " at ",
+        moment(report, data->memory->outcome.position), PLAIN, "\n");
     report_certainty_text(report);
     while (!report->output->error && dump_take_part(&cursor, data, &part)) {
         text_part(&dump, &part);
         if (dump_is_known(&part))
             dump.known = heap_add(dump.known, heap_add(part.last - part.first, 1));
     }
-    report_count(report->output, heap_add(options->last - options->first, 1), "byte");
-    out_text(report->output, ", of which ");
-    out_grouped(report->output, dump.known);
-    out_text(report->output, " are known\n");
+    say(report->output, bytes(heap_add(options->last - options->first, 1)), ", of which ",
+        grouped(dump.known), " are known\n");
 }
 
 static void row_part(struct row *row, const struct heap_memory *memory,

@@ -8,9 +8,7 @@
 
 void page_begin_part(struct text_output *output, const char *name)
 {
-    out_char(output, '#');
-    out_text(output, name);
-    out_char(output, '\n');
+    say(output, "#", name, "\n");
 }
 
 static void patterns_json(struct row *row, const char *key, const struct view_patterns *patterns)

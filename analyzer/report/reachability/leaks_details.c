@@ -63,8 +63,8 @@ static void way_text(struct text_output *output, struct heap_way way)
     switch (way.kind) {
     case HEAP_WAY_INTO:
         out_text(output, "held by a pointer ");
-        report_count(output, way.offset, "byte");
-        out_text(output, way.offset < UINT32_MAX ? " into the block" : " or more into the block");
+        say(output, bytes(way.offset),
+            way.offset < UINT32_MAX ? " into the block" : " or more into the block");
         break;
     case HEAP_WAY_OUTSIDE:
         out_text(output, "held by words of the heap outside of blocks");
@@ -92,19 +92,12 @@ void leaks_possible_text(struct report *report, const struct report_leaks *data)
     if (leaks_listed(data) == data->groups->count)
         return;
     way_sum_up(groups, WAYS_SHOWN, &sums);
-    out_char(output, '\n');
-    out_bold(output);
-    report_count(output, groups->bytes, "byte");
-    out_text(output, " in ");
-    report_count(output, groups->blocks, "block");
-    out_plain(output);
-    out_text(output, " possibly lost");
+    say(output, "\n", BOLD, bytes(groups->bytes), " in ", blocks(groups->blocks), PLAIN,
+        " possibly lost");
     report_from_sites(report, groups);
     out_text(output, " (--show possible to list)\n");
     for (size_t i = 0; i < sums.count; i++) {
-        out_text(output, "    ");
-        report_count(output, sums.items[i].blocks, "block");
-        out_char(output, ' ');
+        say(output, "    ", blocks(sums.items[i].blocks), " ");
         way_text(output, sums.items[i].way);
         out_char(output, '\n');
     }
@@ -218,19 +211,14 @@ static void text_below(struct report *report, const struct heap_group *group)
     struct below_sites sites = below_sum(report, group);
     for (size_t i = 0; i < sites.count; i++) {
         const struct heap_below *item = &sites.largest[i];
-        out_text(output, i ? "             " : "  below it:  ");
-        report_count(output, item->bytes, "byte");
-        out_text(output, " in ");
-        report_count(output, item->blocks, "block");
-        out_format(output, ", stack #%u, ", item->stack);
+        say(output, i ? "             " : "  below it:  ", bytes(item->bytes), " in ",
+            blocks(item->blocks), ", stack #", number(item->stack), ", ");
         report_owner_frame_text(report, item->stack);
         out_char(output, '\n');
     }
     if (!sites.more)
         return;
-    out_text(output, "             … and ");
-    report_count(output, sites.more, "stack");
-    out_text(output, " more\n");
+    say(output, "             … and ", counted(sites.more, "stack"), " more\n");
 }
 
 static struct heap_place leak_holder_place(const struct report_leaks *data,
@@ -249,19 +237,15 @@ static void text_holder(struct report *report, const struct report_leaks *data,
         report_place_text(report, &place, true);
         return;
     }
-    out_text(output, "block ");
-    out_hex(output, holder->block.address);
-    out_text(output, " of ");
-    report_count(output, holder->block.size, "byte");
+    say(output, "block ", hex(holder->block.address), " of ", bytes(holder->block.size));
 }
 
 void leaks_details_text(struct report *report, const struct report_leaks *data,
                         const struct heap_group *group, size_t number)
 {
     struct text_output *output = report->output;
-    out_format(output, "  group %zu:   ", number);
-    out_text(output, group->blocks == 1 ? "block " : "the first is block ");
-    out_hex(output, group->address);
+    say(output, "  group ", number(number), ":   ",
+        group->blocks == 1 ? "block " : "the first is block ", hex(group->address));
     if (group->holder)
         text_holder(report, data, group->holder);
     out_char(output, '\n');

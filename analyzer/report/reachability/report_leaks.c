@@ -9,18 +9,15 @@ static void text_leak_notes(struct report *report, const struct report_leaks *da
     if (data->is_attached)
         out_text(report->output, "The process had run before: of its older blocks, those that the "
                                  "recorder\nfound are known; 'ttdanalyze info' says how many\n");
-    if (leaks->outcome.counts.unknown_releases) {
-        report_count(report->output, leaks->outcome.counts.unknown_releases, "release");
-        out_text(report->output,
-                 data->has_early_blocks
-                     ? " of an address without a live block, as blocks from before the "
-                       "recording: 'ttdanalyze errors' tells them apart\n"
-                     : " of an address without a live block: 'ttdanalyze errors' says more\n");
-    }
-    if (leaks->outcome.in_flight) {
-        report_count(report->output, leaks->outcome.in_flight, "reallocation");
-        out_text(report->output, " in flight at this position, not counted\n");
-    }
+    if (leaks->outcome.counts.unknown_releases)
+        say(report->output, counted(leaks->outcome.counts.unknown_releases, "release"),
+            data->has_early_blocks
+                ? " of an address without a live block, as blocks from before the "
+                  "recording: 'ttdanalyze errors' tells them apart\n"
+                : " of an address without a live block: 'ttdanalyze errors' says more\n");
+    if (leaks->outcome.in_flight)
+        say(report->output, counted(leaks->outcome.in_flight, "reallocation"),
+            " in flight at this position, not counted\n");
 }
 
 /* Writes how many blocks were not released, where it is unknown which of them are lost. */
@@ -32,16 +29,13 @@ static void text_live(struct report *report, const struct report_leaks *data)
         out_text(output, groups->blocks ? "Never released: " : "No leaks");
     else
         out_text(output, "Live at ");
-    if (!data->is_at_end) {
-        report_position_text(report, data->leaks->outcome.position);
-        out_text(output, ": ");
-    }
+    if (!data->is_at_end)
+        say(output, moment(report, data->leaks->outcome.position), ": ");
     if (groups->blocks || !data->is_at_end) {
         report_sums_text(output, groups);
         report_from_sites(report, groups);
     }
-    out_plain(output);
-    out_char(output, '\n');
+    say(output, PLAIN, "\n");
     report_estimate_text(output, "    ", &groups->estimate);
     if (!groups->blocks)
         return;
@@ -70,8 +64,7 @@ static void text_classes(struct report *report, const struct report_leaks *data)
         report_sums_text(output, lost);
         report_from_sites(report, lost);
     }
-    out_plain(output);
-    out_char(output, '\n');
+    say(output, PLAIN, "\n");
     report_estimate_text(output, "    ", &lost->estimate);
     text_kind(report, &groups[HEAP_INDIRECTLY_LOST],
               "Indirectly lost, held by these (--show indirect to list): ");
@@ -113,21 +106,12 @@ static void text_groups(struct report *report, const struct report_leaks *data)
     size_t count = report_shown(listed, report->limit);
     for (size_t i = 0; i < count; i++) {
         const struct heap_group *group = &data->groups->items[i];
-        out_char(output, '\n');
-        out_bold(output);
-        report_count(output, group->bytes, "byte");
-        out_text(output, " in ");
-        report_count(output, group->blocks, "block");
-        out_plain(output);
+        say(output, "\n", BOLD, bytes(group->bytes), " in ", blocks(group->blocks), PLAIN);
         if (data->leaks->snapshot.number || group->kind == HEAP_UNKNOWN)
             out_format(output, " %s", report_leak_kinds[group->kind].text);
-        if (group->total_blocks > group->blocks) {
-            out_text(output, ", ");
-            report_count(output, group->total_bytes, "byte");
-            out_text(output, " in ");
-            report_count(output, group->total_blocks, "block");
-            out_text(output, " with what hangs below");
-        }
+        if (group->total_blocks > group->blocks)
+            say(output, ", ", bytes(group->total_bytes), " in ", blocks(group->total_blocks),
+                " with what hangs below");
         report_group_positions_text(report, group);
         out_char(output, '\n');
         report_estimate_text(output, "    ", &group->estimate);

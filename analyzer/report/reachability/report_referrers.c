@@ -55,8 +55,8 @@ static void text_referrer_earlier(struct report *report, const struct heap_refer
     else
         out_format(output, "\n%*sreleased by %s() at ", indent, "",
                    ttd_api_name(earlier->released.api));
-    report_position_text(report, earlier->released.position);
-    out_format(output, " in thread %u, ", earlier->released.thread);
+    say(output, moment(report, earlier->released.position), " in thread ",
+        number(earlier->released.thread), ", ");
     report_owner_frame_text(report, earlier->released.stack);
     out_char(output, '\n');
 }
@@ -69,9 +69,7 @@ static void text_referrer(struct report *report, const struct heap_referrers *re
     for (uint32_t i = 0; i <= referrer->depth; i++)
         out_text(output, "  ");
     if (referrer->kind == HEAP_REFERRER_MORE) {
-        out_text(output, "… and ");
-        report_count(output, referrer->count, "pointer");
-        out_text(output, " more (--limit)\n");
+        say(output, "… and ", counted(referrer->count, "pointer"), " more (--limit)\n");
         return;
     }
     if (referrer->kind == HEAP_REFERRER_RELIC) {
@@ -80,10 +78,9 @@ static void text_referrer(struct report *report, const struct heap_referrers *re
         struct heap_place place = referrer_place(referrers, referrer);
         report_place_text(report, &place, true);
     } else if (referrer->kind == HEAP_REFERRER_CHAIN) {
-        out_text(output, "… through ");
-        report_count(output, referrer->count, "block");
-        out_text(output, " like it, each pointed at by the next, up to ");
-        out_hex(output, heap_nodes_address(&referrers->reach.nodes, referrer->node));
+        say(output, "… through ", blocks(referrer->count),
+            " like it, each pointed at by the next, up to ",
+            hex(heap_nodes_address(&referrers->reach.nodes, referrer->node)));
     } else {
         if (referrer->offset == REACH_LIES_WITHIN)
             out_text(output, "within it, ");
@@ -95,10 +92,8 @@ static void text_referrer(struct report *report, const struct heap_referrers *re
     }
     text_flags(output, referrer);
     uint64_t address = heap_referrer_address(referrers, referrer);
-    if (address != TTD_UNKNOWN) {
-        out_text(output, ", word at ");
-        out_hex(output, address);
-    }
+    if (address != TTD_UNKNOWN)
+        say(output, ", word at ", hex(address));
     out_char(output, '\n');
     text_referrer_earlier(report, referrer, address);
 }
@@ -119,16 +114,15 @@ static void text_lines(struct report *report, const struct heap_referrers *refer
         text_referrer(report, referrers, &referrers->lines[i]);
     if (!left_out)
         return;
-    out_text(report->output, "  … and ");
-    report_count(report->output, left_out, "word");
-    out_text(report->output, " more of released memory (--limit)\n");
+    say(report->output, "  … and ", counted(left_out, "word"),
+        " more of released memory (--limit)\n");
 }
 
 /* A block that nothing leads to may still have pointers: from other lost blocks. */
 static void text_referrer_total(struct text_output *output, const struct heap_referrers *referrers)
 {
-    report_count(output, referrers->total, "pointer");
-    out_text(output, referrers->total == 1 ? " points at it" : " point at it");
+    say(output, counted(referrers->total, "pointer"),
+        referrers->total == 1 ? " points at it" : " point at it");
     if (referrers->distance == GRAPH_NONE)
         out_text(output, "; nothing leads to it from a variable, stack, register or mapping");
 }
@@ -150,12 +144,9 @@ static void text_target(struct report *report, const struct report_referrers *da
     struct heap_block copy;
     const struct heap_block *block = referrer_block(referrers, referrers->target, &copy);
     struct text_output *output = report->output;
-    out_bold(output);
-    out_hex(output, data->address);
+    say(output, BOLD, hex(data->address));
     if (!block) {
-        out_text(output, " is in no block that was live");
-        out_plain(output);
-        out_char(output, '\n');
+        say(output, " is in no block that was live", PLAIN, "\n");
         return;
     }
     if (data->address == block->address)
@@ -164,8 +155,7 @@ static void text_target(struct report *report, const struct report_referrers *da
         out_format(output, " is byte %llu of block ",
                    (unsigned long long)(data->address - block->address));
     report_node_text(report, &referrers->reach, referrers->target);
-    out_plain(output);
-    out_char(output, '\n');
+    say(output, PLAIN, "\n");
     text_referrer_total(output, referrers);
     out_char(output, '\n');
 }
@@ -187,10 +177,8 @@ static void text_referrers(struct report *report, const struct report_referrers 
             out_format(report->output, "Group %llu of leaks, ", (unsigned long long)data->number);
         else
             out_text(report->output, "The largest group of live blocks, ");
-        report_count(report->output, data->group->bytes, "byte");
-        out_text(report->output, " in ");
-        report_count(report->output, data->group->blocks, "block");
-        out_format(report->output, " %s\n", report_leak_kinds[data->group->kind].text);
+        say(report->output, bytes(data->group->bytes), " in ", blocks(data->group->blocks), " ",
+            report_leak_kinds[data->group->kind].text, "\n");
     }
     text_target(report, data);
     text_lines(report, referrers);

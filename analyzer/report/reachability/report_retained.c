@@ -164,8 +164,8 @@ static void text_retained_class(struct report *report, const struct heap_retaine
     if (name.size) {
         report_function_text(report, name);
     } else if (retainer->index) {
-        out_text(report->output, "table of virtual functions at ");
-        out_hex(report->output, retained->held.reach.classes[retainer->index - 1].address);
+        say(report->output, "table of virtual functions at ",
+            hex(retained->held.reach.classes[retainer->index - 1].address));
     } else {
         out_text(report->output, "blocks without a class");
     }
@@ -173,9 +173,7 @@ static void text_retained_class(struct report *report, const struct heap_retaine
 
 static void text_retained_sums(struct text_output *output, const struct heap_retainer *retainer)
 {
-    report_count(output, retainer->retained_bytes, "byte");
-    out_text(output, " in ");
-    report_count(output, retainer->retained_blocks, "block");
+    say(output, bytes(retainer->retained_bytes), " in ", blocks(retainer->retained_blocks));
 }
 
 /* Writes the retainer itself in one line: a root group, a block, or a class. */
@@ -199,14 +197,9 @@ static void text_retained_group(struct report *report, const struct report_retai
                                 const struct heap_retainer *retainer)
 {
     struct text_output *output = report->output;
-    out_char(output, '\n');
-    out_bold(output);
+    say(output, "\n", BOLD);
     text_retained_sums(output, retainer);
-    out_plain(output);
-    out_text(output, ", held by ");
-    report_count(output, retainer->blocks, "block");
-    out_text(output, " of ");
-    report_count(output, retainer->bytes, "byte");
+    say(output, PLAIN, ", held by ", blocks(retainer->blocks), " of ", bytes(retainer->bytes));
     if (data->options->by == HEAP_RETAINED_BY_CLASS) {
         out_text(output, ": ");
         text_retained_class(report, data->retained, retainer);
@@ -227,19 +220,12 @@ static void text_root(struct report *report, const struct report_retained *data,
 {
     const struct heap_root_group *group = retained_root(data->retained, retainer);
     struct text_output *output = report->output;
-    out_char(output, '\n');
-    out_bold(output);
+    say(output, "\n", BOLD);
     report_place_text(report, &group->place, false);
-    out_plain(output);
-    out_text(output, "\n  alone holds ");
+    say(output, PLAIN, "\n  alone holds ");
     text_retained_sums(output, retainer);
-    out_text(output, "; leads to ");
-    report_count(output, retainer->reachable_bytes, "byte");
-    out_text(output, " in ");
-    report_count(output, retainer->reachable_blocks, "block");
-    out_text(output, "; ");
-    report_count(output, group->words, "pointer");
-    out_char(output, '\n');
+    say(output, "; leads to ", bytes(retainer->reachable_bytes), " in ",
+        blocks(retainer->reachable_blocks), "; ", counted(group->words, "pointer"), "\n");
 }
 
 static void text_branch(struct report *report, const struct report_retained *data,
@@ -249,9 +235,7 @@ static void text_branch(struct report *report, const struct report_retained *dat
     for (uint32_t i = 0; i < retainer->depth; i++)
         out_text(output, "  ");
     if (retainer->others) {
-        out_text(output, "… and ");
-        out_grouped(output, retainer->others);
-        out_text(output, " more: ");
+        say(output, "… and ", grouped(retainer->others), " more: ");
         text_retained_sums(output, retainer);
         out_char(output, '\n');
         return;
@@ -281,20 +265,13 @@ static void text_retainer(struct report *report, const struct report_retained *d
 static void text_held_totals(struct report *report, const struct heap_held *held)
 {
     struct text_output *output = report->output;
-    out_bold(output);
-    report_count(output, held->blocks, "block");
-    out_text(output, ", ");
-    report_count(output, held->bytes, "byte");
-    out_plain(output);
-    out_text(output, " by ");
+    say(output, BOLD, blocks(held->blocks), ", ", bytes(held->bytes), PLAIN, " by ");
     report_snapshot_text(report, &held->reach.snapshot);
     out_char(output, '\n');
     if (!held->unheld_blocks)
         return;
-    report_count(output, held->unheld_blocks, "block");
-    out_text(output, ", ");
-    report_count(output, held->unheld_bytes, "byte");
-    out_text(output, ", are held by nothing: see 'ttdanalyze leaks'\n");
+    say(output, blocks(held->unheld_blocks), ", ", bytes(held->unheld_bytes),
+        ", are held by nothing: see 'ttdanalyze leaks'\n");
 }
 
 static void text_retained(struct report *report, const struct report_retained *data)
@@ -308,12 +285,10 @@ static void text_retained(struct report *report, const struct report_retained *d
     for (size_t i = 0; i < retained->count && !report->output->error; i++)
         text_retainer(report, data, &retained->records[i]);
     bool is_limited = data->options->limit != SIZE_MAX;
-    if (retained->total > retained->count) {
-        out_text(report->output, "\n… and ");
-        report_count(report->output, retained->total - retained->count,
-                     retained_key_name(report, data));
-        out_text(report->output, is_limited ? " more (--limit 0 for all)\n" : " more\n");
-    }
+    if (retained->total > retained->count)
+        say(report->output, "\n… and ",
+            counted(retained->total - retained->count, retained_key_name(report, data)),
+            is_limited ? " more (--limit 0 for all)\n" : " more\n");
 }
 
 void report_retained(struct report *report, const struct report_retained *data)

@@ -205,17 +205,13 @@ void row_snapshot(struct row *row, const char *key, const struct ttd_snapshot *s
 void report_snapshot_text(struct report *report, const struct ttd_snapshot *snapshot)
 {
     struct text_output *output = report->output;
-    out_format(output, "snapshot %u at ", snapshot->number);
-    report_position_text(report, snapshot->position);
+    say(output, "snapshot ", number(snapshot->number), " at ", moment(report, snapshot->position));
     if (!(snapshot->flags & TTD_SNAPSHOT_STOPPED))
         out_text(output, ", taken while the program ran: parts may be of different moments");
     if (snapshot->flags & TTD_SNAPSHOT_INCOMPLETE) {
         out_text(output, ", incomplete");
-        if (snapshot->missing) {
-            out_text(output, ": ");
-            report_count(output, snapshot->missing, "byte");
-            out_text(output, " left out");
-        }
+        if (snapshot->missing)
+            say(output, ": ", bytes(snapshot->missing), " left out");
     }
 }
 
@@ -226,14 +222,13 @@ void report_no_snapshot_text(struct report *report)
 {
     const struct ttd_end *end = report->end;
     bool was_killed = end && end->reason == TTD_END_REASON_SIGNALED && end->code == SIGNAL_KILL;
-    out_text(report->output, "No snapshot of references was taken at this position or before.\n");
-    out_text(report->output,
-             was_killed
-                 ? "SIGKILL leaves no time for one at the end: ttdrecord --snapshot-every=SECONDS\n"
-                   "takes some while the program runs.\n"
-                 : "ttdrecord takes one when the program ends, unless it ends by SIGKILL or by a\n"
-                   "system call of its own (as in Go), or --no-snapshot is given; and more with\n"
-                   "--snapshot-every=SECONDS.\n");
+    say(report->output, "No snapshot of references was taken at this position or before.\n",
+        was_killed
+            ? "SIGKILL leaves no time for one at the end: ttdrecord --snapshot-every=SECONDS\n"
+              "takes some while the program runs.\n"
+            : "ttdrecord takes one when the program ends, unless it ends by SIGKILL or by a\n"
+              "system call of its own (as in Go), or --no-snapshot is given; and more with\n"
+              "--snapshot-every=SECONDS.\n");
 }
 
 /* When blocks were lost, according to snapshots and releases. */
@@ -249,25 +244,20 @@ static void text_releases(struct report *report, const struct heap_lost_range *l
     if (blocks == 1) {
         out_text(output, "it");
     } else {
-        out_grouped(output, lost->released);
-        out_text(output, " of them");
+        say(output, grouped(lost->released), " of them");
     }
-    out_text(output, is_one ? " was released at " : " were released from ");
-    report_position_text(report, lost->first_release);
+    say(output, is_one ? " was released at " : " were released from ",
+        moment(report, lost->first_release));
     if (is_one)
         return;
-    out_text(output, " to ");
-    report_position_text(report, lost->last_release);
+    say(output, " to ", moment(report, lost->last_release));
 }
 
 void report_lost_text(struct report *report, const struct heap_lost_range *lost, uint64_t blocks)
 {
     struct text_output *output = report->output;
-    out_text(output, "lost after ");
-    report_position_text(report, lost->after);
-    out_text(output, ", at ");
-    report_position_text(report, lost->before);
-    out_text(output, " at the latest");
+    say(output, "lost after ", moment(report, lost->after), ", at ", moment(report, lost->before),
+        " at the latest");
     if (lost->released)
         text_releases(report, lost, blocks);
     out_char(output, '\n');

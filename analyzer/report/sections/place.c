@@ -335,10 +335,8 @@ bool report_address_text(struct report *report, const char *label, const struct 
     if (has_place) {
         report_place_text(report, &place, true);
     } else if (module) {
-        escape_text(output, glob_base_name(definitions_text(report->definitions, module->path)));
-        out_char(output, '+');
-        out_hex(output, address - module->bias);
-        out_text(output, ", code or constants");
+        say(output, glob_base_name(definitions_text(report->definitions, module->path)), "+",
+            hex(address - module->bias), ", code or constants");
     } else {
         out_text(output, "a null pointer, or a member of an object at one");
     }
@@ -374,9 +372,7 @@ static void text_block_fields(struct report *report, const struct heap_block *bl
                               struct ttd_string class_name)
 {
     struct text_output *output = report->output;
-    out_hex(output, block->address);
-    out_text(output, ", ");
-    report_count(output, block->size, "byte");
+    say(output, hex(block->address), ", ", bytes(block->size));
     if (class_name.size) {
         out_text(output, ", ");
         report_function_text(report, class_name);
@@ -387,9 +383,8 @@ static void text_block_fields(struct report *report, const struct heap_block *bl
         out_text(output, " by ");
         report_frame_text(report, owner);
     }
-    out_format(output, ", allocated by %s() at ", ttd_api_name(block->api));
-    report_position_text(report, block->allocated);
-    out_format(output, " in thread %u", block->thread);
+    say(output, ", allocated by ", ttd_api_name(block->api), "() at ",
+        moment(report, block->allocated), " in thread ", number(block->thread));
     if (heap_is_unknown(block->allocated, report->unknown_before))
         out_text(output, ", unknown: perhaps released while recording was off");
 }
@@ -447,13 +442,9 @@ static void text_one(struct report *report, const struct heap_neighbour *block, 
     struct text_output *output = report->output;
     if (!block->address)
         return;
-    out_text(output, is_before ? "  the block before it, at " : "  the block behind it, at ");
-    out_hex(output, block->address);
-    out_text(output, is_before ? ", begins " : ", ");
-    report_count(output, apart, "byte");
-    out_text(output, is_before ? " before it and has " : " behind it, has ");
-    report_count(output, block->size, "byte");
-    out_char(output, '\n');
+    say(output, is_before ? "  the block before it, at " : "  the block behind it, at ",
+        hex(block->address), is_before ? ", begins " : ", ", bytes(apart),
+        is_before ? " before it and has " : " behind it, has ", bytes(block->size), "\n");
     report_call_text(report, "allocated", &block->allocated);
 }
 

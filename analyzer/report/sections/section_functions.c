@@ -65,12 +65,8 @@ void report_function_place_text(struct report *report, ttd_id stack,
         report_function_cut(report, function->name, columns > place ? columns - place : 0);
     else
         report_label_text(report, function);
-    if (file.size) {
-        out_text(output, " (");
-        escape_text(output, file);
-        out_text(output, line);
-        out_char(output, ')');
-    }
+    if (file.size)
+        say(output, " (", file, line, ")");
 }
 
 /* Finds the function of a group, and adds the group to its others. */
@@ -135,16 +131,13 @@ static void functions_text_one(struct report *report, const struct report_functi
     struct heap_key key = data->groups->at(data->groups->context, function->first).key;
     ttd_id stack = key.stack;
     double share = functions->weight ? (double)function->weight / (double)functions->weight : 0;
-    out_char(output, '\n');
-    out_bold(output);
+    say(output, "\n", BOLD);
     if (data->is_by_count) {
-        report_count(output, function->count, data->unit);
-        out_format(output, " (%.0f %%), ", 100 * share);
-        out_size(output, function->bytes);
+        say(output, counted(function->count, data->unit), " (", percent(100 * share), "), ",
+            rounded(function->bytes));
     } else {
-        out_size(output, function->bytes);
-        out_format(output, " (%.0f %%) in ", 100 * share);
-        report_count(output, function->count, data->unit);
+        say(output, rounded(function->bytes), " (", percent(100 * share), ") in ",
+            counted(function->count, data->unit));
     }
     out_text(output, " by ");
     if (view_find_key(report->functions, &key) == TTD_OK) {
@@ -154,8 +147,7 @@ static void functions_text_one(struct report *report, const struct report_functi
                                    : room < REPORT_FUNCTION_MIN ? output->width - 8
                                                                 : room);
     }
-    out_plain(output);
-    out_char(output, '\n');
+    say(output, PLAIN, "\n");
     size_t shown = data->limit == SIZE_MAX ? SIZE_MAX : FUNCTION_STACKS;
     size_t index = function->first;
     for (size_t i = 0; i < shown && index != SIZE_MAX; i++, index = functions->next[index]) {
@@ -163,11 +155,9 @@ static void functions_text_one(struct report *report, const struct report_functi
         data->amounts(report, data->groups->context, index);
         report_stack_text(report, data->groups->at(data->groups->context, index).key.stack);
     }
-    if (function->stacks > shown) {
-        out_text(output, "  … and ");
-        report_count(output, function->stacks - shown, "stack");
-        out_text(output, " more of it (--by stack)\n");
-    }
+    if (function->stacks > shown)
+        say(output, "  … and ", counted(function->stacks - shown, "stack"),
+            " more of it (--by stack)\n");
 }
 
 void report_functions_text(struct report *report, const struct report_functions *data)
@@ -184,11 +174,9 @@ void report_functions_text(struct report *report, const struct report_functions 
         size_t shown = report_shown(count, data->limit);
         for (size_t i = 0; i < shown; i++)
             functions_text_one(report, data, &functions, &functions.items[i]);
-        if (count > shown) {
-            out_text(report->output, "\n… and ");
-            report_count(report->output, count - shown, "function");
-            out_text(report->output, " more (--limit 0 for all)\n");
-        }
+        if (count > shown)
+            say(report->output, "\n… and ", counted(count - shown, "function"),
+                " more (--limit 0 for all)\n");
     } else {
         report->status = status;
     }
@@ -355,9 +343,8 @@ void report_function_cut(struct report *report, struct ttd_string name, size_t c
     } else {
         size_t head = function_offset(name, (columns - 1) / 2);
         size_t tail = function_offset(name, count - (columns - 1 - (columns - 1) / 2));
-        escape_text(report->output, (struct ttd_string){name.data, head});
-        out_text(report->output, "…");
-        escape_text(report->output, (struct ttd_string){name.data + tail, name.size - tail});
+        say(report->output, ((struct ttd_string){name.data, head}), "…",
+            ((struct ttd_string){name.data + tail, name.size - tail}));
     }
     free(copy);
     free(text);
@@ -491,12 +478,9 @@ void report_wrapper_text(struct report *report, const struct report_amounts *gro
     if (!report_find_wrapper(report, groups, &wrapper))
         return;
     const char *quote = wrapper_needs_quotes(wrapper.function) ? "'" : "";
-    out_text(report->output, "Most of these come through ");
-    escape_text(report->output, wrapper.function);
-    out_text(report->output, wrapper.function.size > NAME_OF_A_LINE ? "():\n" : "(): ");
-    out_format(report->output, "--skip %s", quote);
-    escape_text(report->output, wrapper.function);
-    out_format(report->output, "%s shows its callers\n", quote);
+    say(report->output, "Most of these come through ", wrapper.function,
+        wrapper.function.size > NAME_OF_A_LINE ? "():\n" : "(): ", "--skip ", quote,
+        wrapper.function, quote, " shows its callers\n");
 }
 
 void row_wrapper(struct row *row, const struct report_amounts *groups)

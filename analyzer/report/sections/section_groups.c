@@ -29,12 +29,8 @@ void report_estimate_text(struct text_output *output, const char *indent,
 {
     if (estimate->blocks <= 0)
         return;
-    out_text(output, indent);
-    out_text(output, "a sample, estimated in all: ");
-    report_count(output, estimate_number(estimate->blocks), "block");
-    out_text(output, ", ");
-    report_count(output, estimate_number(estimate->bytes), "byte");
-    out_char(output, '\n');
+    say(output, indent, "a sample, estimated in all: ", blocks(estimate_number(estimate->blocks)),
+        ", ", bytes(estimate_number(estimate->bytes)), "\n");
 }
 
 void row_estimate(struct row *row, const struct heap_estimate *estimate)
@@ -56,10 +52,7 @@ static struct report_amount group_amount_at(const void *groups, size_t index)
 static void group_amounts_text(struct report *report, const void *groups, size_t index)
 {
     const struct heap_group *group = &((const struct heap_groups *)groups)->items[index];
-    report_count(report->output, group->bytes, "byte");
-    out_text(report->output, " in ");
-    report_count(report->output, group->blocks, "block");
-    out_char(report->output, '\n');
+    say(report->output, bytes(group->bytes), " in ", blocks(group->blocks), "\n");
     report_estimate_text(report->output, "    ", &group->estimate);
 }
 
@@ -81,12 +74,7 @@ void report_groups_text(struct report *report, const struct heap_groups *groups,
     size_t count = report_shown(groups->count, report->limit);
     for (size_t i = 0; i < count; i++) {
         const struct heap_group *group = &groups->items[i];
-        out_char(output, '\n');
-        out_bold(output);
-        report_count(output, group->bytes, "byte");
-        out_text(output, " in ");
-        report_count(output, group->blocks, "block");
-        out_plain(output);
+        say(output, "\n", BOLD, bytes(group->bytes), " in ", blocks(group->blocks), PLAIN);
         if (shows_positions)
             report_group_positions_text(report, group);
         out_char(output, '\n');
@@ -100,12 +88,9 @@ void report_nested_text(struct text_output *output, const char *indent, struct r
 {
     if (!nested.blocks)
         return;
-    out_text(output, indent);
-    out_text(output, "Of these, in heaps of the program and so within other blocks: ");
-    report_count(output, nested.blocks, "block");
-    out_text(output, ", ");
-    report_count(output, nested.bytes, "byte");
-    out_char(output, '\n');
+    say(output, indent,
+        "Of these, in heaps of the program and so within other blocks: ", blocks(nested.blocks),
+        ", ", bytes(nested.bytes), "\n");
 }
 
 void row_group(struct row *row, const struct heap_group *group)
@@ -149,9 +134,7 @@ const struct report_leak_kind report_leak_kinds[HEAP_LEAK_KINDS] = {
 
 void report_sums_text(struct text_output *output, const struct heap_groups *groups)
 {
-    report_count(output, groups->blocks, "block");
-    out_text(output, ", ");
-    report_count(output, groups->bytes, "byte");
+    say(output, blocks(groups->blocks), ", ", bytes(groups->bytes));
 }
 
 void report_snapshot_why_text(struct report *report, const struct ttd_snapshot *snapshot)
@@ -208,20 +191,18 @@ void row_classes(struct row *row, const struct heap_leaks *leaks)
 
 void report_runtime_sums(struct text_output *output, const struct report_runtime *runtime)
 {
-    report_count(output, runtime->groups->blocks, "block");
-    out_text(output, ", ");
-    report_count(output, runtime->groups->bytes, "byte");
-    out_text(output, " kept by the C/C++ runtime, not counted");
+    say(output, blocks(runtime->groups->blocks), ", ", bytes(runtime->groups->bytes),
+        " kept by the C/C++ runtime, not counted");
 }
 
 /* A program that was killed had no time to say which blocks its runtimes keep. Then these blocks
  * are among the others, and a reader must not take them for leaks. */
 static void text_counted(struct text_output *output, const struct report_runtime *runtime)
 {
-    out_text(output, runtime->groups->blocks ? "It may keep more blocks, which are counted: "
-                                             : "Blocks that the C/C++ runtime keeps are counted: ");
-    out_text(output, runtime->was_killed ? "the program was killed\n"
-                                         : "the trace does not list them all\n");
+    say(output,
+        runtime->groups->blocks ? "It may keep more blocks, which are counted: "
+                                : "Blocks that the C/C++ runtime keeps are counted: ",
+        runtime->was_killed ? "the program was killed\n" : "the trace does not list them all\n");
 }
 
 void report_runtime_text(struct report *report)
@@ -290,9 +271,7 @@ static const struct {
 static void text_known_sums(struct text_output *output, enum report_unit unit, uint64_t count,
                             uint64_t amount)
 {
-    report_count(output, count, units[unit].count);
-    out_text(output, ", ");
-    report_count(output, amount, units[unit].amount);
+    say(output, counted(count, units[unit].count), ", ", counted(amount, units[unit].amount));
 }
 
 /* Number of growths that are shown. */
@@ -307,21 +286,16 @@ static void text_growths(struct report *report, enum report_unit unit)
     struct text_output *output = report->output;
     if (!known_findings->growth_count)
         return;
-    out_bold(output);
-    out_text(output, "Grown since the baseline: ");
-    report_count(output, known_findings->growth_count, unit == REPORT_BLOCKS ? "stack" : "finding");
-    out_plain(output);
-    out_char(output, '\n');
+    say(output, BOLD, "Grown since the baseline: ",
+        counted(known_findings->growth_count, unit == REPORT_BLOCKS ? "stack" : "finding"), PLAIN,
+        "\n");
     for (size_t i = 0; i < known_shown_growths(report); i++) {
         const struct report_growth *growth = &known_findings->growths[i];
         out_text(output, "  ");
         if (unit == REPORT_FINDINGS)
             out_format(output, "%s: ", baseline_kind_name(growth->kind));
-        out_text(output, "from ");
-        out_grouped(output, growth->before);
-        out_text(output, " to ");
-        report_count(output, growth->now, unit == REPORT_BLOCKS ? "block" : "call");
-        out_char(output, '\n');
+        say(output, "from ", grouped(growth->before), " to ",
+            counted(growth->now, unit == REPORT_BLOCKS ? "block" : "call"), "\n");
         report_stack_text(report, growth->stack);
     }
     if (known_shown_growths(report) < known_findings->growth_count)
@@ -344,11 +318,8 @@ void report_known_findings_text(struct report *report, enum report_unit unit)
                 continue;
             out_text(output, "  ");
             text_known_sums(output, unit, rule->matched, rule->amount);
-            out_text(output, " by ");
-            escape_text(output, rule->name);
-            out_text(output, " (");
-            escape_text(output, escape_string(rule->file));
-            out_format(output, ":%zu)\n", rule->line);
+            say(output, " by ", rule->name, " (", escape_string(rule->file), ":",
+                number(rule->line), ")\n");
         }
     }
     if (known_findings && known_findings->has_baseline) {

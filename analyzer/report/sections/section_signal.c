@@ -92,8 +92,7 @@ void report_signal_text(struct report *report, const struct ttd_fatal_signal *si
         out_format(output, " (%s)", reason);
     else
         out_format(output, " (code %lld)", (long long)signal->code);
-    out_text(output, " at ");
-    out_position(output, signal->position);
+    say(output, " at ", signal->position);
     char time[TIME_TEXT];
     time_text(time, signal->wall_time);
     out_format(output, " (%s) in thread %u", time, signal->thread);

@@ -21,16 +21,13 @@ void report_tree_number(struct text_output *output, const char *sign, uint64_t v
     for (uint64_t remaining = value; remaining >= 10; remaining /= 10)
         digits++;
     digits += (digits - 1) / 3 + strlen(sign);
-    out_tab(output, end > digits ? end - digits : 0);
-    out_text(output, sign);
-    out_grouped(output, value);
+    say(output, tab(end > digits ? end - digits : 0), sign, grouped(value));
 }
 
 void report_tree_heading(struct text_output *output, const char *name, size_t end)
 {
     size_t size = strlen(name);
-    out_tab(output, end > size ? end - size : 0);
-    out_text(output, name);
+    say(output, tab(end > size ? end - size : 0), name);
 }
 
 static void text_percent(struct text_output *output, uint64_t part, uint64_t total)
@@ -56,11 +53,7 @@ static void text_tree_header(struct text_output *output, const char *unit)
     out_dim(output);
     report_tree_heading(output, "bytes", END_BYTES);
     report_tree_heading(output, "%", END_PERCENT);
-    out_tab(output, END_COUNT > size ? END_COUNT - size : 0);
-    out_text(output, unit);
-    out_text(output, "s");
-    out_plain(output);
-    out_char(output, '\n');
+    say(output, tab(END_COUNT > size ? END_COUNT - size : 0), unit, "s", PLAIN, "\n");
 }
 
 void report_tree_name(struct report *report, const struct view_tree *tree,
@@ -75,24 +68,16 @@ void report_tree_name(struct report *report, const struct view_tree *tree,
     if (node->branches)
         out_text(output, node->branches > tree->nodes[node->parent].branches ? "- " : "  ");
     report_label_text(report, view_tree_label(tree, node));
-    if (node->count > limit) {
-        out_text(output, " (");
-        out_grouped(output, limit);
-        out_text(output, " of ");
-        out_grouped(output, node->count);
-        out_text(output, " shown)");
-    }
+    if (node->count > limit)
+        say(output, " (", grouped(limit), " of ", grouped(node->count), " shown)");
     out_char(output, '\n');
 }
 
 void report_tree_more(struct report *report, const struct view_tree *tree, size_t limit)
 {
     const struct view_node *root = &tree->nodes[0];
-    if (root->count > limit) {
-        out_text(report->output, "… and ");
-        out_grouped(report->output, root->count - limit);
-        out_text(report->output, " more (--limit 0 for all)\n");
-    }
+    if (root->count > limit)
+        say(report->output, "… and ", grouped(root->count - limit), " more (--limit 0 for all)\n");
 }
 
 static void text_tree(struct report *report, const struct report_tree *data)
@@ -100,12 +85,8 @@ static void text_tree(struct report *report, const struct report_tree *data)
     struct text_output *output = report->output;
     const struct view_node *root = &data->tree->nodes[0];
     size_t limit = data->options->limit;
-    out_bold(output);
-    out_text(output, "All: ");
-    report_count(output, root->total.bytes, "byte");
-    out_text(output, " in ");
-    report_count(output, root->total.count, data->unit);
-    out_plain(output);
+    say(output, BOLD, "All: ", bytes(root->total.bytes), " in ",
+        counted(root->total.count, data->unit), PLAIN);
     /* Percentages are of the weight, which no column shows if it is not bytes. */
     if (root->count && strcmp(data->weight, "bytes") != 0)
         out_format(output, "; %% is of %s", data->weight);
@@ -299,9 +280,7 @@ static void folded_tree(struct report *report, const struct report_tree *data)
         if (data->root)
             out_format(report->output, "%s;", data->root);
         report_tree_path(report, data->tree, i, path);
-        out_char(report->output, ' ');
-        out_unsigned(report->output, node->self.weight);
-        out_char(report->output, '\n');
+        say(report->output, " ", number(node->self.weight), "\n");
     }
     arena_free(&arena);
 }

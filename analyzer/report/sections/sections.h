@@ -13,6 +13,7 @@
 #include "analyses/reachability/leaks.h"
 #include "analyses/reachability/places.h"
 #include "report/sections/report.h"
+#include "report/sections/say.h"
 #include "report/writers/row.h"
 
 /** Returns the number of `count` records that a report shows. */
@@ -109,9 +110,6 @@ void row_call(struct row *row, const char *key, const struct heap_call *call);
 
 /** Writes a line such as "allocated by malloc() at FAB:17B1 in thread 1", and the stack. */
 void report_call_text(struct report *report, const char *label, const struct heap_call *call);
-
-/** Writes a position, and in parentheses its wall time if that is known. */
-void report_position_text(struct report *report, struct ttd_position position);
 
 /** Writes the blocks before and after an address, and the calls that allocated them. */
 void report_neighbours_text(struct report *report, const struct heap_neighbours *neighbours,
@@ -305,9 +303,6 @@ void report_certainty_text(const struct report *report);
 /** Begins a folded stack. An uncertain one hangs from a frame that says so, since a flame graph has
  * neither columns nor comments. */
 void report_folded_begin(struct text_output *output, bool is_certain);
-
-/** Writes a number and its unit, in the plural for all but 1: "2 blocks". */
-void report_count(struct text_output *output, uint64_t count, const char *unit);
 
 /* Labels of places: a person's name for a word of memory that holds a block. Internal to report/.
  */

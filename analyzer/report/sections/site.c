@@ -70,8 +70,7 @@ static void text_site_class(struct report *report, const struct view_label *labe
     if (label->name.size) {
         report_function_text(report, label->name);
     } else if (label->number) {
-        out_text(report->output, "table of virtual functions at ");
-        out_hex(report->output, label->number);
+        say(report->output, "table of virtual functions at ", hex(label->number));
     } else {
         out_text(report->output, "(no class is known)");
     }
@@ -92,8 +91,8 @@ void report_label_text(struct report *report, const struct view_label *label)
             escape_text(output, label->name);
             break;
         }
-        out_text(output, label->module.size ? "(no file is known) in " : "(no file is known)");
-        escape_text(output, glob_base_name(label->module));
+        say(output, label->module.size ? "(no file is known) in " : "(no file is known)",
+            glob_base_name(label->module));
         break;
     case LABEL_MODULE:
         if (label->name.size)

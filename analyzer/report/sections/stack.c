@@ -77,8 +77,7 @@ static void frame_place_text(struct report *report, const struct frame *frame,
     struct text_output *output = report->output;
     if (!frame->file.size)
         return;
-    out_text(output, " (");
-    escape_text(output, layout->has_folder ? frame->file : glob_base_name(frame->file));
+    say(output, " (", layout->has_folder ? frame->file : glob_base_name(frame->file));
     if (frame->line)
         out_format(output, ":%u", frame->line);
     out_char(output, ')');
@@ -102,10 +101,8 @@ void report_frame_text(struct report *report, const struct frame *frame)
         report_function_cut(report, frame->function, layout.function);
     }
     frame_place_text(report, frame, &layout);
-    if (module.size && layout.has_module) {
-        out_text(output, " in ");
-        escape_text(output, module);
-    }
+    if (module.size && layout.has_module)
+        say(output, " in ", module);
     if (frame->is_inlined)
         out_text(output, " (inlined)");
 }
@@ -187,9 +184,8 @@ static uint64_t text_frame(struct report *report, const struct frame *frame, uin
     struct text_output *output = report->output;
     uint64_t left_out = frame->module_id ? 0 : TTD_FRAMES_LEFT_OUT_COUNT(frame->offset);
     if (left_out) {
-        out_text(output, "    … ");
-        report_count(output, left_out, "frame");
-        out_text(output, left_out == 1 ? " was not recorded\n" : " were not recorded\n");
+        say(output, "    … ", counted(left_out, "frame"),
+            left_out == 1 ? " was not recorded\n" : " were not recorded\n");
         return left_out;
     }
     bool is_dim = output->has_color && report->definitions && stack_is_foreign(report, frame);
@@ -240,10 +236,9 @@ static void text_cut(struct report *report)
         out_text(output, "    (callers unknown: code of no module, or a stack of its own)\n");
         return;
     }
-    out_text(output, "    (callers unknown: no unwind data in ");
-    escape_text(output, module);
-    out_text(output, ", which gcc and\n    clang write with "
-                     "-fasynchronous-unwind-tables, or a stack of its own)\n");
+    say(output, "    (callers unknown: no unwind data in ", module,
+        ", which gcc and\n    clang write with -fasynchronous-unwind-tables, or a stack of its "
+        "own)\n");
 }
 
 void report_frames_text(struct report *report, bool is_cut)
@@ -255,9 +250,7 @@ void report_frames_text(struct report *report, bool is_cut)
     text_frames(report, shown_count < count ? shown_count : count);
     if (shown_count < count) {
         const struct frame *outermost = &report->frames.frames[shown_count - 1];
-        out_text(report->output, "    … ");
-        report_count(report->output, count - shown_count, "frame");
-        out_text(report->output, " below ");
+        say(report->output, "    … ", counted(count - shown_count, "frame"), " below ");
         if (runtime_is_main(outermost))
             out_text(report->output, "main");
         else if (outermost->function.size)
@@ -378,10 +371,9 @@ void report_call_text(struct report *report, const char *label, const struct hea
 {
     if (!heap_call_is_known(call))
         return;
-    out_format(report->output, "  %s by %s() at ", label, ttd_api_name(call->api));
-    report_position_text(report, call->position);
-    out_format(report->output, " in thread %u%s\n", call->thread,
-               call->is_unfinished ? ", which never returned" : "");
+    say(report->output, "  ", label, " by ", ttd_api_name(call->api), "() at ",
+        moment(report, call->position), " in thread ", number(call->thread),
+        call->is_unfinished ? ", which never returned" : "", "\n");
     report_stack_text(report, call->stack);
 }
 
@@ -446,14 +438,8 @@ void row_certainty(struct row *row)
 
 void report_certainty_text(const struct report *report)
 {
-    for (size_t i = 0; i < report->certainty.count; i++) {
-        out_alarm(report->output);
-        out_text(report->output, "Uncertain");
-        out_plain(report->output);
-        out_text(report->output, ": ");
-        out_text(report->output, report->certainty.reasons[i]);
-        out_char(report->output, '\n');
-    }
+    for (size_t i = 0; i < report->certainty.count; i++)
+        say(report->output, ALARM, "Uncertain", PLAIN, ": ", report->certainty.reasons[i], "\n");
 }
 
 void report_folded_begin(struct text_output *output, bool is_certain)
@@ -468,9 +454,7 @@ void report_count(struct text_output *output, uint64_t count, const char *unit)
     /* Sums stop at this value, so it is a lower bound. */
     if (count == UINT64_MAX)
         out_text(output, "at least ");
-    out_grouped(output, count);
-    out_char(output, ' ');
-    out_text(output, unit);
+    say(output, grouped(count), " ", unit);
     size_t size = strlen(unit);
     if (count != 1)
         out_text(output, size && unit[size - 1] == 's' ? "es" : "s");

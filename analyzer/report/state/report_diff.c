@@ -32,15 +32,8 @@ static void text_quadrant(struct report *report, const struct report_diff *data,
 {
     struct text_output *output = report->output;
     const struct heap_groups *groups = &data->diff->quadrants[quadrant];
-    out_bold(output);
-    out_text(output, quadrant_title(quadrant));
-    out_plain(output);
-    out_text(output, ", ");
-    out_text(output, quadrant_text(quadrant));
-    out_text(output, ": ");
-    report_count(output, groups->blocks, "block");
-    out_text(output, ", ");
-    report_count(output, groups->bytes, "byte");
+    say(output, BOLD, quadrant_title(quadrant), PLAIN, ", ", quadrant_text(quadrant), ": ",
+        blocks(groups->blocks), ", ", bytes(groups->bytes));
 }
 
 /* Counts the blocks of a quadrant that lie in others, as far as filters have left them. */
@@ -217,24 +210,15 @@ static void text_change(struct report *report, const struct report_compare *data
                         const struct heap_change *change)
 {
     struct text_output *output = report->output;
-    out_char(output, '\n');
-    out_bold(output);
+    say(output, "\n", BOLD);
     text_compare_signed(output, change->bytes[HEAP_OLD], change->bytes[HEAP_NEW], "byte");
     out_text(output, ", ");
     text_compare_signed(output, change->blocks[HEAP_OLD], change->blocks[HEAP_NEW], "block");
-    out_plain(output);
-    out_text(output, ", ");
-    out_text(output, kind_name(heap_change_kind_of(change)));
-    if (change->blocks[HEAP_OLD] && change->blocks[HEAP_NEW]) {
-        out_text(output, ": from ");
-        report_count(output, change->bytes[HEAP_OLD], "byte");
-        out_text(output, " in ");
-        report_count(output, change->blocks[HEAP_OLD], "block");
-        out_text(output, " to ");
-        report_count(output, change->bytes[HEAP_NEW], "byte");
-        out_text(output, " in ");
-        report_count(output, change->blocks[HEAP_NEW], "block");
-    }
+    say(output, PLAIN, ", ", kind_name(heap_change_kind_of(change)));
+    if (change->blocks[HEAP_OLD] && change->blocks[HEAP_NEW])
+        say(output, ": from ", bytes(change->bytes[HEAP_OLD]), " in ",
+            blocks(change->blocks[HEAP_OLD]), " to ", bytes(change->bytes[HEAP_NEW]), " in ",
+            blocks(change->blocks[HEAP_NEW]));
     out_char(output, '\n');
     report_site_text(report, use_side(report, data, change));
 }
@@ -247,17 +231,11 @@ static void text_compare_sums(struct report *report, const struct report_compare
     struct text_output *output = report->output;
     for (int i = 0; i < HEAP_SIDES; i++) {
         const struct report_live *live = &data->sides[i].live;
-        out_text(output, i == HEAP_OLD ? "Old: " : "New: ");
-        report_count(output, live->bytes, "byte");
-        out_text(output, " in ");
-        report_count(output, live->blocks, "block");
-        out_text(output, " at ");
-        out_position(output, data->sides[i].position);
-        out_char(output, '\n');
+        say(output, i == HEAP_OLD ? "Old: " : "New: ", bytes(live->bytes), " in ",
+            blocks(live->blocks), " at ", data->sides[i].position, "\n");
         report_live_nested_text(output, "    ", live);
     }
-    out_bold(output);
-    out_text(output, "Change: ");
+    say(output, BOLD, "Change: ");
     text_compare_signed(output, old->bytes, new->bytes, "byte");
     out_text(output, ", ");
     text_compare_signed(output, old->blocks, new->blocks, "block");
@@ -268,12 +246,9 @@ static void text_kinds(struct report *report, const struct heap_comparison *comp
 {
     struct text_output *output = report->output;
     out_format(output, "; %ss:", view_key_name(report->view->options.by));
-    for (int i = 0; i < HEAP_CHANGE_KINDS; i++) {
-        out_text(output, i ? ", " : " ");
-        out_grouped(output, comparison->kinds[i]);
-        out_char(output, ' ');
-        out_text(output, kind_name((enum heap_change_kind)i));
-    }
+    for (int i = 0; i < HEAP_CHANGE_KINDS; i++)
+        say(output, i ? ", " : " ", grouped(comparison->kinds[i]), " ",
+            kind_name((enum heap_change_kind)i));
     out_char(output, '\n');
 }
 
@@ -295,13 +270,9 @@ static void text_compare_certainty(struct report *report, const struct report_co
 {
     for (int i = 0; i < HEAP_SIDES; i++) {
         const struct certainty *certainty = data->sides[i].certainty;
-        for (size_t k = 0; k < certainty->count; k++) {
-            out_alarm(report->output);
-            out_text(report->output, "Uncertain");
-            out_plain(report->output);
-            out_format(report->output, ", of the %s heap: %s\n", side_names[i],
-                       certainty->reasons[k]);
-        }
+        for (size_t k = 0; k < certainty->count; k++)
+            say(report->output, ALARM, "Uncertain", PLAIN, ", of the ", side_names[i],
+                " heap: ", certainty->reasons[k], "\n");
     }
 }
 
@@ -336,8 +307,7 @@ static void text_compare_tree_header(struct text_output *output)
     report_tree_heading(output, "blocks", END_BLOCKS);
     report_tree_heading(output, "old bytes", END_OLD);
     report_tree_heading(output, "new bytes", END_NEW);
-    out_plain(output);
-    out_char(output, '\n');
+    say(output, PLAIN, "\n");
 }
 
 /* Write data->tree: a whole text or CSV file, or members of an object. */
@@ -401,10 +371,8 @@ static void folded_compare(struct report *report, const struct report_compare *d
             continue;
         report_folded_begin(report->output, report_compare_is_certain(data));
         report_tree_path(report, tree, i, path);
-        for (int side = 0; side < HEAP_SIDES; side++) {
-            out_char(report->output, ' ');
-            out_unsigned(report->output, self.bytes[side]);
-        }
+        for (int side = 0; side < HEAP_SIDES; side++)
+            say(report->output, " ", number(self.bytes[side]));
         out_char(report->output, '\n');
     }
     arena_free(&arena);

@@ -5,17 +5,10 @@
 /* Serves a region and the sum of all regions. In the sum, the space between regions is no gap. */
 static void text_region_sums(struct text_output *output, const struct heap_region *region)
 {
-    report_count(output, region->used, "byte");
-    out_text(output, " in ");
-    report_count(output, region->blocks, "block");
-    out_text(output, "; ");
-    report_count(output, region->unused, "byte");
-    out_text(output, " in ");
-    report_count(output, region->gaps, "gap");
-    if (region->gaps) {
-        out_text(output, ", the largest of ");
-        out_grouped(output, region->largest_gap);
-    }
+    say(output, bytes(region->used), " in ", blocks(region->blocks), "; ", bytes(region->unused),
+        " in ", counted(region->gaps, "gap"));
+    if (region->gaps)
+        say(output, ", the largest of ", grouped(region->largest_gap));
     out_char(output, '\n');
 }
 
@@ -28,62 +21,39 @@ static void text_sparse(struct report *report, const struct heap_sparse_pages *s
     struct text_output *output = report->output;
     if (!sparse->sparse)
         return;
-    out_bold(output);
-    out_char(output, '\n');
-    report_count(output, sparse->sparse, "sparse page");
-    out_text(output, " of ");
-    out_grouped(output, sparse->pages);
-    out_text(output, ", with less than a quarter in blocks: ");
-    out_size(output, sparse->total.kept);
-    out_text(output, " kept by ");
-    out_size(output, sparse->total.bytes);
-    out_char(output, '\n');
-    out_plain(output);
+    say(output, BOLD, "\n", counted(sparse->sparse, "sparse page"), " of ", grouped(sparse->pages),
+        ", with less than a quarter in blocks: ", rounded(sparse->total.kept), " kept by ",
+        rounded(sparse->total.bytes), "\n", PLAIN);
     for (size_t i = 0; i < report_shown(sparse->count, SPARSE_SHOWN); i++) {
         const struct heap_sparse_site *site = &sparse->sites[i];
-        out_char(output, '\n');
-        report_count(output, site->kept, "byte");
-        out_text(output, " kept by ");
-        report_count(output, site->blocks, "block");
-        out_text(output, " of ");
-        report_count(output, site->bytes, "byte");
-        out_char(output, '\n');
+        say(output, "\n", bytes(site->kept), " kept by ", blocks(site->blocks), " of ",
+            bytes(site->bytes), "\n");
         report_site_text(report, site->key);
     }
-    if (sparse->count > SPARSE_SHOWN) {
-        out_text(output, "\n… and ");
-        report_count(output, sparse->count - SPARSE_SHOWN, "call site");
-        out_text(output, " more (JSON has all)\n");
-    }
+    if (sparse->count > SPARSE_SHOWN)
+        say(output, "\n… and ", counted(sparse->count - SPARSE_SHOWN, "call site"),
+            " more (JSON has all)\n");
 }
 
 static void text_fragmentation(struct report *report,
                                const struct heap_fragmentation *fragmentation)
 {
     struct text_output *output = report->output;
-    out_bold(output);
-    report_count(output, fragmentation->count, "region");
-    out_text(output, " at ");
-    report_position_text(report, fragmentation->outcome.position);
-    out_text(output, ": ");
+    say(output, BOLD, counted(fragmentation->count, "region"), " at ",
+        moment(report, fragmentation->outcome.position), ": ");
     text_region_sums(output, &fragmentation->total);
     out_plain(output);
     report_certainty_text(report);
     if (fragmentation->count)
         out_char(output, '\n');
     for (size_t i = 0; i < fragmentation->count && i < report->limit; i++) {
-        out_text(output, "  ");
-        out_hex(output, fragmentation->regions[i].begin);
-        out_text(output, " to ");
-        out_hex(output, fragmentation->regions[i].last);
-        out_text(output, ": ");
+        say(output, "  ", hex(fragmentation->regions[i].begin), " to ",
+            hex(fragmentation->regions[i].last), ": ");
         text_region_sums(output, &fragmentation->regions[i]);
     }
-    if (fragmentation->count > report->limit) {
-        out_text(output, "… and ");
-        report_count(output, fragmentation->count - report->limit, "region");
-        out_text(output, " more (--limit 0 for all)\n");
-    }
+    if (fragmentation->count > report->limit)
+        say(output, "… and ", counted(fragmentation->count - report->limit, "region"),
+            " more (--limit 0 for all)\n");
     text_sparse(report, &fragmentation->sparse);
 }
 

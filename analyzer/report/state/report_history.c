@@ -29,14 +29,9 @@ void report_owner_text(struct report *report, const struct heap_owner *owner)
 {
     struct text_output *output = report->output;
     struct heap_call allocated = heap_call_of_block(&owner->block);
-    out_hex(output, owner->block.address);
-    out_text(output, ", ");
-    report_count(output, owner->block.size, "byte");
-    if (owner->previous_address) {
-        out_text(output, ", before that at ");
-        out_hex(output, owner->previous_address);
-        out_text(output, move_text(owner));
-    }
+    say(output, hex(owner->block.address), ", ", bytes(owner->block.size));
+    if (owner->previous_address)
+        say(output, ", before that at ", hex(owner->previous_address), move_text(owner));
     out_char(output, '\n');
     report_call_text(report, "allocated", &allocated);
     if (owner->overlapped)
@@ -56,27 +51,16 @@ void report_owner_text(struct report *report, const struct heap_owner *owner)
 static void text_history(struct report *report, const struct heap_history *history)
 {
     struct text_output *output = report->output;
-    out_bold(output);
-    report_count(output, history->total, "block");
-    out_text(output, " covered ");
-    out_hex(output, history->options.first);
-    if (history->options.last > history->options.first) {
-        out_text(output, " to ");
-        out_hex(output, history->options.last);
-    }
+    say(output, BOLD, blocks(history->total), " covered ", hex(history->options.first));
+    if (history->options.last > history->options.first)
+        say(output, " to ", hex(history->options.last));
     out_plain(output);
-    if (history->count < history->total) {
-        out_text(output, "; the last ");
-        out_grouped(output, history->count);
-        out_text(output, " are shown (--limit)");
-    }
+    if (history->count < history->total)
+        say(output, "; the last ", grouped(history->count), " are shown (--limit)");
     out_char(output, '\n');
     report_certainty_text(report);
     for (size_t i = 0; i < history->count; i++) {
-        out_char(output, '\n');
-        out_bold(output);
-        out_format(output, "Block %llu: ", (unsigned long long)history->owners[i].ordinal);
-        out_plain(output);
+        say(output, "\n", BOLD, "Block ", number(history->owners[i].ordinal), ": ", PLAIN);
         report_owner_text(report, &history->owners[i]);
     }
 }

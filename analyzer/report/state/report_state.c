@@ -28,10 +28,8 @@ static void text_state_size(struct report *report, ttd_id id)
     uint64_t first, last;
     heap_class_range(id, &first, &last);
     out_grouped(report->output, first);
-    if (last > first) {
-        out_text(report->output, " to ");
-        out_grouped(report->output, last);
-    }
+    if (last > first)
+        say(report->output, " to ", grouped(last));
     out_text(report->output, last == 1 ? " byte" : " bytes");
 }
 
@@ -42,11 +40,8 @@ static void text_table(struct report *report, const struct heap_groups *groups,
     for (size_t i = 0; i < groups->count; i++) {
         out_text(report->output, "  ");
         name(report, groups->items[i].key.property);
-        out_tab(report->output, COLUMN_BLOCKS);
-        report_count(report->output, groups->items[i].blocks, "block");
-        out_tab(report->output, COLUMN_BYTES);
-        report_count(report->output, groups->items[i].bytes, "byte");
-        out_char(report->output, '\n');
+        say(report->output, tab(COLUMN_BLOCKS), blocks(groups->items[i].blocks), tab(COLUMN_BYTES),
+            bytes(groups->items[i].bytes), "\n");
     }
 }
 
@@ -56,15 +51,11 @@ static void text_state_blocks(struct report *report, const struct heap_state *st
         out_char(report->output, '\n');
     for (size_t i = 0; i < state->block_count; i++) {
         const struct heap_block *block = &state->blocks[i];
-        out_text(report->output, "  ");
-        out_hex(report->output, block->address);
-        out_tab(report->output, 20);
-        report_count(report->output, block->size, "byte");
-        out_tab(report->output, 34);
-        out_text(report->output, "allocated at ");
-        out_position(report->output, block->allocated);
-        out_format(report->output, " in thread %u, stack #%u%s\n", block->thread, block->stack,
-                   heap_is_unknown(block->allocated, report->unknown_before) ? ", unknown" : "");
+        say(report->output, "  ", hex(block->address), tab(20), bytes(block->size), tab(34),
+            "allocated at ", block->allocated, " in thread ", number(block->thread), ", stack #",
+            number(block->stack),
+            heap_is_unknown(block->allocated, report->unknown_before) ? ", unknown" : "");
+        say(report->output, "\n");
     }
 }
 
@@ -73,13 +64,9 @@ static void text_state_address(struct report *report, const struct report_state 
     struct text_output *output = report->output;
     const struct heap_owners *owners = data->owners;
     uint64_t address = owners->options.address;
-    out_bold(output);
-    out_hex(output, address);
-    out_plain(output);
+    say(output, BOLD, hex(address), PLAIN);
     if (owners->has_live) {
-        out_text(output, " lies ");
-        report_count(output, address - owners->live.block.address, "byte");
-        out_text(output, " inside the block at ");
+        say(output, " lies ", bytes(address - owners->live.block.address), " inside the block at ");
         report_owner_text(report, &owners->live);
     } else if (owners->has_before) {
         out_text(output, " is in no live block; it was in ");
@@ -110,28 +97,18 @@ void report_live_nested_text(struct text_output *output, const char *indent,
 {
     if (!live->nested_blocks)
         return;
-    out_text(output, indent);
-    out_text(output, "In them, in heaps of the program: ");
-    report_count(output, live->nested_blocks, "block");
-    out_text(output, ", ");
-    report_count(output, live->nested_bytes, "byte");
-    out_char(output, '\n');
+    say(output, indent, "In them, in heaps of the program: ", blocks(live->nested_blocks), ", ",
+        bytes(live->nested_bytes), "\n");
 }
 
 static void text_state_totals(struct report *report, const struct heap_state *state)
 {
     struct text_output *output = report->output;
-    out_bold(output);
-    out_text(output, "Live at ");
-    report_position_text(report, state->outcome.position);
-    out_text(output, ": ");
+    say(output, BOLD, "Live at ", moment(report, state->outcome.position), ": ");
     struct report_live live = report_live_of(report, &state->tables.by[HEAP_BY_HEAP]);
-    report_count(output, live.blocks, "block");
-    out_text(output, ", ");
-    report_count(output, live.bytes, "byte");
+    say(output, blocks(live.blocks), ", ", bytes(live.bytes));
     report_from_sites(report, &state->tables.by[HEAP_BY_STACK]);
-    out_plain(output);
-    out_char(output, '\n');
+    say(output, PLAIN, "\n");
     report_estimate_text(output, "    ", &live.estimate);
     report_live_nested_text(output, "", &live);
     report_unknown_text(report, &state->unknown);
@@ -140,10 +117,9 @@ static void text_state_totals(struct report *report, const struct heap_state *st
         report_snapshot_text(report, &report->view->classes->snapshot);
         out_text(output, " tells\n");
     }
-    if (state->outcome.in_flight) {
-        report_count(output, state->outcome.in_flight, "reallocation");
-        out_text(output, " in flight at this position, not counted\n");
-    }
+    if (state->outcome.in_flight)
+        say(output, counted(state->outcome.in_flight, "reallocation"),
+            " in flight at this position, not counted\n");
 }
 
 /* Writes the owners of the address if one was asked for; otherwise the whole heap. */
@@ -344,16 +320,10 @@ static void text_node(struct report *report, const struct heap_tree_node *node)
         out_format(output, " (level %u)", node->level);
     if (node->is_destroyed)
         out_text(output, ", destroyed");
-    out_text(output, ": ");
-    report_count(output, node->blocks, "block");
-    out_text(output, ", ");
-    report_count(output, node->bytes, "byte");
-    if (node->inner_blocks) {
-        out_text(output, "; in them, in heaps right below: ");
-        report_count(output, node->inner_blocks, "block");
-        out_text(output, ", ");
-        report_count(output, node->inner_bytes, "byte");
-    }
+    say(output, ": ", blocks(node->blocks), ", ", bytes(node->bytes));
+    if (node->inner_blocks)
+        say(output, "; in them, in heaps right below: ", blocks(node->inner_blocks), ", ",
+            bytes(node->inner_bytes));
     out_char(output, '\n');
     report_call_text(report, "created", &node->created);
 }
@@ -398,16 +368,10 @@ void row_heap_tree(struct row *row, const struct heap_tree *tree)
 static void text_peak(struct report *report, const struct heap_peak_state *peak)
 {
     const struct heap_groups *groups = &peak->groups;
-    out_bold(report->output);
-    out_text(report->output, "Peak at ");
-    report_position_text(report, peak->peak.position);
-    out_text(report->output, ": ");
-    report_count(report->output, groups->bytes, "byte");
-    out_text(report->output, " in ");
-    report_count(report->output, groups->blocks, "block");
+    say(report->output, BOLD, "Peak at ", moment(report, peak->peak.position), ": ",
+        bytes(groups->bytes), " in ", blocks(groups->blocks));
     report_from_sites(report, groups);
-    out_plain(report->output);
-    out_char(report->output, '\n');
+    say(report->output, PLAIN, "\n");
     report_estimate_text(report->output, "    ", &groups->estimate);
     report_runtime_text(report);
     report_certainty_text(report);

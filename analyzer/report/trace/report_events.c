@@ -89,24 +89,18 @@ static void text_events_begin(struct report *report, const struct report_events 
                    {COLUMN_THREAD, "Thread"},
                    {COLUMN_STACK, "Stack"}};
     out_bold(report->output);
-    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
-        out_tab(report->output, (size_t)columns[i].column);
-        out_text(report->output, columns[i].name);
-    }
-    if (options->shows_parameters) {
-        out_tab(report->output, COLUMN_PARAMETERS);
-        out_text(report->output, "Parameters");
-    }
-    out_plain(report->output);
-    out_char(report->output, '\n');
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
+        say(report->output, tab((size_t)columns[i].column), columns[i].name);
+    if (options->shows_parameters)
+        say(report->output, tab(COLUMN_PARAMETERS), "Parameters");
+    say(report->output, PLAIN, "\n");
 }
 
 static void cell(struct text_output *output, size_t column, bool has, uint64_t value)
 {
     if (!has)
         return;
-    out_tab(output, column);
-    out_hex(output, value);
+    say(output, tab(column), hex(value));
 }
 
 /* "{}" is a call without parameters, "{?}" one whose parameters were not recorded. */
@@ -114,8 +108,7 @@ static void text_parameters(struct text_output *output, const struct ttd_event *
 {
     uint64_t parameters[TTD_PARAMETERS_MAX];
     size_t count = ttd_event_parameters(event, parameters);
-    out_tab(output, COLUMN_PARAMETERS);
-    out_char(output, '{');
+    say(output, tab(COLUMN_PARAMETERS), "{");
     if (!count && !event->parameters)
         out_char(output, '?');
     for (size_t i = 0; i < count; i++) {
@@ -130,13 +123,8 @@ static void text_event(struct report *report, const struct report_event *data)
 {
     const struct ttd_event *event = data->event;
     struct text_output *output = report->output;
-    out_char(output, '[');
-    out_hex(output, event->number);
-    out_char(output, ']');
-    out_tab(output, COLUMN_ACTION);
-    out_text(output, ttd_action_name((enum ttd_action)event->action));
-    out_tab(output, COLUMN_API);
-    out_text(output, ttd_api_name(event->api));
+    say(output, "[", hex(event->number), "]", tab(COLUMN_ACTION),
+        ttd_action_name((enum ttd_action)event->action), tab(COLUMN_API), ttd_api_name(event->api));
     cell(output, COLUMN_HEAP, true, definitions_heap_handle(report->definitions, event->heap));
     cell(output, COLUMN_ADDRESS, event_has_address(event), event->address);
     cell(output, COLUMN_PREVIOUS, event_has_previous_address(event), event->previous_address);
@@ -147,17 +135,13 @@ static void text_event(struct report *report, const struct report_event *data)
     cell(output, COLUMN_RESERVE, event_has_limits(event), event->reserve_size);
     cell(output, COLUMN_COMMIT, event_has_limits(event), event->commit_size);
     cell(output, COLUMN_READ_ONLY, event_has_read_only(event), event->make_read_only);
-    out_tab(output, COLUMN_START);
-    out_position(output, event->time_start);
-    out_tab(output, COLUMN_END);
+    say(output, tab(COLUMN_START), event->time_start, tab(COLUMN_END));
     if (ttd_event_returned(event))
         out_position(output, event->time_end);
     else
         out_text(output, "never");
     cell(output, COLUMN_THREAD, true, event->thread);
-    out_tab(output, COLUMN_STACK);
-    out_char(output, '#');
-    out_unsigned(output, event->stack);
+    say(output, tab(COLUMN_STACK), "#", number(event->stack));
     if (data->options->shows_parameters)
         text_parameters(output, event);
     out_char(output, '\n');
@@ -301,17 +285,13 @@ static void text_data(struct text_output *output, struct ttd_string data)
     out_tab(output, MARK_COLUMN_DATA);
     if (shows_text) {
         struct ttd_string part = {data.data, data.size < limit ? data.size : limit};
-        out_char(output, '"');
-        escape_text(output, part);
-        out_char(output, '"');
+        say(output, "\"", part, "\"");
     } else {
         out_text(output, "0x");
         mark_write_bytes(output, data, limit);
     }
-    if (data.size > limit) {
-        out_text(output, "... ");
-        report_count(output, data.size, "byte");
-    }
+    if (data.size > limit)
+        say(output, "... ", bytes(data.size));
 }
 
 static void text_marks_begin(struct report *report)
@@ -324,14 +304,10 @@ static void text_marks_begin(struct report *report)
                    {MARK_COLUMN_KIND, "Kind"},
                    {MARK_COLUMN_CLIENT, "Client"},
                    {MARK_COLUMN_DATA, "Data"}};
-    out_bold(report->output);
-    out_text(report->output, "Position");
-    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
-        out_tab(report->output, columns[i].column);
-        out_text(report->output, columns[i].name);
-    }
-    out_plain(report->output);
-    out_char(report->output, '\n');
+    say(report->output, BOLD, "Position");
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
+        say(report->output, tab(columns[i].column), columns[i].name);
+    say(report->output, PLAIN, "\n");
 }
 
 static void text_mark(struct report *report, bool has_times, const struct heap_mark *mark)
@@ -348,17 +324,12 @@ static void text_mark(struct report *report, bool has_times, const struct heap_m
         out_unsigned(output, mark->event->thread);
     else
         out_text(output, "all");
-    out_tab(output, MARK_COLUMN_KIND);
-    out_text(output, heap_mark_kind_name(mark->kind));
-    if (guid_is_given(mark->client)) {
-        out_tab(output, MARK_COLUMN_CLIENT);
-        out_text(output, guid_text(mark->client, guid));
-    }
+    say(output, tab(MARK_COLUMN_KIND), heap_mark_kind_name(mark->kind));
+    if (guid_is_given(mark->client))
+        say(output, tab(MARK_COLUMN_CLIENT), guid_text(mark->client, guid));
     text_data(output, mark->data);
-    if (mark->activity) {
-        out_text(output, "  activity ");
-        out_unsigned(output, mark->activity);
-    }
+    if (mark->activity)
+        say(output, "  activity ", number(mark->activity));
     out_char(output, '\n');
 }
 
@@ -435,20 +406,12 @@ static void text_snapshot_contents(struct text_output *output,
         out_text(output, is_first ? "  " : ", ");
         is_first = false;
         out_text(output, contents_names[bit]);
-        if (1u << bit == TTD_SNAPSHOT_REFERENCES) {
-            out_format(output, " (");
-            out_grouped(output, parts->references);
-            out_text(output, " in ");
-            report_count(output, parts->regions, "region");
-            out_char(output, ')');
-        }
-        if (1u << bit == TTD_SNAPSHOT_MEMORY) {
-            out_text(output, " (");
-            report_count(output, parts->mapped_bytes, "byte");
-            out_text(output, ", ");
-            out_grouped(output, parts->page_bytes);
-            out_text(output, " of them stored)");
-        }
+        if (1u << bit == TTD_SNAPSHOT_REFERENCES)
+            say(output, " (", grouped(parts->references), " in ", counted(parts->regions, "region"),
+                ")");
+        if (1u << bit == TTD_SNAPSHOT_MEMORY)
+            say(output, " (", bytes(parts->mapped_bytes), ", ", grouped(parts->page_bytes),
+                " of them stored)");
     }
 }
 
@@ -470,25 +433,19 @@ static void text_listed_snapshot(struct report *report, const struct heap_listed
         out_format(output, " (thread %u)", snapshot->thread);
     out_char(output, '\n');
     text_snapshot_contents(output, listed);
-    out_text(output, "\n  ");
-    report_count(output, listed->parts.stored_bytes, "byte");
+    say(output, "\n  ", bytes(listed->parts.stored_bytes));
     out_format(output, " in the trace; taken after %.6g s; the program was held for ",
                (double)snapshot->wall_time / 1e9);
     text_duration(output, snapshot->duration);
-    out_text(output, snapshot->flags & TTD_SNAPSHOT_STOPPED ? ", all threads stopped" : "");
-    out_text(output, snapshot->flags & TTD_SNAPSHOT_COPIED ? ", and copied\n" : "\n");
+    say(output, snapshot->flags & TTD_SNAPSHOT_STOPPED ? ", all threads stopped" : "",
+        snapshot->flags & TTD_SNAPSHOT_COPIED ? ", and copied\n" : "\n");
 }
 
 static void text_snapshots(struct report *report, const struct heap_snapshot_list *list)
 {
-    out_bold(report->output);
-    report_count(report->output, list->count, "snapshot");
-    out_plain(report->output);
-    if (list->cut_short) {
-        out_text(report->output, "; ");
-        out_grouped(report->output, list->cut_short);
-        out_text(report->output, " more cut short, and not used");
-    }
+    say(report->output, BOLD, counted(list->count, "snapshot"), PLAIN);
+    if (list->cut_short)
+        say(report->output, "; ", grouped(list->cut_short), " more cut short, and not used");
     out_char(report->output, '\n');
     report_certainty_text(report);
     for (size_t i = 0; i < list->count; i++)

@@ -22,25 +22,19 @@ static bool family_is_certain(const struct report_family *data)
 static void text_family_sums(struct report *report, const struct report_family *data,
                              uint64_t count, uint64_t bytes)
 {
-    if (data->has_bytes) {
-        report_count(report->output, bytes, "byte");
-        out_text(report->output, " in ");
-    }
+    if (data->has_bytes)
+        say(report->output, bytes(bytes), " in ");
     report_count(report->output, count, data->unit);
 }
 
 static void text_uncertain(struct text_output *output)
 {
-    out_alarm(output);
-    out_text(output, "Uncertain");
-    out_plain(output);
-    out_text(output, ": ");
+    say(output, ALARM, "Uncertain", PLAIN, ": ");
 }
 
 static void text_process(struct text_output *output, const struct report_family_member *member)
 {
-    out_text(output, "process ");
-    out_unsigned(output, member->info.trace.process_id);
+    say(output, "process ", number(member->info.trace.process_id));
 }
 
 /* Writes the reasons why the sums are uncertain, by process. */
@@ -54,30 +48,26 @@ static void text_reasons(struct report *report, const struct report_family *data
             continue;
         text_uncertain(output);
         text_process(output, member);
-        out_text(output, ": ");
-        out_text(output, member->is_read ? member->reason : "its trace cannot be read");
-        out_char(output, '\n');
+        say(output, ": ", member->is_read ? member->reason : "its trace cannot be read", "\n");
     }
     if (count > MEMBERS_SHOWN) {
         text_uncertain(output);
-        report_count(output, count - MEMBERS_SHOWN, "process");
-        out_text(output, " more\n");
+        say(output, counted(count - MEMBERS_SHOWN, "process"), " more\n");
     }
     if (data->unreadable) {
         text_uncertain(output);
-        report_count(output, data->unreadable, "damaged trace");
-        out_text(output, " beside these may be of the same recording\n");
+        say(output, counted(data->unreadable, "damaged trace"),
+            " beside these may be of the same recording\n");
     }
     if (data->missing_parents) {
         text_uncertain(output);
-        out_text(output, "the trace of the parent is not here, for ");
-        report_count(output, data->missing_parents, "process");
-        out_char(output, '\n');
+        say(output, "the trace of the parent is not here, for ",
+            counted(data->missing_parents, "process"), "\n");
     }
     if (data->unrecorded) {
         text_uncertain(output);
-        report_count(output, data->unrecorded, "child process");
-        out_text(output, " of the recording ran unrecorded\n");
+        say(output, counted(data->unrecorded, "child process"),
+            " of the recording ran unrecorded\n");
     }
 }
 
@@ -122,8 +112,7 @@ static void text_family_site(struct report *report, const struct report_family *
 {
     struct text_output *output = report->output;
     const struct report_share **shares = family_sort_shares(report, site);
-    out_char(output, '\n');
-    out_bold(output);
+    say(output, "\n", BOLD);
     text_family_sums(report, data, site->count, site->bytes);
     out_plain(output);
     if (*site->kind)
@@ -131,12 +120,10 @@ static void text_family_site(struct report *report, const struct report_family *
     /* The name that JSON has, as words. */
     for (const char *kind = site->kind; *kind; kind++)
         out_char(output, *kind == '_' ? ' ' : *kind);
-    out_text(output, ", in ");
-    report_count(output, site->share_count, "process");
-    for (size_t i = 0; shares && i < site->share_count && i < MEMBERS_SHOWN; i++) {
-        out_text(output, i ? ", " : ": ");
-        out_unsigned(output, data->members[shares[i]->member].info.trace.process_id);
-    }
+    say(output, ", in ", counted(site->share_count, "process"));
+    for (size_t i = 0; shares && i < site->share_count && i < MEMBERS_SHOWN; i++)
+        say(output, i ? ", " : ": ",
+            number(data->members[shares[i]->member].info.trace.process_id));
     out_text(output, site->share_count > MEMBERS_SHOWN ? ", …\n" : "\n");
     family_show_frames(report, site);
     report_frames_text(report, site->is_cut);
@@ -174,45 +161,30 @@ static void text_members(struct report *report, const struct report_family *data
         text_process(output, members[i]);
         out_text(output, ": ");
         text_family_sums(report, data, members[i]->count, members[i]->bytes);
-        out_text(output, ", ");
-        escape_text(output, escape_string(members[i]->info.path));
-        out_char(output, '\n');
+        say(output, ", ", escape_string(members[i]->info.path), "\n");
     }
-    if (count > MEMBERS_SHOWN) {
-        out_text(output, "  … and ");
-        report_count(output, count - MEMBERS_SHOWN, "process");
-        out_text(output, " more\n");
-    }
+    if (count > MEMBERS_SHOWN)
+        say(output, "  … and ", counted(count - MEMBERS_SHOWN, "process"), " more\n");
     free(members);
 }
 
 static void text_family(struct report *report, const struct report_family *data)
 {
     struct text_output *output = report->output;
-    out_bold(output);
-    report_count(output, data->member_count, "process");
-    out_format(output, ", %s: ", data->title);
+    say(output, BOLD, counted(data->member_count, "process"), ", ", data->title, ": ");
     text_family_sums(report, data, data->count, data->bytes);
-    out_text(output, ", from ");
-    report_count(output, data->site_count, "call site");
-    out_plain(output);
-    out_char(output, '\n');
-    if (data->suppressed || data->known) {
-        out_grouped(output, data->suppressed);
-        out_text(output, " suppressed and ");
-        out_grouped(output, data->known);
-        out_text(output, " in the baseline, not counted\n");
-    }
+    say(output, ", from ", counted(data->site_count, "call site"), PLAIN, "\n");
+    if (data->suppressed || data->known)
+        say(output, grouped(data->suppressed), " suppressed and ", grouped(data->known),
+            " in the baseline, not counted\n");
     text_reasons(report, data);
     text_members(report, data);
     size_t count = report_shown(data->site_count, report->limit);
     for (size_t i = 0; i < count; i++)
         text_family_site(report, data, &data->sites[i]);
-    if (data->site_count > count) {
-        out_text(output, "\n… and ");
-        report_count(output, data->site_count - count, "call site");
-        out_text(output, " more (--limit 0 for all)\n");
-    }
+    if (data->site_count > count)
+        say(output, "\n… and ", counted(data->site_count - count, "call site"),
+            " more (--limit 0 for all)\n");
 }
 
 static void row_family_sums(struct row *row, const struct report_family *data, uint64_t count,
@@ -335,15 +307,12 @@ static void text_member(struct report *report, const struct report_member *membe
     struct text_output *output = report->output;
     struct report_info data = info_of(member);
     if (info_has_origin(&member->trace)) {
-        out_unsigned(output, member->trace.process_id);
-        out_tab(output, 10);
-        out_unsigned(output, member->trace.parent_process_id);
+        say(output, number(member->trace.process_id), tab(10),
+            number(member->trace.parent_process_id));
     } else {
         out_text(output, "unknown");
     }
-    out_tab(output, 20);
-    out_grouped(output, member->events);
-    out_tab(output, 34);
+    say(output, tab(20), grouped(member->events), tab(34));
     if (!member->is_closed)
         out_char(output, '?');
     else
@@ -351,13 +320,10 @@ static void text_member(struct report *report, const struct report_member *membe
     out_tab(output, 44);
     if (!member->is_closed)
         out_alarm(output);
-    out_text(output, member->is_closed ? info_end_reason(&data) : "not closed");
-    out_plain(output);
+    say(output, member->is_closed ? info_end_reason(&data) : "not closed", PLAIN);
     if (info_has_end_code(&data))
         out_format(output, " %u", member->end.code);
-    out_tab(output, 58);
-    escape_text(output, escape_string(member->path));
-    out_char(output, '\n');
+    say(output, tab(58), escape_string(member->path), "\n");
     if (!member->command.size)
         return;
     out_text(output, "    ");
@@ -370,9 +336,8 @@ static void text_recording(struct report *report, const struct report_group *dat
     struct text_output *output = report->output;
     uint64_t events = 0, lost = 0;
     size_t open = 0;
-    out_bold(output);
-    out_text(output, "Process   Parent    Events        Lost      End           Trace, command\n");
-    out_plain(output);
+    say(output, BOLD, "Process   Parent    Events        Lost      End           Trace, command\n",
+        PLAIN);
     for (size_t i = 0; i < data->count; i++) {
         const struct report_member *member = &data->members[i];
         text_member(report, member);
@@ -381,18 +346,10 @@ static void text_recording(struct report *report, const struct report_group *dat
         lost += member->is_closed ? member->end.lost_events : 0;
         open += !member->is_closed;
     }
-    out_text(output, "\nAll: ");
-    report_count(output, data->count, "trace");
-    out_text(output, ", ");
-    report_count(output, events, "event");
-    out_text(output, ", ");
-    out_grouped(output, lost);
-    out_text(output, " lost");
-    if (open) {
-        out_text(output, "; ");
-        out_grouped(output, open);
-        out_text(output, " not closed, where more may be");
-    }
+    say(output, "\nAll: ", counted(data->count, "trace"), ", ", counted(events, "event"), ", ",
+        grouped(lost), " lost");
+    if (open)
+        say(output, "; ", grouped(open), " not closed, where more may be");
     out_char(output, '\n');
 }
 

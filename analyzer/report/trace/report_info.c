@@ -13,17 +13,8 @@ enum { COLUMN_ACTIVITY = 38, COLUMN_COUNT = 60, COLUMN_FIRST = 72, COLUMN_LAST =
 
 static void head(struct text_output *output, const char *activity, const char *count)
 {
-    out_bold(output);
-    out_text(output, "\nClient");
-    out_tab(output, COLUMN_ACTIVITY);
-    out_text(output, activity);
-    out_tab(output, COLUMN_COUNT);
-    out_text(output, count);
-    out_tab(output, COLUMN_FIRST);
-    out_text(output, "First");
-    out_tab(output, COLUMN_LAST);
-    out_text(output, "Last\n");
-    out_plain(output);
+    say(output, BOLD, "\nClient", tab(COLUMN_ACTIVITY), activity, tab(COLUMN_COUNT), count,
+        tab(COLUMN_FIRST), "First", tab(COLUMN_LAST), "Last\n", PLAIN);
 }
 
 static void rows(struct text_output *output, const struct heap_client_list *list,
@@ -32,17 +23,12 @@ static void rows(struct text_output *output, const struct heap_client_list *list
     char guid[GUID_TEXT];
     for (size_t i = 0; i < list->count; i++) {
         const struct heap_client *client = &list->items[i];
-        out_text(output, guid_is_given(client->client) ? guid_text(client->client, guid) : "none");
-        out_tab(output, COLUMN_ACTIVITY);
+        say(output, guid_is_given(client->client) ? guid_text(client->client, guid) : "none",
+            tab(COLUMN_ACTIVITY));
         if (has_activities)
             out_unsigned(output, client->activity);
-        out_tab(output, COLUMN_COUNT);
-        out_grouped(output, client->count);
-        out_tab(output, COLUMN_FIRST);
-        out_position(output, client->first);
-        out_tab(output, COLUMN_LAST);
-        out_position(output, client->last);
-        out_char(output, '\n');
+        say(output, tab(COLUMN_COUNT), grouped(client->count), tab(COLUMN_FIRST), client->first,
+            tab(COLUMN_LAST), client->last, "\n");
     }
     if (list->is_cut)
         out_text(output, "and others\n");

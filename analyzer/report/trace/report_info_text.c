@@ -7,17 +7,13 @@
 /* Writes a number in the column of a table that begins at a position of the line. */
 static void put_column(struct text_output *output, size_t position, uint64_t value)
 {
-    out_tab(output, position);
-    out_grouped(output, value);
+    say(output, tab(position), grouped(value));
 }
 
 /* Writes the bold name of a line, and aligns its value. */
 static void label(struct report *report, const char *name)
 {
-    out_bold(report->output);
-    out_text(report->output, name);
-    out_plain(report->output);
-    out_tab(report->output, 16);
+    say(report->output, BOLD, name, PLAIN, tab(16));
 }
 
 static void text_end(struct report *report, const struct report_info *data)
@@ -25,9 +21,7 @@ static void text_end(struct report *report, const struct report_info *data)
     struct text_output *output = report->output;
     label(report, "End");
     if (!data->is_closed) {
-        out_alarm(output);
-        out_text(output, "not closed cleanly: the recorder died, or is still recording\n");
-        out_plain(output);
+        say(output, ALARM, "not closed cleanly: the recorder died, or is still recording\n", PLAIN);
         return;
     }
     switch (data->end->reason) {
@@ -59,10 +53,8 @@ static void text_fatal_signal(struct report *report, const struct heap_trace_sta
         return;
     label(report, "Fatal signal");
     report_signal_text(report, &stats->fatal_signal);
-    if (heap_fatal_has_address(&stats->fatal_signal)) {
-        out_text(output, ", fault address ");
-        out_hex(output, stats->fatal_signal.address);
-    }
+    if (heap_fatal_has_address(&stats->fatal_signal))
+        say(output, ", fault address ", hex(stats->fatal_signal.address));
     out_text(output, heap_fatal_is_fault(stats->fatal_signal.signal)
                          ? " ('ttdanalyze errors' tells more)\n"
                          : "\n");
@@ -75,9 +67,7 @@ static void text_origin(struct report *report, const struct report_info *data)
     char text[INFO_TIME_SIZE];
     info_start_time(data, text);
     label(report, "Trace");
-    escape_text(output, escape_string(report->path));
-    out_text(output, ", ");
-    report_count(output, data->file_bytes, "byte");
+    say(output, escape_string(report->path), ", ", bytes(data->file_bytes));
     out_format(output, ", id %016llx\n", (unsigned long long)trace->trace_id);
     if (!info_has_origin(trace)) {
         label(report, "Process");
@@ -107,8 +97,7 @@ static void text_origin(struct report *report, const struct report_info *data)
         if (!(trace->flags & flags[i].flag))
             continue;
         label(report, "Note");
-        out_text(output, flags[i].text);
-        out_char(output, '\n');
+        say(output, flags[i].text, "\n");
     }
 }
 
@@ -119,10 +108,7 @@ static void text_info_counts(struct report *report, const struct report_info *da
     label(report, "Events");
     out_grouped(output, stats->events);
     if (stats->events) {
-        out_text(output, " from ");
-        out_position(output, stats->first);
-        out_text(output, " to ");
-        out_position(output, stats->last);
+        say(output, " from ", stats->first, " to ", stats->last);
         /* A trace that lost its first chunk has no unit of time. */
         if (data->trace->time_unit)
             out_format(output, ", %.3g s", (double)stats->last_wall_time / 1e9);
@@ -132,23 +118,19 @@ static void text_info_counts(struct report *report, const struct report_info *da
     for (int i = TTD_ACTION_ALLOC; i <= TTD_ACTION_DESTROY; i++) {
         if (!stats->actions[i])
             continue;
-        out_text(output, "  ");
-        out_text(output, ttd_action_name((enum ttd_action)i));
+        say(output, "  ", ttd_action_name((enum ttd_action)i));
         put_column(output, 16, stats->actions[i]);
         out_char(output, '\n');
     }
     if (stats->failed || stats->unfinished) {
         label(report, "  Unsuccessful");
-        out_grouped(output, stats->failed);
-        out_text(output, " failed, ");
-        out_grouped(output, stats->unfinished);
-        out_text(output, " never returned\n");
+        say(output, grouped(stats->failed), " failed, ", grouped(stats->unfinished),
+            " never returned\n");
     }
     label(report, "Lost events");
     if (!heap_losses_are_exact(&stats->outcome.losses))
         out_text(output, "at least ");
-    out_grouped(output, stats->outcome.losses.events);
-    out_char(output, '\n');
+    say(output, grouped(stats->outcome.losses.events), "\n");
 }
 
 static void text_info_contents(struct report *report, const struct heap_trace_stats *stats)
@@ -156,15 +138,13 @@ static void text_info_contents(struct report *report, const struct heap_trace_st
     struct text_output *output = report->output;
     label(report, "Snapshots");
     out_grouped(output, stats->kinds[TTD_KIND_SNAPSHOTS].records);
-    if (heap_trace_stats_references(stats)) {
-        out_text(output, ", with ");
-        report_count(output, heap_trace_stats_references(stats), "reference");
-    }
+    if (heap_trace_stats_references(stats))
+        say(output, ", with ", counted(heap_trace_stats_references(stats), "reference"));
     out_char(output, '\n');
     label(report, "Contents");
     if (stats->kinds[TTD_KIND_PAGES].chunks) {
-        report_count(output, info_memory_bytes(stats), "byte");
-        out_text(output, " of the program's memory ('ttdanalyze redact' removes them)\n");
+        say(output, bytes(info_memory_bytes(stats)),
+            " of the program's memory ('ttdanalyze redact' removes them)\n");
     } else {
         out_text(output, "none: the trace has nothing of what the program's memory held\n");
     }
@@ -180,28 +160,21 @@ static void text_losses(struct report *report, const struct heap_losses *losses)
             out_text(output, "unknown");
         else
             out_grouped(output, loss->count);
-        out_tab(output, 16);
-        out_position(output, loss->last_good);
-        out_text(output, " to ");
-        out_position(output, loss->first_good);
-        out_text(output, ": ");
-        out_text(output, heap_loss_text(loss->reason));
-        out_char(output, '\n');
+        say(output, tab(16), loss->last_good, " to ", loss->first_good, ": ",
+            heap_loss_text(loss->reason), "\n");
     }
 }
 
 static void text_threads(struct report *report, const struct heap_trace_stats *stats)
 {
     struct text_output *output = report->output;
-    out_bold(output);
-    out_text(output, "\nThread  OS id       Events      Alloc      Free       ReAlloc    Name\n");
-    out_plain(output);
+    say(output, BOLD, "\nThread  OS id       Events      Alloc      Free       ReAlloc    Name\n",
+        PLAIN);
     for (size_t i = 0; i < stats->thread_count; i++) {
         const struct heap_trace_stats_thread *thread = &stats->threads[i];
         const struct definition_thread *definition =
             definitions_thread(report->definitions, thread->id);
-        out_unsigned(output, thread->id);
-        out_tab(output, 8);
+        say(output, number(thread->id), tab(8));
         if (definition)
             out_unsigned(output, definition->os_id);
         else
@@ -220,10 +193,8 @@ static void text_threads(struct report *report, const struct heap_trace_stats *s
 static void text_chunks(struct report *report, const struct heap_trace_stats *stats)
 {
     struct text_output *output = report->output;
-    out_bold(output);
-    out_text(output,
-             "\nChunks             Number    Items         Stored        Raw           Ratio\n");
-    out_plain(output);
+    say(output, BOLD,
+        "\nChunks             Number    Items         Stored        Raw           Ratio\n", PLAIN);
     for (unsigned kind = 0; kind <= HEAP_TRACE_STATS_KINDS; kind++) {
         const struct heap_trace_stats_chunks *chunks =
             kind < HEAP_TRACE_STATS_KINDS ? &stats->kinds[kind] : &stats->all;
@@ -247,28 +218,19 @@ static void text_modules(struct report *report)
 {
     struct text_output *output = report->output;
     const struct idtable *modules = &report->definitions->modules;
-    if (idtable_count(modules)) {
-        out_bold(output);
-        out_text(output, "\nModules\n");
-        out_plain(output);
-    }
+    if (idtable_count(modules))
+        say(output, BOLD, "\nModules\n", PLAIN);
     for (size_t run = 0; run < modules->run_count; run++) {
         const struct definition_module *records = modules->runs[run].records;
         for (size_t i = 0; i < modules->runs[run].count; i++) {
-            out_hex(output, records[i].begin);
-            out_char(output, '-');
-            out_hex(output, records[i].end);
-            out_char(output, ' ');
-            escape_text(output, definitions_text(report->definitions, records[i].path));
-            out_text(output, " build-id ");
+            say(output, hex(records[i].begin), "-", hex(records[i].end), " ",
+                definitions_text(report->definitions, records[i].path), " build-id ");
             for (uint32_t k = 0; k < records[i].build_id_size; k++)
                 out_format(output, "%02x", records[i].build_id[k]);
-            out_text(output, records[i].build_id_size ? " loaded " : "unknown, loaded ");
-            out_position(output, records[i].loaded);
-            if (ttd_position_is_valid(records[i].unloaded)) {
-                out_text(output, " unloaded ");
-                out_position(output, records[i].unloaded);
-            }
+            say(output, records[i].build_id_size ? " loaded " : "unknown, loaded ",
+                records[i].loaded);
+            if (ttd_position_is_valid(records[i].unloaded))
+                say(output, " unloaded ", records[i].unloaded);
             out_char(output, '\n');
         }
     }
@@ -279,13 +241,8 @@ void text_info(struct report *report, const struct report_info *data)
     text_origin(report, data);
     text_end(report, data);
     text_fatal_signal(report, data->stats);
-    for (size_t i = 0; i < data->metadata_count; i++) {
-        out_text(report->output, "  ");
-        escape_text(report->output, data->metadata[i].key);
-        out_tab(report->output, 16);
-        escape_text(report->output, data->metadata[i].value);
-        out_char(report->output, '\n');
-    }
+    for (size_t i = 0; i < data->metadata_count; i++)
+        say(report->output, "  ", data->metadata[i].key, tab(16), data->metadata[i].value, "\n");
     text_info_counts(report, data);
     text_losses(report, &data->stats->outcome.losses);
     text_info_contents(report, data->stats);

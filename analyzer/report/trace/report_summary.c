@@ -17,10 +17,7 @@
 
 static void summary_label(struct text_output *output, const char *command)
 {
-    out_bold(output);
-    out_text(output, command);
-    out_plain(output);
-    out_tab(output, ANSWER_COLUMN);
+    say(output, BOLD, command, PLAIN, tab(ANSWER_COLUMN));
 }
 
 static size_t summary_columns_left(const struct text_output *output, size_t needed)
@@ -51,9 +48,7 @@ static void summary_owner(struct report *report, const struct report_owner *owne
 
 static void summary_sum(struct text_output *output, struct report_sum sum)
 {
-    out_size(output, sum.bytes);
-    out_text(output, " in ");
-    report_count(output, sum.blocks, "block");
+    say(output, rounded(sum.bytes), " in ", blocks(sum.blocks));
 }
 
 /* Writes the program, and how it ended. */
@@ -61,15 +56,11 @@ static void summary_process(struct report *report, const struct report_summary *
 {
     struct text_output *output = report->output;
     const struct ttd_end *end = data->info.end;
-    out_bold(output);
-    escape_text(output, data->command.size ? data->command : escape_string("(unknown command)"));
-    out_plain(output);
-    out_char(output, '\n');
+    say(output, BOLD, data->command.size ? data->command : escape_string("(unknown command)"),
+        PLAIN, "\n");
     summary_label(output, "info");
     if (!data->info.is_closed) {
-        out_alarm(output);
-        out_text(output, "not closed cleanly: the recorder died, or is still recording\n");
-        out_plain(output);
+        say(output, ALARM, "not closed cleanly: the recorder died, or is still recording\n", PLAIN);
     } else {
         out_text(output, info_end_reason(&data->info));
         if (end->reason == TTD_END_REASON_EXITED)
@@ -82,19 +73,11 @@ static void summary_process(struct report *report, const struct report_summary *
             out_format(output, " after %.3g s", (double)end->wall_time / 1e9);
         out_char(output, '\n');
     }
-    out_tab(output, ANSWER_COLUMN);
-    report_count(output, data->allocated.blocks, "allocation");
-    out_text(output, ", ");
-    out_size(output, data->allocated.bytes);
-    out_text(output, " in all, by ");
-    report_count(output, data->info.stats->thread_count, "thread");
-    out_char(output, '\n');
-    if (data->before.size) {
-        out_tab(output, ANSWER_COLUMN);
-        out_text(output, "among them ");
-        escape_text(output, data->before);
-        out_char(output, '\n');
-    }
+    say(output, tab(ANSWER_COLUMN), counted(data->allocated.blocks, "allocation"), ", ",
+        rounded(data->allocated.bytes), " in all, by ",
+        counted(data->info.stats->thread_count, "thread"), "\n");
+    if (data->before.size)
+        say(output, tab(ANSWER_COLUMN), "among them ", data->before, "\n");
 }
 
 /* Says how much of the process's memory is heap at all. Memory that was resident once need not have
@@ -105,32 +88,22 @@ static void summary_memory(struct report *report, const struct report_summary *d
     const struct heap_trace_stats *stats = data->info.stats;
     if (!stats->most_resident)
         return;
-    out_tab(output, ANSWER_COLUMN);
-    out_size(output, stats->most_resident);
-    out_text(output, " resident at most");
+    say(output, tab(ANSWER_COLUMN), rounded(stats->most_resident), " resident at most");
     /* The system keeps the most resident memory, but the samples may have missed mappings. */
-    if (stats->most_mapped >= stats->most_resident) {
-        out_text(output, ", ");
-        out_size(output, stats->most_mapped);
-        out_text(output, " mapped");
-    }
+    if (stats->most_mapped >= stats->most_resident)
+        say(output, ", ", rounded(stats->most_mapped), " mapped");
     out_text(output, ", by samples\n");
-    if (data->peak.bytes < stats->most_resident / 2) {
-        out_tab(output, ANSWER_COLUMN);
-        out_text(output, "the heap had ");
-        out_size(output, data->peak.bytes);
-        out_text(output, " at most: most is code, stacks and mappings, or kept free\n");
-    }
+    if (data->peak.bytes < stats->most_resident / 2)
+        say(output, tab(ANSWER_COLUMN), "the heap had ", rounded(data->peak.bytes),
+            " at most: most is code, stacks and mappings, or kept free\n");
 }
 
 static void summary_peak(struct report *report, const struct report_summary *data)
 {
     summary_label(report->output, "peak");
     summary_sum(report->output, data->peak);
-    if (data->peak.blocks) {
-        out_text(report->output, " at ");
-        report_position_text(report, data->peak_position);
-    }
+    if (data->peak.blocks)
+        say(report->output, " at ", moment(report, data->peak_position));
     out_char(report->output, '\n');
     summary_owner(report, &data->peak_owner);
 }
@@ -141,14 +114,10 @@ static void summary_lost_when(struct report *report, const struct report_owner *
     struct text_output *output = report->output;
     if (!owner->is_known || ttd_position_compare(owner->first, owner->last) > 0)
         return;
-    out_tab(output, ANSWER_COLUMN);
-    report_count(output, owner->blocks, "block");
-    out_text(output, owner->blocks == 1 ? ", allocated at " : ", allocated from ");
-    report_position_text(report, owner->first);
-    if (owner->blocks > 1) {
-        out_text(output, " to ");
-        report_position_text(report, owner->last);
-    }
+    say(output, tab(ANSWER_COLUMN), blocks(owner->blocks),
+        owner->blocks == 1 ? ", allocated at " : ", allocated from ", moment(report, owner->first));
+    if (owner->blocks > 1)
+        say(output, " to ", moment(report, owner->last));
     out_char(output, '\n');
 }
 
@@ -164,11 +133,8 @@ static void summary_lost(struct report *report, const struct report_summary *dat
                                                 : "none: all released");
     if (data->lost.blocks)
         out_text(output, data->has_snapshot ? " definitely lost" : " never released");
-    if (data->below.blocks) {
-        out_text(output, ", and ");
-        out_size(output, data->below.bytes);
-        out_text(output, " below");
-    }
+    if (data->below.blocks)
+        say(output, ", and ", rounded(data->below.bytes), " below");
     out_char(output, '\n');
     summary_owner(report, &data->lost_owner);
     summary_lost_when(report, &data->lost_owner);
@@ -177,10 +143,8 @@ static void summary_lost(struct report *report, const struct report_summary *dat
         summary_sum(output, data->possible);
         out_text(output, " possibly lost\n");
     }
-    if (!data->has_snapshot && data->lost.blocks) {
-        out_tab(output, ANSWER_COLUMN);
-        out_text(output, "no snapshot tells which of them are lost\n");
-    }
+    if (!data->has_snapshot && data->lost.blocks)
+        say(output, tab(ANSWER_COLUMN), "no snapshot tells which of them are lost\n");
 }
 
 static void summary_temporary(struct report *report, const struct report_summary *data)
@@ -189,9 +153,9 @@ static void summary_temporary(struct report *report, const struct report_summary
     double all = (double)data->allocated.blocks;
     summary_label(output, "temporary");
     if (data->temporary.blocks) {
-        report_count(output, data->temporary.blocks, "allocation");
-        out_format(output, " (%.0f %%) freed by the next call of their thread",
-                   100 * (double)data->temporary.blocks / all);
+        say(output, counted(data->temporary.blocks, "allocation"), " (",
+            percent(100 * (double)data->temporary.blocks / all),
+            ") freed by the next call of their thread");
     } else {
         out_text(output, "no block is freed by the next call of its thread");
     }
@@ -205,12 +169,8 @@ static void summary_moves(struct report *report, const struct report_summary *da
     summary_label(output, "moves");
     if (data->copied != data->copied_at_most)
         out_text(output, "at most ");
-    out_size(output, data->copied_at_most);
-    out_text(output, " copied by ");
-    report_count(output, data->reallocs, "reallocation");
-    out_text(output, ", ");
-    out_grouped(output, data->moved);
-    out_text(output, " of which moved\n");
+    say(output, rounded(data->copied_at_most), " copied by ",
+        counted(data->reallocs, "reallocation"), ", ", grouped(data->moved), " of which moved\n");
     summary_owner(report, &data->moves_owner);
 }
 
@@ -230,10 +190,8 @@ static void summary_errors(struct report *report, const struct report_summary *d
         const struct report_error_count *count = &data->errors[i];
         if (i || data->fatal)
             out_tab(output, ANSWER_COLUMN);
-        out_text(output, count->kind);
-        out_text(output, ": ");
-        report_count(output, count->calls, "call");
-        out_text(output, count->is_certain ? "\n" : ", uncertain\n");
+        say(output, count->kind, ": ", counted(count->calls, "call"),
+            count->is_certain ? "\n" : ", uncertain\n");
     }
     out_plain(output);
 }
@@ -243,8 +201,7 @@ static void summary_brief_line(struct report *report, const char *command, uint6
                                const char *what, const struct report_owner *owner)
 {
     summary_label(report->output, command);
-    out_size(report->output, bytes);
-    out_text(report->output, what);
+    say(report->output, rounded(bytes), what);
     if (owner->is_known) {
         out_text(report->output, ", ");
         summary_owner_text(report, owner);
@@ -281,11 +238,8 @@ static void text_summary(struct report *report, const struct report_summary *dat
     summary_peak(report, data);
     summary_temporary(report, data);
     summary_moves(report, data);
-    out_dim(output);
-    out_text(output, "More: ttdanalyze leaks ");
-    escape_text(output, escape_string(report->path));
-    out_text(output, ", and the like; -h lists all commands\n");
-    out_plain(output);
+    say(output, DIM, "More: ttdanalyze leaks ", escape_string(report->path),
+        ", and the like; -h lists all commands\n", PLAIN);
 }
 
 const struct frame *summary_frame(struct report *report, const struct report_owner *owner)

@@ -19,9 +19,7 @@ static bool has_positions(const struct ttd_problem *problem)
 static void text_missing(struct text_output *output, uint64_t count, const char *unit)
 {
     if (count == TTD_UNKNOWN) {
-        out_text(output, "an unknown number of ");
-        out_text(output, unit);
-        out_char(output, 's');
+        say(output, "an unknown number of ", unit, "s");
     } else {
         report_count(output, count, unit);
     }
@@ -38,12 +36,9 @@ static void text_gap(struct text_output *output, const struct ttd_problem *probl
         text_missing(output, problem->missing_events, "event");
     if (has_positions(problem)) {
         bool has_end = ttd_position_is_valid(problem->first_good);
-        out_text(output, has_end ? " between " : " after ");
-        out_position(output, problem->last_good);
-        if (has_end) {
-            out_text(output, " and ");
-            out_position(output, problem->first_good);
-        }
+        say(output, has_end ? " between " : " after ", problem->last_good);
+        if (has_end)
+            say(output, " and ", problem->first_good);
     }
     out_char(output, ')');
 }
@@ -52,23 +47,14 @@ static void text_problem(struct report *report, const struct ttd_problem *proble
 {
     struct text_output *output = report->output;
     const struct ttd_error *error = &problem->error;
-    escape_text(output, escape_string(report->path));
-    out_text(output, ": ");
-    if (error->offset != TTD_NOWHERE) {
-        out_text(output, "offset ");
-        out_hex(output, error->offset);
-    }
-    if (error->chunk != TTD_NOWHERE) {
-        out_text(output, error->offset != TTD_NOWHERE ? ", chunk " : "chunk ");
-        out_unsigned(output, error->chunk);
-    }
+    say(output, escape_string(report->path), ": ");
+    if (error->offset != TTD_NOWHERE)
+        say(output, "offset ", hex(error->offset));
+    if (error->chunk != TTD_NOWHERE)
+        say(output, error->offset != TTD_NOWHERE ? ", chunk " : "chunk ", number(error->chunk));
     if (error->offset != TTD_NOWHERE || error->chunk != TTD_NOWHERE)
         out_text(output, ": ");
-    out_alarm(output);
-    out_text(output, ttd_status_text(error->status));
-    out_plain(output);
-    out_text(output, ": ");
-    out_text(output, error->what);
+    say(output, ALARM, ttd_status_text(error->status), PLAIN, ": ", error->what);
     if (problem_has_gap(problem))
         text_gap(output, problem);
     out_char(output, '\n');
@@ -78,30 +64,21 @@ static void text_verify_end(struct report *report, const struct report_verificat
 {
     const struct ttd_verdict *verdict = &data->verdict;
     struct text_output *output = report->output;
-    escape_text(output, escape_string(report->path));
-    out_text(output, ": ");
+    say(output, escape_string(report->path), ": ");
     if (verdict->ok)
         out_text(output, "intact");
     else
         report_count(output, verdict->problems, "problem");
-    out_text(output, ": ");
-    report_count(output, verdict->chunks, "chunk");
-    out_text(output, ", ");
-    report_count(output, verdict->events, "event");
-    out_text(output, ", ");
-    report_count(output, verdict->lost_events, "event");
-    out_text(output, " lost, ");
-    out_grouped(output, verdict->intact_bytes);
-    out_text(output, " of ");
-    report_count(output, verdict->file_bytes, "byte");
-    out_text(output, verdict->closed ? " intact\n" : " intact, not closed cleanly\n");
+    say(output, ": ", counted(verdict->chunks, "chunk"), ", ", counted(verdict->events, "event"),
+        ", ", counted(verdict->lost_events, "event"), " lost, ", grouped(verdict->intact_bytes),
+        " of ", bytes(verdict->file_bytes),
+        verdict->closed ? " intact\n" : " intact, not closed cleanly\n");
     if (!data->index)
         return;
-    escape_text(output, escape_string(data->index));
-    out_text(output,
-             data->is_index_wrong
-                 ? ": the index does not agree with the trace: remove it, or make it again\n"
-                 : ": the index agrees with the trace\n");
+    say(output, escape_string(data->index),
+        data->is_index_wrong
+            ? ": the index does not agree with the trace: remove it, or make it again\n"
+            : ": the index agrees with the trace\n");
 }
 
 /* In JSON the array of problems stays open until report_verify_end(). Its records are objects of
@@ -190,20 +167,11 @@ static void text_recover(struct report *report, const struct report_recovery *da
 {
     const struct ttd_verdict *verdict = data->verdict;
     struct text_output *output = report->output;
-    escape_text(output, escape_string(data->result));
-    out_text(output, ": recovered ");
-    report_count(output, verdict->events, "event");
-    out_text(output, " in ");
-    report_count(output, verdict->chunks, "chunk");
-    out_text(output, "; ");
-    report_count(output, verdict->problems, "problem");
-    out_text(output, ", at least ");
-    report_count(output, verdict->lost_events, "event");
-    out_text(output, " lost, ");
-    out_grouped(output, verdict->intact_bytes);
-    out_text(output, " of ");
-    report_count(output, verdict->file_bytes, "byte");
-    out_text(output, " were intact\n");
+    say(output, escape_string(data->result), ": recovered ", counted(verdict->events, "event"),
+        " in ", counted(verdict->chunks, "chunk"), "; ", counted(verdict->problems, "problem"),
+        ", at least ", counted(verdict->lost_events, "event"), " lost, ",
+        grouped(verdict->intact_bytes), " of ");
+    say(output, bytes(verdict->file_bytes), " were intact\n");
 }
 
 /* CSV has 0 and 1 in these records. */
@@ -239,33 +207,20 @@ static void text_redact(struct report *report, const struct report_redaction *da
 {
     const struct ttd_redaction *removed = data->removed;
     struct text_output *output = report->output;
-    escape_text(output, escape_string(data->result));
-    out_text(output, ": removed ");
-    report_count(output, removed->page_bytes, "byte");
-    out_text(output, " of memory in ");
-    report_count(output, removed->memory_snapshots, "snapshot");
-    if (removed->registers) {
-        out_text(output, ", ");
-        report_count(output, removed->registers, "register");
-    }
-    if (removed->unknown_chunks) {
-        out_text(output, ", ");
-        report_count(output, removed->unknown_chunks, "chunk");
-        out_text(output, " of unknown kind");
-    }
+    say(output, escape_string(data->result), ": removed ", bytes(removed->page_bytes),
+        " of memory in ", counted(removed->memory_snapshots, "snapshot"));
+    if (removed->registers)
+        say(output, ", ", counted(removed->registers, "register"));
+    if (removed->unknown_chunks)
+        say(output, ", ", counted(removed->unknown_chunks, "chunk"), " of unknown kind");
     if (data->has_strings) {
         out_text(output, "; strings are still there (--strings removes them)\n");
         return;
     }
-    out_text(output, ", ");
-    report_count(output, removed->strings, "string");
-    out_text(output, ", ");
-    report_count(output, removed->metadata, "metadata record");
-    out_text(output, ", ");
-    report_count(output, removed->build_ids, "build-id");
-    out_text(output, ", data of ");
-    report_count(output, removed->user_events, "user event");
-    out_char(output, '\n');
+    say(output, ", ", counted(removed->strings, "string"), ", ",
+        counted(removed->metadata, "metadata record"), ", ",
+        counted(removed->build_ids, "build-id"), ", data of ",
+        counted(removed->user_events, "user event"), "\n");
 }
 
 void report_redact(struct report *report, const struct report_redaction *data)
@@ -295,19 +250,11 @@ void report_redact(struct report *report, const struct report_redaction *data)
 
 static void text_index(struct report *report, const struct report_index *data)
 {
-    escape_text(report->output, escape_string(data->file));
-    out_text(report->output, ": ");
-    report_count(report->output, data->keyframes, "keyframe");
-    if (data->summaries) {
-        out_text(report->output, " and ");
-        out_grouped(report->output, data->summaries);
-        out_text(report->output, data->summaries == 1 ? " summary" : " summaries");
-    }
-    out_text(report->output, " of ");
-    report_count(report->output, data->events, "event");
-    out_text(report->output, ", ");
-    report_count(report->output, data->bytes, "byte");
-    out_char(report->output, '\n');
+    say(report->output, escape_string(data->file), ": ", counted(data->keyframes, "keyframe"));
+    if (data->summaries)
+        say(report->output, " and ", grouped(data->summaries),
+            data->summaries == 1 ? " summary" : " summaries");
+    say(report->output, " of ", counted(data->events, "event"), ", ", bytes(data->bytes), "\n");
 }
 
 void report_index(struct report *report, const struct report_index *data)

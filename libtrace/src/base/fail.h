@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Filling in error details. */
+/** Filling in error details. Apart, since nearly all files need it. */
 #ifndef TTD_BASE_FAIL_H
 #define TTD_BASE_FAIL_H
 
