@@ -108,6 +108,7 @@ export class Heap {
     this.calls = calls;
     this.readTicks(part.ticks);
     this.readSites(part);
+    this.memory = Object.fromEntries(Object.entries(part.memory).map(([name, values]) => [name, numbers(values)]));
     const ticks = this.count;
     this.series = {};
     for (const [name, series] of Object.entries(part.series)) {
@@ -248,6 +249,12 @@ export class Heap {
   tickOf(position) {
     const tick = this.tickAt(position);
     return tick < this.last && comparePositions(this.position[tick], position) < 0 ? tick + 1 : tick;
+  }
+
+  /** The number of the sample of the process's memory that is nearest to a tick; -1 for none. */
+  sampleAt(tick) {
+    const distance = (i) => Math.abs(this.memory.time[i] - this.time[tick]);
+    return this.memory.time.reduce((best, _, i) => (best < 0 || distance(i) < distance(best) ? i : best), -1);
   }
 
   /** The tick in which most was live. */

@@ -185,7 +185,8 @@ class Page {
         button('›', () => this.step(1), { 'aria-label': 'One call forward' })] : []),
       button('Whole trace', () => state.set({ from: 0, to: this.heap.last, zoom: '' })),
       menu('Timeline', choice(state, 'plot', 'Show', [['bytes-sites', 'live bytes by function'],
-        ['bytes', 'live bytes'], ['blocks-sites', 'live blocks by function'], ['blocks', 'live blocks']]),
+        ['bytes', 'live bytes'],
+        ...(this.heap.memory.time.length ? [['memory', 'live bytes, resident and mapped memory']] : []), ['blocks-sites', 'live blocks by function'], ['blocks', 'live blocks']]),
       ...(this.scope.has_times ? [segments(state, 'axis', 'Over', [['time', 'over time'], ['events', 'over events']],
         { zoom: '' }, () => (this.timeline.axis === 'time' ? 'time' : 'events'))] : []),
       this.ticks.button, this.timeline.tools));

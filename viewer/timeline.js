@@ -150,6 +150,8 @@ export class Timeline {
     frame.rows.slice().reverse().forEach((row, i) => {
       surface.text(row.name, frame.right + 8, TOP + 10 + 20 * i, colors.inks[row.color], { width: NAMES_ROOM - 12 });
     });
+    const memory = this.memoryText();
+    if (memory) surface.text(memory, frame.right + 8, TOP + 10 + 20 * frame.rows.length, colors.dim, { width: NAMES_ROOM - 12 });
   }
 
   drawGround(frame) {
@@ -174,11 +176,18 @@ export class Timeline {
     return this.state.get('plot').startsWith('blocks') ? 'blocks' : 'bytes';
   }
 
+  get has_memory() {
+    return this.state.get('plot') === 'memory' && this.heap.memory.time.length > 0;
+  }
+
   most({ from, to, values, unit, rows, total }) {
     const is_all = total === this.heap[unit];
     const shown = !is_all ? total : unit === 'bytes' ? this.heap.peak : this.heap.blocks;
     const all = is_all && rows.length ? this.heap.all[unit] : shown;
-    let most = 1;
+    // Mappings may be of any size, whatever is used of them.
+    const { resident, mapped } = this.heap.memory;
+    const used = Math.max(...resident);
+    let most = this.has_memory ? Math.max(used, ...mapped.filter((value) => value < 3 * used)) : 1;
     for (let i = 0; i < this.heap.count; i++) {
       if (values[i] >= from && values[i] <= to) most = Math.max(most, shown[i], all[i]);
     }
@@ -236,7 +245,28 @@ export class Timeline {
     });
     base.fill(0);
     surface.line(this.steps(clip, total), rows.length ? colors.text : colors.accent, 1.2);
+    if (this.has_memory) this.drawMemory(clip);
     this.showLegend(rows, colors);
+  }
+
+  /** Samples of the process's memory, and lines from one to the next. */
+  drawMemory({ surface, colors, x, y, most, right }) {
+    const { memory, last } = this.heap;
+    const places = Array.from(memory.time, (time) => x(this.axis === 'time' ? time
+      : this.heap.event[this.heap.time.findIndex((value) => value >= time)] ?? this.heap.event[last]));
+    ['resident', 'mapped'].forEach((name, i) => {
+      const values = memory[name].map((value) => Math.min(value, most));
+      surface.line(Array.from(values, (value, k) => [places[k], y(value)]).flat(), colors.dim, 1.5, i ? [2, 4] : [7, 3]);
+      values.forEach((value, k) => surface.dot(places[k], y(value), 2, colors.dim, colors.dim));
+      if (values.length) surface.text(name, Math.min(places[0] + 6, right - 60), y(values[0]) - 8, colors.dim);
+    });
+  }
+
+  /** What the process had at the cursor, heap or not, by the nearest sample. */
+  memoryText() {
+    const { heap } = this;
+    const sample = heap.sampleAt(this.state.get('at'));
+    return sample < 0 ? '' : `resident ${bytes(heap.memory.resident[sample])}, mapped ${bytes(heap.memory.mapped[sample])}`;
   }
 
   /** What is drawn: the functions with colours of their own, if they are wished, and the sum of all;
@@ -267,7 +297,9 @@ export class Timeline {
 
   /** The names of functions at the right, from the top of the stack; a click follows one. */
   showLegend(rows, colors) {
-    this.legend.hidden = !rows.length;
+    const has_memory = this.heap.memory.time.length > 0;
+    this.legend.hidden = !rows.length && !has_memory;
+    this.memoryValue = element('span');
     this.values = [];
     this.legend.replaceChildren(...rows.slice().reverse().map((row) => {
       const { name } = this.heap.calls.functions[row.key];
@@ -281,13 +313,18 @@ export class Timeline {
       this.values.push([value, row]);
       return element('li', {}, node);
     }), rows.length && this.heap.has_nested
-      ? element('li', {}, 'blocks within others count, too: above the line') : '');
+      ? element('li', {}, 'blocks within others count, too: above the line') : '',
+    has_memory ? element('li', {}, element('button', { type: 'button', class: 'dim',
+      title: 'Memory of the process, heap or not, by the sample nearest to the cursor\nClick: draw it',
+      on: { click: () => this.state.set({ plot: this.has_memory ? 'bytes-sites' : 'memory' }) },
+    }, this.memoryValue)) : '');
   }
 
   /** What each function has at the cursor. */
   showValues() {
     const at = this.state.get('at');
     const format = this.unit() === 'bytes' ? bytes : count;
+    if (this.memoryValue) setText(this.memoryValue, this.memoryText());
     this.values?.forEach(([node, row]) => setText(node, row.values[at] ? format(row.values[at]) : ''));
   }
 
@@ -458,9 +495,10 @@ export class Timeline {
   describe() {
     const tick = this.state.get('at');
     const { heap } = this;
+    const memory = this.memoryText();
     this.canvas.setAttribute('aria-valuenow', tick);
     this.canvas.setAttribute('aria-valuetext', `${this.scope.has_times ? `${moment(heap.time[tick])}, ` : ''}position ` +
       `${heap.position[tick]}: ${count(heap.bytes[tick])} bytes in ${count(heap.blocks[tick])} ` +
-      'blocks live');
+      `blocks live${memory && `; ${memory}`}`);
   }
 }

@@ -104,9 +104,11 @@ export class Verdicts {
   }
 
   peak() {
-    const { peak } = this.summary;
+    const { peak, resident_bytes: resident } = this.summary;
+    const is_little = resident !== null && Number(peak.bytes) < Number(resident) / 2;
     return this.card({ kind: 'peak', title: 'Peak', value: bytes(Number(peak.bytes)), owner: peak.owner,
-      lines: [peak.position ? `${this.share(peak.owner, 'holds')}, at ${this.time(peak.position)}` : 'nothing was live'],
+      lines: [peak.position ? `${this.share(peak.owner, 'holds')}, at ${this.time(peak.position)}` : 'nothing was live',
+        is_little ? `most of the ${bytes(Number(resident))} that were resident is not heap` : ''],
       doubt: this.doubt,
       action: Number(peak.blocks) ? ['Go to the peak', { measure: 'live', at_peak: true }] : null });
   }

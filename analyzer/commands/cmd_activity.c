@@ -322,15 +322,17 @@ const struct command command_moves = {
 static const char timeline_help[] =
     "Usage: ttdanalyze timeline [OPTIONS] [TRACE]\n"
     "\n"
-    "Plots how many bytes were live in the course of the trace, with the number of\n"
-    "allocations and releases; or how much was allocated per second.\n"
+    "Plots how many bytes were live in the course of the trace, of the memory that the\n"
+    "process had, with the number of allocations and releases; or how much was\n"
+    "allocated per second.\n"
     "\n"
     "      --over AXIS  time (the default): seconds from the start; or position: as many\n"
     "                   events in each point, with the position where it begins\n"
     "      --points N   at most N points (50), so many that each covers a round number;\n"
     "                   each shows the most that was live until the next\n"
-    "      --plot WHAT  live (the default): bytes; allocations: calls per second; or\n"
-    "                   allocated: bytes per second. JSON and CSV have all\n" ISLAND_OPTIONS_HELP
+    "      --plot WHAT  live (the default): bytes; allocations: calls per second;\n"
+    "                   allocated: bytes per second; or resident: the memory of the\n"
+    "                   process, heap or not. JSON and CSV have all\n" ISLAND_OPTIONS_HELP
         VIEW_FILTERS_HELP COMMAND_COMMON_HELP;
 
 struct timeline_options {
@@ -346,6 +348,7 @@ static bool timeline_parse_plot(const char *argument, void *plot)
         [TIMELINE_LIVE] = "live",
         [TIMELINE_ALLOCATIONS] = "allocations",
         [TIMELINE_ALLOCATED] = "allocated",
+        [TIMELINE_RESIDENT] = "resident",
     };
     size_t index = 0;
     bool is_known = option_name(argument, names, sizeof names / sizeof names[0], &index);
@@ -381,7 +384,8 @@ static int timeline_execute(struct session *session, const void *context)
     if (status != STATUS_OK)
         return status;
     /* Amounts a second need times on either axis. */
-    bool uses_times = options->axis == HEAP_AXIS_TIME || options->plot != TIMELINE_LIVE;
+    bool is_rate = options->plot == TIMELINE_ALLOCATIONS || options->plot == TIMELINE_ALLOCATED;
+    bool uses_times = options->axis == HEAP_AXIS_TIME || is_rate;
     if (uses_times && !source_has_times(&session->source))
         return source_fail_times(&session->source);
     struct heap_timeline timeline;
@@ -402,6 +406,7 @@ static int timeline_execute(struct session *session, const void *context)
     struct report_timeline data = {.timeline = &timeline,
                                    .axis = options->axis,
                                    .plot = options->plot,
+                                   .is_part = query.filter || query.islands,
                                    .has_times = source_has_times(&session->source)};
     if (status == STATUS_OK)
         report_timeline(&session->report, &data);

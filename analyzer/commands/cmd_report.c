@@ -50,6 +50,7 @@ static int write_heap(struct session *session, const struct page_facts *facts,
     struct heap_site_table sites = heap_usage_site_table(&findings->usage);
     struct page_heap heap = {.ticks = &findings->ticks,
                              .usage = &findings->usage,
+                             .memory = &findings->info.stats.memory,
                              .leaks = &findings->leaks,
                              .calls = calls,
                              .sites_max = facts->is_exact ? SIZE_MAX : PAGE_SITES_MAX};

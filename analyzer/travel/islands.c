@@ -13,9 +13,6 @@ const char *heap_mark_kind_name(enum heap_mark_kind kind)
     return names[kind];
 }
 
-/* The client of samples of memory, with its NUL 16 bytes. */
-static const char memory_client[] = "ttdtrace.memory";
-
 /* Reads a field of an event of the format's own clients. */
 static uint64_t field_of(const uint8_t *data, size_t index)
 {
@@ -59,10 +56,11 @@ struct heap_mark heap_mark_of(const struct ttd_user_event *event)
         mark.activity = field_of(event->data, 3);
         mark.maximum = field_of(event->data, 4);
         take_fields(&mark, TTD_THREAD_EVENT_FIELDS);
-    } else if (mark_is_of_client(event, memory_client) && event->size == 8 * HEAP_MEMORY_FIELDS) {
+    } else if (mark_is_of_client(event, TTD_CLIENT_MEMORY) &&
+               event->size == 8 * TTD_MEMORY_EVENT_FIELDS) {
         mark.kind = HEAP_MARK_MEMORY;
         memset(mark.client, 0, sizeof mark.client);
-        for (size_t i = 0; i < HEAP_MEMORY_FIELDS; i++)
+        for (size_t i = 0; i < TTD_MEMORY_EVENT_FIELDS; i++)
             mark.memory[i] = field_of(event->data, i);
     }
     return mark;

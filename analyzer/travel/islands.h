@@ -34,15 +34,6 @@ enum heap_mark_kind {
     HEAP_MARK_MEMORY
 };
 
-/** Fields of a sample of memory: bytes that are resident, those of all mappings, and the most that
- * were resident so far (spec, "User events", client ttdtrace.memory). */
-enum heap_memory_field {
-    HEAP_MEMORY_RESIDENT,
-    HEAP_MEMORY_MAPPED,
-    HEAP_MEMORY_MOST_RESIDENT,
-    HEAP_MEMORY_FIELDS
-};
-
 struct heap_mark {
     enum heap_mark_kind kind;
     const struct ttd_user_event *event;
@@ -51,8 +42,8 @@ struct heap_mark {
     /** The activity and the throttle of an island; 0 for marks of other kinds. */
     uint64_t activity;
     uint64_t maximum;
-    /** The fields of a sample of memory, by HEAP_MEMORY_... */
-    uint64_t memory[HEAP_MEMORY_FIELDS];
+    /** The fields of a sample of memory, by enum ttd_memory_field. */
+    uint64_t memory[TTD_MEMORY_EVENT_FIELDS];
     /** The user's data. */
     struct ttd_string data;
 };

@@ -80,6 +80,12 @@ class Script:
         return self.event("ReAlloc", base=base, address=address, size=size, stack=stack, api=3,
                           **fields)
 
+    def memory(self, *values, **fields):
+        """A sample of the process's memory: resident, mapped and most resident bytes."""
+        data = b"".join(value.to_bytes(8, "little") for value in values)
+        return self.add("user", position=self.tick(), client="ttdtrace.memory%00",
+                        data="".join(f"%{byte:02x}" for byte in data), **fields)
+
     def close(self, reason=1, **fields):
         return self.add("close", reason=reason, **fields)
 

@@ -139,6 +139,27 @@ class Verdicts(PageCase):
         first = self.json_of("errors", trace)["findings"][0]["position"]
         self.assertEqual(evaluate("heapPage.state.get('at')"), evaluate(f"heapPage.heap.tickAt({first!r})"))
 
+    def test_memory_that_is_no_heap(self):
+        script = Script().basics()
+        for i in range(20):
+            script.alloc(0x1000 * (i + 1), 280, wall=i * 10**6)
+            if i in (5, 15):
+                script.memory(10**7 * i, 300_000_000, 206_000_000, wall=i * 10**6)
+        self.show(self.write(script.close(wall=20 * 10**6)))
+        self.assertIn("most of the 206 MB that were resident is not heap", self.card("peak")[2])
+        memory = "[...document.querySelectorAll('.legend li')].at(-1).textContent"
+        for tick, resident in (0, "50.0 MB"), (19, "150 MB"):
+            evaluate(f"heapPage.state.set({{ at: {tick} }})")
+            evaluate("heapPage.draw()")
+            self.assertEqual(evaluate(memory), f"resident {resident}, mapped 300 MB")
+        most = "heapPage.timeline.frame(heapPage.timeline.ground, heapPage.timeline.colors).most"
+        self.assertEqual(evaluate(most), 5600)
+        evaluate("[...document.querySelectorAll('.legend button')].at(-1).click()")
+        evaluate("heapPage.draw()")
+        self.assertEqual(evaluate(most), 300_000_000)
+        self.show(self.write(shop(), "without"))
+        self.assertNotIn("resident", evaluate("document.querySelector('.timeline-box').textContent") + self.card("peak")[2])
+
     def test_a_leak_is_steady_or_at_once(self):
         self.show(self.write(shop()))
         self.assertIn("shop::audit()", self.card("leak")[1])

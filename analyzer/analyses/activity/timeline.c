@@ -138,6 +138,38 @@ static void timeline_finish(struct timeline_finder *finder)
         timeline->points[i].begin = timeline->first + (uint64_t)i * timeline->width;
 }
 
+/* Returns the point in whose stretch a sample was taken; the last one behind them all. Times place
+ * samples best: the position of a sample has no steps. */
+static struct heap_point *timeline_sampled_point(const struct heap_timeline *timeline,
+                                                 const struct heap_memory_sample *sample)
+{
+    size_t low = 0, high = timeline->count;
+    while (low + 1 < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct heap_point *point = &timeline->points[middle];
+        bool has_begun = timeline->end
+                             ? point->begin <= sample->wall_time
+                             : ttd_position_compare(point->position, sample->position) <= 0;
+        if (has_begun)
+            low = middle;
+        else
+            high = middle;
+    }
+    return &timeline->points[low];
+}
+
+static void timeline_place_samples(struct heap_timeline *timeline)
+{
+    for (size_t i = 0; timeline->count && i < timeline->memory.count; i++) {
+        const struct heap_memory_sample *sample = &timeline->memory.items[i];
+        struct heap_point *point = timeline_sampled_point(timeline, sample);
+        if (sample->resident > point->resident)
+            point->resident = sample->resident;
+        if (sample->mapped > point->mapped)
+            point->mapped = sample->mapped;
+    }
+}
+
 uint64_t heap_timeline_duration(const struct heap_timeline *timeline, size_t index)
 {
     bool is_last = index + 1 == timeline->count;
@@ -179,15 +211,21 @@ enum ttd_status heap_timeline_find(const struct heap_trace *trace,
     timeline->points = calloc(options->max, sizeof *timeline->points);
     if (!timeline->points)
         return TTD_ERROR_NO_MEMORY;
+    enum ttd_status status = heap_memory_samples_read(trace, &timeline->memory, error);
+    if (status != TTD_OK) {
+        heap_timeline_free(timeline);
+        return status;
+    }
     struct timeline_finder finder = {.timeline = timeline, .options = options};
     struct heap_observer observer = {
         .context = &finder, .effect = timeline_see_effect, .call = timeline_see_call};
     struct heap_route route = {.to = ttd_position_max(), .observer = &observer};
     struct heap_arrival arrival;
     heap_totals_init(&finder.totals, &arrival.cursor.replay.live.parents);
-    enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
+    status = heap_replay_to(&arrival, trace, &route, error);
     timeline_settle(&finder);
     timeline_finish(&finder);
+    timeline_place_samples(timeline);
     heap_totals_free(&finder.totals);
     heap_arrival_end(&arrival, &timeline->outcome);
     if (status != TTD_OK)
@@ -199,4 +237,5 @@ void heap_timeline_free(struct heap_timeline *timeline)
 {
     free(timeline->points);
     timeline->points = NULL;
+    heap_memory_samples_free(&timeline->memory);
 }

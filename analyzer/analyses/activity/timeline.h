@@ -4,7 +4,7 @@
 #define ANALYZER_ANALYSES_ACTIVITY_TIMELINE_H
 
 #include "heap/totals.h"
-#include "travel/islands.h"
+#include "travel/memory_samples.h"
 #include "travel/replay_to.h"
 
 enum heap_axis {
@@ -29,6 +29,10 @@ struct heap_point {
     /** Wall time of that effect; on HEAP_AXIS_TIME the value of the axis at which the stretch
      * begins. */
     uint64_t begin;
+    /** The most resident and mapped bytes of the samples in the stretch; both 0 without a sample.
+     */
+    uint64_t resident;
+    uint64_t mapped;
 };
 
 struct heap_timeline {
@@ -42,6 +46,7 @@ struct heap_timeline {
     size_t max;
     /** Wall time of the last call, where the last point ends. */
     uint64_t end;
+    struct heap_memory_samples memory;
 };
 
 struct heap_timeline_options {
@@ -57,7 +62,7 @@ struct heap_timeline_options {
 };
 
 /**
- * Replays the whole trace.
+ * Replays the whole trace, after reading its samples of memory.
  *
  * @param timeline  set on TTD_OK; release with heap_timeline_free()
  * @return as heap_replay_to(), or the filter's status.

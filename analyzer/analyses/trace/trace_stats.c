@@ -154,25 +154,13 @@ static enum ttd_status add_events(struct heap_trace_stats *stats, const struct t
     return TTD_OK;
 }
 
-static void stats_add_memory(struct heap_trace_stats *stats,
-                             const uint64_t memory[HEAP_MEMORY_FIELDS])
-{
-    uint64_t resident = memory[HEAP_MEMORY_RESIDENT];
-    if (memory[HEAP_MEMORY_MOST_RESIDENT] > resident)
-        resident = memory[HEAP_MEMORY_MOST_RESIDENT];
-    if (resident > stats->most_resident)
-        stats->most_resident = resident;
-    if (memory[HEAP_MEMORY_MAPPED] > stats->most_mapped)
-        stats->most_mapped = memory[HEAP_MEMORY_MAPPED];
-}
-
 static enum ttd_status add_marks(struct heap_trace_stats *stats, const struct ttd_batch *batch)
 {
     enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < batch->count && status == TTD_OK; i++) {
         struct heap_mark mark = heap_mark_of(&batch->u.user_events[i]);
         if (mark.kind == HEAP_MARK_MEMORY) {
-            stats_add_memory(stats, mark.memory);
+            status = heap_memory_samples_add(&stats->memory, &mark);
             continue;
         }
         stats->user_events++;
@@ -297,6 +285,7 @@ void heap_trace_stats_free(struct heap_trace_stats *stats)
     free(stats->threads);
     stats->threads = NULL;
     heap_clients_free(&stats->clients);
+    heap_memory_samples_free(&stats->memory);
     map_free(&stats->thread_index);
 }
 

@@ -7,7 +7,7 @@
 #include <ttdtrace/snapshot.h>
 
 #include "base/hash_map.h"
-#include "travel/islands.h"
+#include "travel/memory_samples.h"
 #include "travel/pass.h"
 
 /* The clients and the activities that the marks of a trace name. */
@@ -76,9 +76,7 @@ struct heap_trace_stats {
     uint64_t unfinished;
     uint64_t bytes_requested;
     uint64_t user_events;
-    /** The most memory that the process had by samples, heap or not; 0 without samples. */
-    uint64_t most_resident;
-    uint64_t most_mapped;
+    struct heap_memory_samples memory;
     struct heap_clients clients;
     /** Smallest and largest position at which a call begins or ends. */
     struct ttd_position first;

@@ -18,7 +18,9 @@ enum timeline_plot {
     /** Allocations a second. */
     TIMELINE_ALLOCATIONS,
     /** Bytes allocated a second. */
-    TIMELINE_ALLOCATED
+    TIMELINE_ALLOCATED,
+    /** Memory of the process that was resident, at most. */
+    TIMELINE_RESIDENT
 };
 
 /** The findings of `timeline`. */
@@ -28,6 +30,8 @@ struct report_timeline {
     enum timeline_plot plot;
     /** Wall times are known. */
     bool has_times;
+    /** Only a part of the blocks counts. */
+    bool is_part;
 };
 
 void report_moves(struct report *report, const struct heap_moves *moves);

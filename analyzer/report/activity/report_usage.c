@@ -288,6 +288,8 @@ static double timeline_bar_value(const struct report_timeline *data, size_t inde
         return per_second((double)point->allocations, duration);
     case TIMELINE_ALLOCATED:
         return per_second(as_double(point->allocated), duration);
+    case TIMELINE_RESIDENT:
+        return (double)point->resident;
     case TIMELINE_LIVE:
         break;
     }
@@ -296,19 +298,15 @@ static double timeline_bar_value(const struct report_timeline *data, size_t inde
 
 /* ---- Text ---- */
 
+/** What is written beside a bar: its quantity only, with the memory of the process, or all. */
+enum timeline_detail { TIMELINE_LEAST, TIMELINE_WITH_MEMORY, TIMELINE_ALL, TIMELINE_DETAILS };
+
 /* Widths of the plot, for the width of the terminal. */
 struct layout {
     double most;
     size_t bar;
-    /** Only the quantity of the bar is written beside it. */
-    bool is_narrow;
+    enum timeline_detail detail;
 };
-
-static void put_count(struct text_output *output, uint64_t count, const char *unit,
-                      const char *after)
-{
-    say(output, counted(count, unit), after);
-}
 
 /* Writes a rate in whole numbers; "?" for a point without duration. */
 static void put_rate(struct text_output *output, double amount, uint64_t duration, const char *unit,
@@ -324,39 +322,69 @@ static void put_rate(struct text_output *output, double amount, uint64_t duratio
     say(output, " ", unit, "/s", after);
 }
 
+/* Writes the memory of the process, where a sample has it. */
+static void put_memory(struct text_output *output, const struct heap_point *point,
+                       enum timeline_detail detail)
+{
+    if (!point->resident) {
+        out_char(output, '-');
+        return;
+    }
+    say(output, rounded(point->resident), " resident");
+    if (detail == TIMELINE_ALL && point->mapped)
+        say(output, ", ", rounded(point->mapped), " mapped");
+}
+
+static void text_live(struct text_output *output, const struct heap_point *point,
+                      enum timeline_detail detail)
+{
+    say(output, bytes(heap_sum_value(point->peak)));
+    if (detail != TIMELINE_LEAST && point->resident) {
+        out_text(output, ", ");
+        put_memory(output, point, detail);
+    }
+    if (detail == TIMELINE_ALL)
+        say(output, ", ", counted(point->allocations, "allocation"), ", ",
+            counted(point->releases, "release"));
+}
+
 static void text_numbers(struct text_output *output, const struct report_timeline *data,
-                         size_t index, bool is_narrow)
+                         size_t index, enum timeline_detail detail)
 {
     const struct heap_point *point = &data->timeline->points[index];
     uint64_t duration = heap_timeline_duration(data->timeline, index);
+    const char *after = detail == TIMELINE_ALL ? ", " : "";
     switch (data->plot) {
+    case TIMELINE_LIVE:
+        text_live(output, point, detail);
+        break;
+    case TIMELINE_RESIDENT:
+        put_memory(output, point, detail);
+        if (detail == TIMELINE_ALL)
+            say(output, ", ", bytes(heap_sum_value(point->peak)), " of heap");
+        break;
     case TIMELINE_ALLOCATIONS:
-        put_rate(output, (double)point->allocations, duration, "allocations",
-                 is_narrow ? "" : ", ");
+        put_rate(output, (double)point->allocations, duration, "allocations", after);
+        if (detail == TIMELINE_ALL)
+            say(output, counted(point->allocations, "allocation"));
         break;
     case TIMELINE_ALLOCATED:
-        put_rate(output, as_double(point->allocated), duration, "bytes", is_narrow ? "" : ", ");
-        break;
-    case TIMELINE_LIVE:
-        put_count(output, heap_sum_value(point->peak), "byte", is_narrow ? "" : ", ");
+        put_rate(output, as_double(point->allocated), duration, "bytes", after);
+        if (detail == TIMELINE_ALL)
+            say(output, bytes(heap_sum_value(point->allocated)), " in ",
+                counted(point->allocations, "allocation"));
         break;
     }
-    if (is_narrow)
-        return;
-    if (data->plot == TIMELINE_ALLOCATED)
-        put_count(output, heap_sum_value(point->allocated), "byte", " in ");
-    put_count(output, point->allocations, "allocation", data->plot == TIMELINE_LIVE ? ", " : "");
-    if (data->plot == TIMELINE_LIVE)
-        put_count(output, point->releases, "release", "");
 }
 
 /* Returns the columns that the numbers of a point take: writes them to an output without
  * descriptor. */
-static size_t numbers_width(const struct report_timeline *data, size_t index, bool is_narrow)
+static size_t numbers_width(const struct report_timeline *data, size_t index,
+                            enum timeline_detail detail)
 {
     struct text_output measure;
     out_init(&measure, -1, false);
-    text_numbers(&measure, data, index, is_narrow);
+    text_numbers(&measure, data, index, detail);
     return measure.column;
 }
 
@@ -364,21 +392,23 @@ static size_t numbers_width(const struct report_timeline *data, size_t index, bo
  * BAR_MIN columns even if lines become too long. */
 static struct layout find_layout(struct text_output *output, const struct report_timeline *data)
 {
-    struct layout result = {.bar = BAR_USUAL};
-    size_t widest[2] = {0, 0};
+    struct layout result = {.bar = BAR_USUAL, .detail = TIMELINE_ALL};
+    size_t widest[TIMELINE_DETAILS] = {0};
     for (size_t i = 0; i < data->timeline->count; i++) {
         double value = timeline_bar_value(data, i);
         result.most = value > result.most ? value : result.most;
-        for (int narrow = 0; output->width && narrow < 2; narrow++) {
-            size_t width = numbers_width(data, i, narrow);
-            widest[narrow] = width > widest[narrow] ? width : widest[narrow];
+        for (int detail = 0; output->width && detail < TIMELINE_DETAILS; detail++) {
+            size_t width = numbers_width(data, i, (enum timeline_detail)detail);
+            widest[detail] = width > widest[detail] ? width : widest[detail];
         }
     }
     if (!output->width)
         return result;
     size_t fixed = COLUMN_BAR + BAR_SPACE;
-    result.is_narrow = output->width < fixed + widest[0] + BAR_MIN;
-    fixed += widest[result.is_narrow];
+    while (result.detail != TIMELINE_LEAST &&
+           output->width < fixed + widest[result.detail] + BAR_MIN)
+        result.detail--;
+    fixed += widest[result.detail];
     size_t room = output->width > fixed ? output->width - fixed : 0;
     result.bar = room < BAR_MIN ? BAR_MIN : room;
     return result;
@@ -406,16 +436,29 @@ static void text_point(struct text_output *output, const struct report_timeline 
     out_bar(output, layout->most > 0 ? timeline_bar_value(data, index) / layout->most : 0,
             layout->bar);
     out_text(output, "  ");
-    text_numbers(output, data, index, layout->is_narrow);
+    text_numbers(output, data, index, layout->detail);
     out_char(output, '\n');
+}
+
+/* Returns the most live bytes; UINT64_MAX if only a part of the blocks counts. */
+static uint64_t timeline_heap_peak(const struct report_timeline *data)
+{
+    struct heap_sum most = {.low = 0};
+    for (size_t i = 0; i < data->timeline->count; i++)
+        if (heap_sum_is_less(most, data->timeline->points[i].peak))
+            most = data->timeline->points[i].peak;
+    return data->is_part ? UINT64_MAX : heap_sum_value(most);
 }
 
 static void text_timeline(struct report *report, const struct report_timeline *data)
 {
     static const char *const titles[] = {"Live bytes at most, allocations and releases",
-                                         "Allocations per second", "Bytes allocated per second"};
+                                         "Allocations per second", "Bytes allocated per second",
+                                         "Resident memory of the process at most, by samples"};
     struct layout layout = find_layout(report->output, data);
     say(report->output, BOLD, titles[data->plot], ", from each moment on\n", PLAIN);
+    if (data->plot == TIMELINE_LIVE || data->plot == TIMELINE_RESIDENT)
+        report_memory_samples_text(report, &data->timeline->memory, timeline_heap_peak(data), 2);
     for (size_t i = 0; i < data->timeline->count; i++)
         text_point(report->output, data, i, &layout);
     if (!data->timeline->count)
@@ -448,6 +491,8 @@ static void row_point(struct row *row, const struct report_timeline *data,
     row_count(row, "duration_ns", data->has_times ? duration : TTD_UNKNOWN);
     row_double(row, "allocations_per_second", rate((double)point->allocations, duration));
     row_double(row, "bytes_per_second", rate(as_double(point->allocated), duration));
+    row_count(row, "resident_bytes", point->resident ? point->resident : TTD_UNKNOWN);
+    row_count(row, "mapped_bytes", point->mapped ? point->mapped : TTD_UNKNOWN);
 }
 
 void report_timeline(struct report *report, const struct report_timeline *data)

@@ -152,6 +152,7 @@ enum ttd_status page_write_heap(struct report *report, const struct page_heap *h
     if (status == TTD_OK)
         status = page_usage_json(&row, heap->usage, &sites);
     page_ticks_json(&row, heap->ticks);
+    page_memory_json(&row, heap->memory);
     if (status == TTD_OK)
         status = page_series_json(&row, heap->ticks, &sites);
     if (status == TTD_OK)

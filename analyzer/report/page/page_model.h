@@ -191,6 +191,7 @@ void page_write_facts(struct report *report, const struct page_facts *facts);
 struct page_heap {
     const struct heap_ticks *ticks;
     const struct heap_usage *usage;
+    const struct heap_memory_samples *memory;
     /** At the end of the range. */
     const struct heap_leaks *leaks;
     /** The tree that receives the frames of call sites. Written last, when all parts have added
@@ -217,6 +218,9 @@ enum ttd_status page_write_stacks(struct report *report, struct page_calls *call
 
 /** Internals of the model. */
 
+/** Limit on the samples of memory: the page has some 1,400 moments. */
+#define PAGE_SAMPLES_MAX 1400
+
 /** Writes changes as members: their records, as differences from one to the next, with the name
  * `key`; and their bytes and blocks. */
 void page_changes_json(struct row *row, const char *key, const struct heap_tick_change *changes,
@@ -225,6 +229,10 @@ void page_changes_json(struct row *row, const char *key, const struct heap_tick_
 /** Writes the members `ticks`, `peak`, `spans` and `series`; the records of the series by stack are
  * call sites. */
 void page_ticks_json(struct row *row, const struct heap_ticks *ticks);
+
+/** Writes the member `memory`: samples of the memory of the process, of several the most if there
+ * are many. */
+void page_memory_json(struct row *row, const struct heap_memory_samples *samples);
 enum ttd_status page_series_json(struct row *row, const struct heap_ticks *ticks,
                                  struct page_sites *sites);
 

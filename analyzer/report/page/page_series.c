@@ -108,6 +108,36 @@ void page_ticks_json(struct row *row, const struct heap_ticks *ticks)
     spans_json(row, ticks);
 }
 
+enum sample_column { SAMPLE_TIME, SAMPLE_RESIDENT, SAMPLE_MAPPED, SAMPLE_COLUMNS };
+
+static const char *const sample_columns[] = {"time", "resident", "mapped"};
+
+/* Writes an array of one column of the samples; of each `width` of them those of the one with the
+ * most resident memory. */
+static void sample_column_json(struct row *row, const struct heap_memory_samples *samples,
+                               size_t width, enum sample_column column)
+{
+    row_begin_array(row, sample_columns[column]);
+    for (size_t begin = 0; begin < samples->count; begin += width) {
+        const struct heap_memory_sample *most = &samples->items[begin];
+        for (size_t i = begin; i < begin + width && i < samples->count; i++)
+            if (samples->items[i].resident > most->resident)
+                most = &samples->items[i];
+        const uint64_t values[] = {most->wall_time, most->resident, most->mapped};
+        row_unsigned(row, NULL, values[column]);
+    }
+    row_end_array(row);
+}
+
+void page_memory_json(struct row *row, const struct heap_memory_samples *samples)
+{
+    size_t width = samples->count / PAGE_SAMPLES_MAX + 1;
+    row_begin_object(row, "memory");
+    for (int column = 0; column < SAMPLE_COLUMNS; column++)
+        sample_column_json(row, samples, width, (enum sample_column)column);
+    row_end_object(row);
+}
+
 static void signed_json(struct row *row, int64_t value)
 {
     uint64_t size = value < 0 ? -(uint64_t)value : (uint64_t)value;

@@ -15,6 +15,7 @@
 #include "report/sections/report.h"
 #include "report/sections/say.h"
 #include "report/writers/row.h"
+#include "travel/memory_samples.h"
 
 /** Returns the number of `count` records that a report shows. */
 static inline size_t report_shown(size_t count, size_t limit)
@@ -287,6 +288,15 @@ void report_function_place_text(struct report *report, ttd_id stack,
  * The member is null if there is none. */
 void report_wrapper_text(struct report *report, const struct report_amounts *groups);
 void row_wrapper(struct row *row, const struct report_amounts *groups);
+
+/**
+ * Writes the most memory that the process had, heap or not, in lines that begin at `column`;
+ * nothing without samples.
+ *
+ * @param heap_peak  the most live bytes; UINT64_MAX if they are not those of the whole heap
+ */
+void report_memory_samples_text(struct report *report, const struct heap_memory_samples *samples,
+                                uint64_t heap_peak, size_t column);
 
 /** Writes the totals of findings that were not reported, by rule; nothing if there are none. */
 void report_known_findings_text(struct report *report, enum report_unit unit);

@@ -80,24 +80,6 @@ static void summary_process(struct report *report, const struct report_summary *
         say(output, tab(ANSWER_COLUMN), "among them ", data->before, "\n");
 }
 
-/* Says how much of the process's memory is heap at all. Memory that was resident once need not have
- * been so at the heap's peak, so there is no share. */
-static void summary_memory(struct report *report, const struct report_summary *data)
-{
-    struct text_output *output = report->output;
-    const struct heap_trace_stats *stats = data->info.stats;
-    if (!stats->most_resident)
-        return;
-    say(output, tab(ANSWER_COLUMN), rounded(stats->most_resident), " resident at most");
-    /* The system keeps the most resident memory, but the samples may have missed mappings. */
-    if (stats->most_mapped >= stats->most_resident)
-        say(output, ", ", rounded(stats->most_mapped), " mapped");
-    out_text(output, ", by samples\n");
-    if (data->peak.bytes < stats->most_resident / 2)
-        say(output, tab(ANSWER_COLUMN), "the heap had ", rounded(data->peak.bytes),
-            " at most: most is code, stacks and mappings, or kept free\n");
-}
-
 static void summary_peak(struct report *report, const struct report_summary *data)
 {
     summary_label(report->output, "peak");
@@ -231,7 +213,7 @@ static void text_summary(struct report *report, const struct report_summary *dat
         return;
     }
     summary_process(report, data);
-    summary_memory(report, data);
+    report_memory_samples_text(report, &data->info.stats->memory, data->peak.bytes, ANSWER_COLUMN);
     report_certainty_text(report);
     summary_errors(report, data);
     summary_lost(report, data);
@@ -330,15 +312,14 @@ static void summary_json_process(struct row *row, const struct report_summary *d
 
 static void json_summary(struct report *report, const struct report_summary *data)
 {
+    const struct heap_memory_samples *memory = &data->info.stats->memory;
     struct row row;
     row_open(&row, report);
     row_certainty(&row);
     summary_json_process(&row, data);
     summary_json_named_sum(&row, "allocated", data->allocated);
-    row_count(&row, "resident_bytes",
-              data->info.stats->most_resident ? data->info.stats->most_resident : TTD_UNKNOWN);
-    row_count(&row, "mapped_bytes",
-              data->info.stats->most_resident ? data->info.stats->most_mapped : TTD_UNKNOWN);
+    row_count(&row, "resident_bytes", memory->most_resident ? memory->most_resident : TTD_UNKNOWN);
+    row_count(&row, "mapped_bytes", memory->most_resident ? memory->most_mapped : TTD_UNKNOWN);
     summary_json_errors(&row, data);
     summary_json_lost(&row, data);
     row_begin_object(&row, "peak");

@@ -143,11 +143,12 @@ struct ttd_user_event {
 #define TTD_USER_EVENT_KEYFRAME 1u
 
 /** Clients whose events the format defines, 16 bytes each with the NUL (spec, "User events"): the
- * opening and closing of the program's clients, changes in the recording of a thread, and text from
- * outside the program. */
+ * opening and closing of the program's clients, changes in the recording of a thread, text from
+ * outside the program, and samples of the memory of the process. */
 #define TTD_CLIENT_CLIENTS "ttdtrace.client"
 #define TTD_CLIENT_THREADS "ttdtrace.thread"
 #define TTD_CLIENT_MARKS   "ttdtrace.mark\0\0"
+#define TTD_CLIENT_MEMORY  "ttdtrace.memory"
 
 /** Kinds of events of TTD_CLIENT_CLIENTS. */
 enum ttd_client_event { TTD_CLIENT_OPENED = 1, TTD_CLIENT_CLOSED = 2 };
@@ -164,6 +165,11 @@ enum ttd_island_state {
  * TTD_CLIENT_THREADS. */
 #define TTD_CLIENT_EVENT_FIELDS 3
 #define TTD_THREAD_EVENT_FIELDS 7
+
+/** The 64-bit fields that events of TTD_CLIENT_MEMORY consist of: resident bytes, the bytes of all
+ * mappings, and the most bytes that were resident so far. */
+enum ttd_memory_field { TTD_MEMORY_RESIDENT, TTD_MEMORY_MAPPED, TTD_MEMORY_MOST_RESIDENT };
+#define TTD_MEMORY_EVENT_FIELDS 3
 
 /** Kinds of events of TTD_CLIENT_THREADS. */
 enum ttd_thread_event {

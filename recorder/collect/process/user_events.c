@@ -88,17 +88,12 @@ static bool write_later(struct process *process, struct host *host, const char *
     return user_events_keep(process, host, sequence, client, data, size);
 }
 
-/* The client of samples of memory, with its NUL 16 bytes, and their fields (spec, "User events").
- */
-static const char memory_client[] = "ttdtrace.memory";
-enum { MEMORY_RESIDENT, MEMORY_MAPPED, MEMORY_MOST_RESIDENT, MEMORY_FIELDS };
-
 /* Reads a line of /proc/PID/status, such as "VmRSS:     5124 kB". */
-static void memory_read_line(const char *line, uint64_t fields[MEMORY_FIELDS])
+static void memory_read_line(const char *line, uint64_t fields[TTD_MEMORY_EVENT_FIELDS])
 {
-    static const char *const names[MEMORY_FIELDS] = {"VmRSS:", "VmSize:", "VmHWM:"};
+    static const char *const names[TTD_MEMORY_EVENT_FIELDS] = {"VmRSS:", "VmSize:", "VmHWM:"};
     uint64_t kilobytes = 0;
-    for (int i = 0; i < MEMORY_FIELDS; i++) {
+    for (int i = 0; i < TTD_MEMORY_EVENT_FIELDS; i++) {
         size_t size = strlen(names[i]);
         if (strncmp(line, names[i], size) == 0 &&
             sscanf(line + size, "%" SCNu64 " kB", &kilobytes) == 1)
@@ -108,7 +103,7 @@ static void memory_read_line(const char *line, uint64_t fields[MEMORY_FIELDS])
 
 void user_events_memory(struct process *process, struct host *host)
 {
-    uint64_t fields[MEMORY_FIELDS] = {0};
+    uint64_t fields[TTD_MEMORY_EVENT_FIELDS] = {0};
     uint64_t sequence = atomic_load(&host->channel->sequence);
     char path[64], line[256];
     snprintf(path, sizeof path, "/proc/%u/status", process->pid);
@@ -119,8 +114,8 @@ void user_events_memory(struct process *process, struct host *host)
         memory_read_line(line, fields);
     fclose(file);
     /* A process that has ended has no memory any more. */
-    if (fields[MEMORY_RESIDENT] != 0)
-        user_events_keep(process, host, sequence, memory_client, fields, sizeof fields);
+    if (fields[TTD_MEMORY_RESIDENT] != 0)
+        user_events_keep(process, host, sequence, TTD_CLIENT_MEMORY, fields, sizeof fields);
 }
 
 void user_events_write_outside(struct process *process, uint64_t bound)

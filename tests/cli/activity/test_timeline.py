@@ -32,6 +32,38 @@ class Timeline(TestCase):
         self.assertEqual(points, [(0, 150, 50, 1, 2, 150, 1), (32, 50, 50, 1, 0, 0, 0),
                                   (64, 50, 0, 0, 0, 0, 1)])
 
+    def test_memory_of_the_process(self):
+        self.assertNotIn("resident", self.run_ok("timeline", self.trace).text)
+        script = Script().basics()
+        script.alloc(0x1000, 5592, wall=0)
+        script.memory(100_000_000, 300_000_000, 0, wall=10)
+        script.memory(90_000_000, 310_000_000, 0, wall=11)
+        script.alloc(0x2000, 8, wall=60)
+        script.free(0x1000, wall=90)
+        script.memory(206_000_000, 250_000_000, 0, wall=95)
+        path = self.write(script.close(), "memory")
+        for axis in "time", "position":
+            found = self.json_of("timeline", path, "--points", "4", "--over", axis)["points"]
+            memory = [(p["resident_bytes"], p["mapped_bytes"]) for p in found]
+            self.assertEqual(memory, [(100_000_000, 310_000_000), (None, None),
+                                      (206_000_000, 250_000_000)], axis)
+            rows = self.run_ok("timeline", path, "--points", "4", "--over", axis, "-f", "csv").csv
+            self.assertEqual([row["resident_bytes"] for row in rows],
+                             ["100000000", "", "206000000"])
+        text = self.run_ok("timeline", path, "--points", "4", env={"COLUMNS": "120"}).text
+        self.assertIn("\n  206 MB resident at most, 310 MB mapped, by samples\n"
+                      "  the heap had 5.60 kB at most: most is ", text)
+        self.assertIn("  5,592 bytes, 100 MB resident, 310 MB mapped, 1 allocation, 0 releases\n", text)
+        text = self.run_ok("timeline", path, "--points", "4", env={"COLUMNS": "60"}).text
+        self.assertIn("  5,600 bytes, 206 MB resident\n", text)
+        text = self.run_ok("timeline", path, "--points", "4", "--plot", "resident").text
+        self.assertIn("  -, 5,600 bytes of heap\n", text)
+        self.assertIn("  206 MB resident, 250 MB mapped, 5,600 bytes of heap\n", text)
+        # Of a part of the heap it is not known how much of the memory it is not.
+        text = self.run_ok("timeline", path, "--include", "main").text
+        self.assertIn("206 MB resident at most", text)
+        self.assertNotIn("the heap had", text)
+
     def test_position(self):
         found, points = self.points("--over", "position", "--points", "10")
         self.assertEqual((found["over"], found["width"]), ("position", 1))

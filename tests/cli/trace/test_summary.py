@@ -111,11 +111,6 @@ class Summary(TestCase):
                           self.run_ok("summary", self.write(script.close(), str(size))).text)
 
     def test_memory_that_is_no_heap(self):
-        def sample(script, *fields):
-            data = b"".join(field.to_bytes(8, "little") for field in fields)
-            script.add("user", position=script.tick(), client="ttdtrace.memory%00",
-                       data="".join(f"%{byte:02x}" for byte in data))
-
         script = Script().basics()
         script.alloc(0x1000, 5592)
         path = self.write(script.close(), "without")
@@ -124,9 +119,9 @@ class Summary(TestCase):
         self.assertNotIn("resident", self.run_ok("summary", path).text)
         script = Script().basics()
         script.alloc(0x1000, 5592)
-        sample(script, 100_000_000, 300_000_000, 206_000_000)
-        sample(script, 150_000_000, 250_000_000, 0)
-        sample(script, 10**10)  # not of the form
+        script.memory(100_000_000, 300_000_000, 206_000_000)
+        script.memory(150_000_000, 250_000_000, 0)
+        script.memory(10**10)  # not of the form
         path = self.write(script.close(), "with")
         found = self.json_of("summary", path)
         self.assertEqual((found["resident_bytes"], found["mapped_bytes"]),
@@ -136,7 +131,7 @@ class Summary(TestCase):
                       "           the heap had 5.59 kB at most: most is ", text)
         script = Script().basics()
         script.alloc(0x1000, 5592)
-        sample(script, 1_000_000, 2_000_000, 206_000_000)  # the samples missed the mappings
+        script.memory(1_000_000, 2_000_000, 206_000_000)  # the samples missed the mappings
         text = self.run_ok("summary", self.write(script.close(), "missed")).text
         self.assertIn("\n           206 MB resident at most, by samples\n", text)
         # They are no marks for people; what has another form is an event of an unknown client.
@@ -145,7 +140,7 @@ class Summary(TestCase):
         self.assertEqual(self.json_of("info", path)["user_events"], 1)
         script = Script().basics()
         script.alloc(0x1000, 5_000_000)
-        sample(script, 6_000_000, 300_000_000, 6_000_000)
+        script.memory(6_000_000, 300_000_000, 6_000_000)
         self.assertNotIn("the heap had", self.run_ok("summary", self.write(script.close())).text)
 
     def test_kinds_of_a_snapshot(self):

@@ -79,6 +79,7 @@ static void write_user(const struct line *from)
     char *client = text_of(from, "client");
     char *data = text_of(from, "data");
     struct ttd_user_event event = {.position = position_of(from, "position"),
+                                   .wall_time = number_of(from, "wall", 0),
                                    .thread = id_of(from, "thread", 0),
                                    .flags = (uint32_t)number_of(from, "flags", 0),
                                    .data = (const uint8_t *)data,
