@@ -59,14 +59,6 @@ static int print_help(void)
     return output_end_standard();
 }
 
-/* Lists the commands for somebody who named none. */
-static int list_commands(void)
-{
-    print_commands();
-    int status = output_end_standard();
-    return status == STATUS_OK ? STATUS_USAGE : status;
-}
-
 /* `help` alone, or `help COMMAND`. */
 static int run_help(int count, char **arguments)
 {
@@ -82,8 +74,11 @@ static int run_help(int count, char **arguments)
 int main(int count, char **arguments)
 {
     standard_descriptors_open();
-    if (count < 2)
-        return list_commands();
+    if (count < 2) {
+        print_commands();
+        int status = output_end_standard();
+        return status == STATUS_OK ? STATUS_USAGE : status;
+    }
     const char *name = arguments[1];
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)
         return run_help(count, arguments);

@@ -102,13 +102,6 @@ struct lister {
     bool is_doubtful;
 };
 
-/* Without --to no event is beyond the range. A comparison with the largest position would leave out
- * an event at that very position. */
-static bool is_beyond(const struct lister *lister, const struct ttd_event *event)
-{
-    return lister->has_end && !events_is_before(event, &lister->to);
-}
-
 /* An event is certain if no loss is known before it: otherwise the missing calls may have changed
  * its effect. */
 static bool events_is_certain(const struct lister *lister, const struct ttd_event *event)
@@ -130,14 +123,6 @@ static bool events_is_wanted(struct lister *lister, const struct ttd_event *even
     if (lister->has_patterns && lister->filter.status == TTD_OK)
         lister->filter.status = view_wants(&session->view, event->stack, &is_included);
     return is_included;
-}
-
-static void events_print(struct lister *lister, const struct ttd_event *event)
-{
-    struct session *session = lister->session;
-    struct report_event data = {event, &lister->details, events_is_certain(lister, event)};
-    lister->count++;
-    report_event(&session->report, &data);
 }
 
 /* Adds recorded losses. A loss may be recorded long after it happened, so these are read in a pass
@@ -163,13 +148,18 @@ static enum ttd_status events_see_batch(void *context, const struct ttd_batch *b
         const struct ttd_event *event = &batch->u.events[i];
         if (events_is_before(event, &lister->from))
             continue;
-        lister->is_cut = is_beyond(lister, event) || (limit && lister->count >= limit);
+        /* Without --to no event is beyond the range. A comparison with the largest position would
+         * leave out an event at that very position. */
+        lister->is_cut = (lister->has_end && !events_is_before(event, &lister->to)) ||
+                         (limit && lister->count >= limit);
         if (lister->is_cut)
             return TTD_END;
         lister->outcome.position = ttd_event_position(event);
         if (!events_is_wanted(lister, event))
             continue;
-        events_print(lister, event);
+        struct report_event data = {event, &lister->details, events_is_certain(lister, event)};
+        lister->count++;
+        report_event(&session->report, &data);
         if (session->output.text.error)
             return TTD_END;
     }

@@ -299,12 +299,6 @@ struct lister {
     bool has_activity;
 };
 
-static bool marks_is_of_activity(const struct heap_mark *mark, uint64_t activity)
-{
-    return mark->kind >= HEAP_MARK_STARTED && mark->kind <= HEAP_MARK_RESET &&
-           mark->activity == activity;
-}
-
 static bool marks_passes(struct lister *lister, const struct heap_mark *mark)
 {
     const struct marks_options *options = lister->options;
@@ -312,7 +306,9 @@ static bool marks_passes(struct lister *lister, const struct heap_mark *mark)
     bool is_thread = !options->thread.is_given || mark->event->thread == options->thread.value;
     bool is_client =
         !island->has_client || !memcmp(mark->client, island->client, sizeof mark->client);
-    bool is_activity = !island->has_activity || marks_is_of_activity(mark, island->activity);
+    bool is_activity = !island->has_activity ||
+                       (mark->kind >= HEAP_MARK_STARTED && mark->kind <= HEAP_MARK_RESET &&
+                        mark->activity == island->activity);
     lister->has_thread |= is_thread;
     lister->has_client |= is_client;
     lister->has_activity |= is_activity;

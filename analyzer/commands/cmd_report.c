@@ -69,13 +69,6 @@ static int write_heap(struct session *session, const struct page_facts *facts,
     return lifetimes_print(session, &findings->usage);
 }
 
-static int write_leaks(struct session *session, const struct page_facts *facts,
-                       struct heap_leaks *leaks)
-{
-    page_begin_report(session, command_leaks.name);
-    return leaks_print(session, leaks, facts->last);
-}
-
 /* Writes the quadrants of a range that is not the whole trace. */
 static int write_range(struct session *session, const struct page_facts *facts,
                        const struct heap_islands *islands)
@@ -129,7 +122,8 @@ static int write_snapshots(struct session *session, const struct heap_snapshot_l
 static int report_write_parts(struct session *session, const struct page_facts *facts,
                               const struct heap_trace *trace, struct report_findings *findings)
 {
-    int status = write_leaks(session, facts, &findings->leaks);
+    page_begin_report(session, command_leaks.name);
+    int status = leaks_print(session, &findings->leaks, facts->last);
     if (status == STATUS_OK)
         status = write_range(session, facts, findings->islands);
     page_begin_report(session, command_info.name);

@@ -88,13 +88,6 @@ static enum ttd_status take_older(struct overlay *overlay, size_t *older, uint64
     return status;
 }
 
-/* Drops the older extents that end at `last` or before. */
-static void skip_older(const struct overlay *overlay, size_t *older, uint64_t last)
-{
-    while (*older < overlay->merged.count && overlay->merged.extents[*older].last <= last)
-        ++*older;
-}
-
 /* Lays the snapshot that was read over those before. */
 static enum ttd_status end_snapshot(struct overlay *overlay)
 {
@@ -109,7 +102,9 @@ static enum ttd_status end_snapshot(struct overlay *overlay)
             status = take_older(overlay, &older, &begin, extent.first - 1);
         if (status == TTD_OK)
             status = extents_append(&overlay->both, extent);
-        skip_older(overlay, &older, extent.last);
+        /* Drops the older extents that end here or before. */
+        while (older < overlay->merged.count && overlay->merged.extents[older].last <= extent.last)
+            older++;
         begin = extent.last + 1;
         if (extent.last == UINT64_MAX)
             older = overlay->merged.count;

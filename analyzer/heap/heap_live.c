@@ -205,11 +205,6 @@ uint32_t heap_live_record_slow(struct heap_live *live, uint64_t address, uint32_
     return slot->record ? slot->record - 1 : heap_live_add_record(live, slot, address, hash);
 }
 
-static bool live_is_nested(const struct heap_live *live, ttd_id heap)
-{
-    return heap_parents_get(&live->parents, heap) != TTD_NONE;
-}
-
 static enum ttd_status new_generation(struct heap_live *live, ttd_id heap, uint32_t *generation)
 {
     if (live->generation_unused != HEAP_NO_GENERATION) {
@@ -223,8 +218,8 @@ static enum ttd_status new_generation(struct heap_live *live, ttd_id heap, uint3
             return status;
         *generation = live->generation_count++;
     }
-    live->generations[*generation] =
-        (struct heap_generation){.heap = heap, .is_nested = live_is_nested(live, heap)};
+    live->generations[*generation] = (struct heap_generation){
+        .heap = heap, .is_nested = heap_parents_get(&live->parents, heap) != TTD_NONE};
     return map_set(&live->generation_of_heap, heap, 0, *generation);
 }
 

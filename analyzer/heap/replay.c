@@ -300,20 +300,13 @@ enum ttd_status heap_tell_destroyed(struct heap_replay *replay, const struct ttd
     return tell(replay, effect);
 }
 
-static enum ttd_status keep_discarded(struct heap_replay *replay, const struct heap_block *block,
-                                      struct ttd_position end)
-{
-    if (!heap_was_at_peak(replay, block, end))
-        return TTD_OK;
-    return heap_block_copies_add(&replay->ended_since_peak, block, record_of(replay, block));
-}
-
 void heap_discard(void *context, const struct heap_block *block, struct ttd_position end)
 {
     struct heap_replay *replay = context;
     struct heap_block copy = *block;
-    if (replay->observer_status == TTD_OK)
-        replay->observer_status = keep_discarded(replay, block, end);
+    if (replay->observer_status == TTD_OK && heap_was_at_peak(replay, block, end))
+        replay->observer_status =
+            heap_block_copies_add(&replay->ended_since_peak, block, record_of(replay, block));
     if (!heap_is_wanted(replay, HEAP_DISCARDED))
         return;
     struct heap_effect here;

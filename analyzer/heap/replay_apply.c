@@ -60,12 +60,6 @@ static inline enum ttd_status replay_acquire(struct heap_replay *replay, uint32_
     return status;
 }
 
-/* Return a record of the address that a call was given, or of the one that it returned. */
-static inline uint32_t base_record(const struct heap_replay *replay, const struct ttd_event *event)
-{
-    return heap_ordinal_map_get(&replay->records, event->base_ordinal);
-}
-
 static inline uint32_t address_record(const struct heap_replay *replay,
                                       const struct ttd_event *event)
 {
@@ -79,7 +73,8 @@ static inline enum ttd_status replay_release(struct heap_replay *replay,
                                              uint32_t *released)
 {
     replay_move_to(replay, event->time_start);
-    uint32_t record = heap_live_own(&replay->live, base_record(replay, event), event->heap);
+    uint32_t record = heap_live_own(
+        &replay->live, heap_ordinal_map_get(&replay->records, event->base_ordinal), event->heap);
     bool is_known = record != HEAP_NO_RECORD && heap_live_release(&replay->live, record);
     replay->counts.unknown_releases += !is_known;
     *released = record;

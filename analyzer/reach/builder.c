@@ -240,12 +240,6 @@ static bool is_first_link(const struct reach_builder *builder,
            heap_nodes_size(nodes, node) >= LINKS + 2 * WORD && !heap_nodes_is_cleared(nodes, node);
 }
 
-static bool is_second_link(const struct ttd_reference *first, const struct ttd_reference *second)
-{
-    return first->region == second->region && first->offset + WORD == second->offset &&
-           first->value == second->value;
-}
-
 enum ttd_status reach_builder_add_kept(struct reach_builder *builder)
 {
     struct heap_reach *reach = builder->reach;
@@ -266,7 +260,9 @@ static enum ttd_status take_link(struct reach_builder *builder,
                                  bool *is_link)
 {
     *is_link = true;
-    if (is_second_link(&builder->link, reference)) {
+    if (builder->link.region == reference->region &&
+        builder->link.offset + WORD == reference->offset &&
+        builder->link.value == reference->value) {
         builder->link.region = 0;
         return TTD_OK;
     }

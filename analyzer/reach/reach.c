@@ -36,14 +36,6 @@ struct search {
     size_t *next;
 };
 
-/** Whether the process of a trace had blocks that the trace does not list: from its beginning, or
- * because the recorder has not chosen them. */
-static bool reach_is_inheriting(const struct heap_trace *trace)
-{
-    return trace->choice.is_made || (ttd_reader_trace(trace->reader)->flags &
-                                     (TTD_TRACE_INHERITS | TTD_TRACE_ATTACHED)) != 0;
-}
-
 static uint64_t inherited_word_address(const struct reach_builder *builder,
                                        const struct ttd_reference *reference)
 {
@@ -352,7 +344,11 @@ enum ttd_status heap_reach_read(struct heap_reach *reach, const struct heap_trac
     reach->offsets.is_without_sources =
         !options->keeps_offsets && (options->finds_classes_only || options->omits_verdicts);
     status = reach_builder_init(&builder, reach, options);
-    builder.keeps_between = reach_is_inheriting(trace);
+    /* The process had blocks that the trace does not list: from its beginning, or because the
+     * recorder has not chosen them. */
+    builder.keeps_between =
+        trace->choice.is_made ||
+        (ttd_reader_trace(trace->reader)->flags & (TTD_TRACE_INHERITS | TTD_TRACE_ATTACHED)) != 0;
     if (status == TTD_OK)
         status = read_references(&builder, trace->reader, error);
     /* Parts that are missing in a damaged file make the snapshot incomplete, as the recorder would

@@ -110,14 +110,6 @@ static enum ttd_status find_record(struct reach_references *references)
     }
 }
 
-/* Whether a reference is worth looking up its value. */
-static bool references_is_taken(struct reach_builder *builder,
-                                const struct ttd_reference *reference)
-{
-    return reach_builder_lies_in_region(builder, reference) &&
-           (!builder->finds_classes_only || reach_builder_may_be_class(builder, reference->value));
-}
-
 static void references_take_group(struct reach_references *references,
                                   struct reach_reference_group *group)
 {
@@ -125,7 +117,10 @@ static void references_take_group(struct reach_references *references,
     for (; references->next_reference < record->count && group->count < GROUP;
          references->next_reference++) {
         const struct ttd_reference *reference = &record->references[references->next_reference];
-        if (references_is_taken(references->builder, reference))
+        /* Only these are worth looking up their values. */
+        if (reach_builder_lies_in_region(references->builder, reference) &&
+            (!references->builder->finds_classes_only ||
+             reach_builder_may_be_class(references->builder, reference->value)))
             group->references[group->count++] = *reference;
     }
 }

@@ -22,11 +22,6 @@ struct search {
     struct reach_survivors survivors;
 };
 
-static bool is_lost(const struct graph_classes *classes, uint32_t node)
-{
-    return graph_class_of(classes, node) == GRAPH_INDIRECTLY_LOST;
-}
-
 /* Clears the flags of edges that nothing hangs by. */
 static enum ttd_status clear_needless(void *context, size_t begin, size_t end)
 {
@@ -34,7 +29,7 @@ static enum ttd_status clear_needless(void *context, size_t begin, size_t end)
     struct graph *graph = &reach->graph;
     const struct graph_classes *classes = &reach->verdicts;
     for (size_t node = begin; node < end; node++) {
-        bool is_held = !is_lost(classes, (uint32_t)node);
+        bool is_held = graph_class_of(classes, (uint32_t)node) != GRAPH_INDIRECTLY_LOST;
         for (uint64_t i = graph->first[node]; i < graph->first[node + 1]; i++) {
             if (!(graph->flags[i] & GRAPH_STALE))
                 continue;
@@ -103,11 +98,6 @@ static bool may_have_pointed(const struct search *search, uint32_t word)
                               heap_nodes_allocated(&search->reach->nodes, target_of(search, word)));
 }
 
-static const struct ttd_region *stale_root_region(const struct heap_reach *reach, uint64_t root)
-{
-    return heap_reach_region(reach, reach->roots[reach->graph.root_ids[root]].region);
-}
-
 /* Whether a node begins or ends in the page of a word: then the page is the allocator's. */
 static bool has_node_in_page(const struct heap_reach *reach, uint64_t address)
 {
@@ -125,7 +115,8 @@ static bool has_node_in_page(const struct heap_reach *reach, uint64_t address)
 static bool holds_nothing(const struct search *search, uint32_t word, uint64_t root)
 {
     const struct heap_reach *reach = search->reach;
-    const struct ttd_region *region = stale_root_region(reach, root);
+    const struct ttd_region *region =
+        heap_reach_region(reach, reach->roots[reach->graph.root_ids[root]].region);
     if (ttd_position_compare(stale_words_last_release(&search->words, word), ttd_position_min()) ==
         0)
         return false;

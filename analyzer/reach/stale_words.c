@@ -143,11 +143,6 @@ struct half {
 /* Takes a word. */
 typedef void word_function(struct half *half, uint64_t address, uint64_t edge, bool is_root);
 
-static bool stale_words_is_taken(uint8_t root_flags)
-{
-    return root_flags != REACH_ROOT_DROPPED && root_flags & GRAPH_STALE;
-}
-
 static void go_through(struct half *half, size_t begin, size_t end, word_function *take)
 {
     const struct heap_reach *reach = half->reach;
@@ -163,7 +158,7 @@ static void go_through(struct half *half, size_t begin, size_t end, word_functio
     }
     for (uint64_t i = 0; half->has_roots && i < graph->root_count; i++) {
         const struct heap_root_word *word = &reach->roots[graph->root_ids[i]];
-        if (stale_words_is_taken(graph->root_flags[i]))
+        if (graph->root_flags[i] != REACH_ROOT_DROPPED && graph->root_flags[i] & GRAPH_STALE)
             take(half, heap_reach_region(reach, word->region)->begin + word->offset, i, true);
     }
 }

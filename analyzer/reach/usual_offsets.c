@@ -42,12 +42,6 @@ static uint32_t usual_root_offset(const struct heap_reach *reach, uint64_t root)
     return offset < UINT32_MAX ? (uint32_t)offset : UINT32_MAX;
 }
 
-/* Whether a root is a pointer beyond doubt. */
-static bool usual_trusts_root(const struct graph *graph, uint64_t root)
-{
-    return !(graph->root_flags[root] & GRAPH_STALE);
-}
-
 /* Receiver of a pointer. */
 typedef void usual_pointer(struct usual_offsets *usual, uint64_t *next, uint32_t target,
                            uint32_t offset);
@@ -80,7 +74,8 @@ static void usual_each_pointer(struct usual_offsets *usual, const struct heap_re
         }
     }
     for (uint64_t i = 0; i < graph->root_count; i++) {
-        if (usual_trusts_root(graph, i))
+        /* A pointer beyond doubt. */
+        if (!(graph->root_flags[i] & GRAPH_STALE))
             see(usual, next, graph->root_targets[i], usual_root_offset(reach, i));
     }
 }

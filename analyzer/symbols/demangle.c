@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Demangling: here, or in a process that can be ended if a name takes too long. */
 #include "symbols/demangle.h"
 
 #include <errno.h>

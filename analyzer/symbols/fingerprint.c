@@ -95,11 +95,6 @@ static struct fingerprint fingerprint_chain(struct fingerprint before, struct fi
     return hash_bytes(bytes, sizeof bytes);
 }
 
-static bool is_nothing(struct fingerprint value)
-{
-    return !value.high && !value.low;
-}
-
 /* Describes a frame by its canonical name. Functions of std have no template arguments in it,
  * because their spelling differs between libraries. */
 static enum ttd_status describe_name(struct fingerprinter *fingerprinter, const struct frame *frame,
@@ -284,8 +279,9 @@ enum ttd_status fingerprint_stack(struct fingerprinter *fingerprinter,
     }
     if (status != TTD_OK)
         return status;
-    *result = is_nothing(node.fingerprint) ? fingerprint_chain(node.modules, node.modules)
-                                           : node.fingerprint;
+    *result = node.fingerprint.high || node.fingerprint.low
+                  ? node.fingerprint
+                  : fingerprint_chain(node.modules, node.modules);
     return TTD_OK;
 }
 

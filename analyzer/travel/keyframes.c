@@ -133,20 +133,16 @@ static enum ttd_status add_state(struct heap_keyframes *keyframes, const struct 
     return TTD_OK;
 }
 
-static void set_source(struct heap_keyframes *keyframes, struct ttd_string text)
-{
-    if (text.size < sizeof keyframes->source) {
-        memcpy(keyframes->source, text.data, text.size);
-        keyframes->source[text.size] = '\0';
-    }
-}
-
 static void keyframes_add_metadata(struct heap_keyframes *keyframes,
                                    const struct ttd_metadata *record)
 {
     struct ttd_string key = record->key;
-    if (key.size == strlen(HEAP_SOURCE_KEY) && memcmp(key.data, HEAP_SOURCE_KEY, key.size) == 0)
-        set_source(keyframes, record->value);
+    struct ttd_string text = record->value;
+    if (key.size == strlen(HEAP_SOURCE_KEY) && memcmp(key.data, HEAP_SOURCE_KEY, key.size) == 0 &&
+        text.size < sizeof keyframes->source) {
+        memcpy(keyframes->source, text.data, text.size);
+        keyframes->source[text.size] = '\0';
+    }
 }
 
 static enum ttd_status add_records(struct heap_keyframes *keyframes, const struct ttd_batch *batch)
@@ -202,12 +198,6 @@ static enum ttd_status find_in_chunk(struct list_finder *finder, const struct tt
     return TTD_OK;
 }
 
-/* Whether a chunk holds blocks or sums of a keyframe. A sidecar may also hold any other kind. */
-static bool is_list(const struct ttd_chunk *chunk)
-{
-    return chunk->kind == TTD_KIND_LIVE_BLOCKS || chunk->kind == TTD_KIND_SUMS;
-}
-
 /* Finds the first chunk of each keyframe: lists and sums come in the order of the keyframes. */
 static enum ttd_status keyframes_find_lists(struct heap_keyframes *keyframes)
 {
@@ -216,7 +206,7 @@ static enum ttd_status keyframes_find_lists(struct heap_keyframes *keyframes)
     while (status == TTD_OK) {
         struct ttd_chunk chunk;
         status = ttd_reader_next_chunk(keyframes->sidecar, &chunk, NULL);
-        if (status == TTD_OK && is_list(&chunk))
+        if (status == TTD_OK && (chunk.kind == TTD_KIND_LIVE_BLOCKS || chunk.kind == TTD_KIND_SUMS))
             status = find_in_chunk(&finder, &chunk);
     }
     if (status != TTD_END)
@@ -267,13 +257,6 @@ static size_t count_before(const struct heap_keyframes *keyframes, struct ttd_po
     return low;
 }
 
-/* Whether a start from `a` takes longer: reading a block costs about as much as replaying an event.
- */
-static bool is_farther(const struct heap_keyframe *a, const struct heap_keyframe *b)
-{
-    return a->counts.events + b->blocks < b->counts.events + a->blocks;
-}
-
 const struct heap_keyframe *heap_keyframes_before(const struct heap_keyframes *keyframes,
                                                   struct ttd_position position,
                                                   bool takes_summaries)
@@ -283,7 +266,9 @@ const struct heap_keyframe *heap_keyframes_before(const struct heap_keyframes *k
         const struct heap_keyframe *keyframe = &keyframes->keyframes[i - 1];
         bool serves = !keyframe->is_summary ||
                       (takes_summaries && ttd_position_compare(position, keyframe->end) < 0);
-        if (serves && (!best || is_farther(best, keyframe)))
+        /* Reading a block costs about as much as replaying an event. */
+        if (serves && (!best || best->counts.events + keyframe->blocks <
+                                    keyframe->counts.events + best->blocks))
             best = keyframe;
         if (!keyframe->is_summary)
             break;

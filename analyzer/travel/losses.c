@@ -76,17 +76,12 @@ const char *heap_loss_text(enum ttd_loss_reason reason)
     return "for an unknown reason";
 }
 
-static bool is_gap(const struct ttd_loss *loss)
-{
-    return loss->reason == TTD_LOSS_NOT_RECORDING && loss->count != 0 &&
-           ttd_position_is_valid(loss->first_good);
-}
-
 enum ttd_status heap_gaps_add(struct heap_gaps *gaps, const struct ttd_batch *batch)
 {
     for (size_t i = 0; i < batch->count; i++) {
         const struct ttd_loss *loss = &batch->u.losses[i];
-        if (!is_gap(loss))
+        if (loss->reason != TTD_LOSS_NOT_RECORDING || !loss->count ||
+            !ttd_position_is_valid(loss->first_good))
             continue;
         enum ttd_status status = grow_array((void **)&gaps->items, &gaps->capacity, gaps->count + 1,
                                             sizeof *gaps->items);

@@ -251,14 +251,6 @@ static enum ttd_status pass_run(struct heap_pass *pass, struct heap_arrival *arr
     return status;
 }
 
-static bool has_deferred(const struct heap_pass *pass)
-{
-    bool is_deferred = false;
-    for (size_t i = 0; i < pass->count; i++)
-        is_deferred |= pass->watchers[i].is_deferred;
-    return is_deferred;
-}
-
 enum ttd_status heap_pass_run(struct heap_pass *pass, const struct heap_trace *trace,
                               struct ttd_error *error)
 {
@@ -268,7 +260,10 @@ enum ttd_status heap_pass_run(struct heap_pass *pass, const struct heap_trace *t
     watched.hook.batch = pass_see_batch;
     pass->hook = trace->hook;
     enum ttd_status status = TTD_OK;
-    if (has_deferred(pass)) {
+    bool is_deferred = false;
+    for (size_t i = 0; i < pass->count; i++)
+        is_deferred |= pass->watchers[i].is_deferred;
+    if (is_deferred) {
         pass->notes = malloc(sizeof *pass->notes);
         status = pass->notes ? TTD_OK : TTD_ERROR_NO_MEMORY;
         if (status == TTD_OK)

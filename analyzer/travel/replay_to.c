@@ -106,36 +106,26 @@ static enum ttd_status arrival_see_batch(void *context, const struct ttd_batch *
     return arrival->hook.batch ? arrival->hook.batch(arrival->hook.context, batch) : TTD_OK;
 }
 
-/* A loss may be recorded long after it happened, behind the position that the replay goes to: all
- * recorded losses are read beforehand, unless the replay meets them anyway. */
-static enum ttd_status read_losses(struct heap_arrival *arrival, struct ttd_reader *reader,
-                                   struct ttd_error *error)
-{
-    enum ttd_status status = heap_losses_read(reader, arrival_add_losses, arrival, error);
-    arrival->has_losses = true;
-    return status;
-}
-
-/* A keyframe could be at the first position, too: whoever wants all effects gets none. */
-static bool takes_keyframes(const struct heap_route *route)
-{
-    bool needs_all = route->observer && ttd_position_compare(route->from, ttd_position_min()) == 0;
-    return !needs_all && !route->keeps_peak;
-}
-
 static enum ttd_status arrival_begin(struct heap_arrival *arrival, const struct heap_trace *trace,
                                      const struct heap_route *route, struct ttd_error *error)
 {
     memset(arrival, 0, sizeof *arrival);
     arrival->hook = trace->hook;
+    /* A keyframe could be at the first position, too: whoever wants all effects gets none. */
+    bool needs_all = route->observer && ttd_position_compare(route->from, ttd_position_min()) == 0;
+    bool takes_keyframes = !needs_all && !route->keeps_peak;
     struct heap_trace replayed = {.reader = trace->reader,
-                                  .keyframes = takes_keyframes(route) ? trace->keyframes : NULL,
+                                  .keyframes = takes_keyframes ? trace->keyframes : NULL,
                                   .hook = {.context = arrival, .batch = arrival_see_batch},
                                   .is_checked = trace->is_checked,
                                   .is_one_of_two = trace->is_one_of_two};
     enum ttd_status status = TTD_OK;
-    if (replayed.keyframes || ttd_position_compare(route->to, ttd_position_max()) < 0)
-        status = read_losses(arrival, trace->reader, error);
+    /* A loss may be recorded long after it happened, behind the position that the replay goes to:
+     * all recorded losses are read beforehand, unless the replay meets them anyway. */
+    if (replayed.keyframes || ttd_position_compare(route->to, ttd_position_max()) < 0) {
+        status = heap_losses_read(trace->reader, arrival_add_losses, arrival, error);
+        arrival->has_losses = true;
+    }
     if (status != TTD_OK)
         return status;
     status = heap_cursor_init(&arrival->cursor, &replayed, HEAP_CURSOR_KINDS | route->kinds,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Reallocations by call site, and chains of them by block: one pass finds both. */
 #include "analyses/activity/moves.h"
 
 #include <stdlib.h>
@@ -36,18 +37,6 @@ struct chain_table {
 };
 
 #define CAPACITY_MIN 64
-
-static void chain_table_init(struct chain_table *table)
-{
-    *table = (struct chain_table){.key = hash_key_new()};
-}
-
-static void chain_table_free(struct chain_table *table)
-{
-    free(table->slots);
-    free(table->chains);
-    *table = (struct chain_table){.count = 0};
-}
 
 static bool is_empty(const struct chain_slot *slot)
 {
@@ -495,7 +484,7 @@ enum ttd_status heap_moves_watch(struct heap_moves *moves, const struct heap_mov
         return TTD_ERROR_NO_MEMORY;
     moves->finder->moves = moves;
     moves->finder->islands = options->islands;
-    chain_table_init(&moves->finder->chains);
+    moves->finder->chains = (struct chain_table){.key = hash_key_new()};
     regrowth_init(&moves->finder->regrowths, &moves->regrown, options->split, options->islands);
     struct heap_watcher watcher = {
         .observer = {.context = moves->finder,
@@ -513,7 +502,9 @@ void heap_moves_end(struct heap_moves *moves)
 {
     if (!moves->finder)
         return;
-    chain_table_free(&moves->finder->chains);
+    free(moves->finder->chains.slots);
+    free(moves->finder->chains.chains);
+    moves->finder->chains = (struct chain_table){.count = 0};
     regrowth_free(&moves->finder->regrowths);
     free(moves->finder);
     moves->finder = NULL;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Ticks: equal parts of a trace, with the live blocks of each by the tick of their birth. */
 #include "analyses/activity/ticks.h"
 
 #include <stdlib.h>

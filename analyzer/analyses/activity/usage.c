@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Usage by call site, in one pass. The birth of each live block has its site and its time. */
 #include "analyses/activity/usage.h"
 
 #include <stdlib.h>
@@ -111,19 +112,6 @@ static inline enum ttd_status births_calls_since(struct births *births, const st
 }
 
 #define FIRST_CAPACITY 1024
-
-static void births_init(struct births *births)
-{
-    *births = (struct births){.thread_count = 0};
-    map_init(&births->by_thread);
-}
-
-static void births_free(struct births *births)
-{
-    free(births->thread_calls);
-    map_free(&births->by_thread);
-    table_free(births->births, births->capacity * sizeof *births->births);
-}
 
 /* Makes room for the birth of a record. */
 static enum ttd_status births_make_room(struct births *births, uint32_t record)
@@ -367,7 +355,8 @@ enum ttd_status heap_usage_watch(struct heap_usage *usage, const struct heap_usa
     if (!usage->finder)
         return TTD_ERROR_NO_MEMORY;
     usage->finder->usage = usage;
-    births_init(&usage->finder->births);
+    usage->finder->births = (struct births){.thread_count = 0};
+    map_init(&usage->finder->births.by_thread);
     struct heap_watcher watcher = {
         .observer = {.context = usage->finder, .effect = usage_see_effect, .call = usage_see_call},
         .to = ttd_position_max(),
@@ -382,7 +371,9 @@ static void free_finder(struct usage_finder *finder)
 {
     if (!finder)
         return;
-    births_free(&finder->births);
+    free(finder->births.thread_calls);
+    map_free(&finder->births.by_thread);
+    table_free(finder->births.births, finder->births.capacity * sizeof *finder->births.births);
     free(finder);
 }
 
@@ -420,12 +411,6 @@ void heap_usage_free(struct heap_usage *usage)
 
 /* Sites of usage as a table: their order and their sums. */
 
-/* Less than, equal to or greater than 0, the larger first. */
-static int descending(double a, double b)
-{
-    return (a < b) - (a > b);
-}
-
 static double site_rank_value(const struct heap_site *site, enum heap_rank_order order)
 {
     switch (order) {
@@ -446,8 +431,9 @@ static double site_rank_value(const struct heap_site *site, enum heap_rank_order
 static int site_rank_compare(const struct heap_site *x, const struct heap_site *y,
                              enum heap_rank_order order)
 {
-    int result = descending(site_rank_value(x, order), site_rank_value(y, order));
-    return result ? result : heap_key_compare(x->key, y->key);
+    double a_value = site_rank_value(x, order), b_value = site_rank_value(y, order);
+    return a_value != b_value ? (a_value < b_value) - (a_value > b_value)
+                              : heap_key_compare(x->key, y->key);
 }
 
 static int compare_calls(const void *a, const void *b)

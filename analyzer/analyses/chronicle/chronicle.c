@@ -452,12 +452,6 @@ void chronicle_sums_free(struct chronicle_sums *sums)
         heap_series_free(&sums->series[i]);
 }
 
-/* Whether a block was there at the beginning of a range or later, and before its end. */
-static bool quadrants_is_there(struct chronicle_life life, struct chronicle_range range)
-{
-    return life.begin < range.to && (life.begin >= range.from || life.end >= range.from);
-}
-
 static enum heap_quadrant quadrant_of(struct chronicle_life life, struct chronicle_range range)
 {
     bool is_freed = life.end < range.to;
@@ -477,7 +471,8 @@ enum ttd_status chronicle_quadrants_find(const struct chronicle *chronicle,
     for (size_t i = 0; i < chronicle->block_count && status == TTD_OK; i++) {
         const struct chronicle_block *block = &chronicle->blocks[i];
         struct chronicle_life life = chronicle->lives[i];
-        if (quadrants_is_there(life, range) &&
+        /* The block was there at the beginning of the range or later, and before its end. */
+        if ((life.begin < range.to && (life.begin >= range.from || life.end >= range.from)) &&
             (!filter.wants || filter.wants(filter.context, block->stack)))
             status = heap_series_add(&quadrants->series[quadrant_of(life, range)], block->stack,
                                      block->size);

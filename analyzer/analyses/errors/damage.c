@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-
+/* Damage: headers of blocks in a snapshot that the GNU C library cannot have written. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -177,12 +177,6 @@ static enum ttd_status search_begin(struct header_search *search)
     }
     search->buckets[count] = index;
     return TTD_OK;
-}
-
-static void search_end(struct header_search *search)
-{
-    free(search->buckets);
-    free(search->states);
 }
 
 /* Finds the last header at an address or before it. Returns false if the address is not in the run.
@@ -508,7 +502,8 @@ enum ttd_status heap_damage_find(struct error_finder *finder, const struct heap_
             damage_see_call(&search, &search.calls->calls[k]);
         if (status == TTD_OK)
             status = judge_run(&search, finder);
-        search_end(&search);
+        free(search.buckets);
+        free(search.states);
     }
     return status;
 }

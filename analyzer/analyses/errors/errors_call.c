@@ -67,12 +67,6 @@ static bool heap_api_matches(uint8_t allocation, uint8_t release)
     return a == FAMILY_UNKNOWN || b == FAMILY_UNKNOWN || a == b;
 }
 
-/** Whether a function is one about a heap of the program's own, whose blocks may lie anywhere. */
-static bool heap_api_is_custom(uint8_t api)
-{
-    return api >= TTD_API_LIVE_HEAP_CREATE && api <= TTD_API_LIVE_HEAP_DESTROY;
-}
-
 /** Whether a function takes the size of the block that it releases as an argument. */
 static bool heap_release_is_sized(uint8_t release)
 {
@@ -254,8 +248,10 @@ static enum ttd_status check_unknown(struct error_finder *finder, const struct t
         find_enclosing(finder, &finding);
     bool is_interior = finding.kind == HEAP_ERROR_INTERIOR_FREE;
     struct ttd_position since = is_interior ? finding.allocated.position : ttd_position_min();
+    /* Blocks of a heap of the program's own may lie anywhere. */
     bool is_possible =
-        heap_api_is_custom(event->api) || errors_may_be_block(finder, event->base_address);
+        (event->api >= TTD_API_LIVE_HEAP_CREATE && event->api <= TTD_API_LIVE_HEAP_DESTROY) ||
+        errors_may_be_block(finder, event->base_address);
     if (is_possible && errors_has_gap(finder, since, event)) {
         finder->errors->gap_releases++;
         return release_unseen(finder, event);
@@ -395,19 +391,14 @@ static enum ttd_status note_unfinished(struct error_finder *finder, const struct
     return map_set(&finder->unfinished, event->base_address, event->heap, 1);
 }
 
-/* Whether a call is an allocation with nothing to be checked: no heap was destroyed or made
- * read-only, and no call can be the last one of its thread. */
-static bool errors_is_harmless(const struct error_finder *finder, const struct ttd_event *event)
-{
-    return event->action == TTD_ACTION_ALLOC && event->result && !finder->statuses.count &&
-           !finder->last_calls.signal;
-}
-
 enum ttd_status heap_error_finder_see_call(void *context, const struct ttd_event *event)
 {
     struct error_finder *finder = context;
     bool is_error = false;
-    if (errors_is_harmless(finder, event))
+    /* An allocation with nothing to be checked: no heap was destroyed or made read-only, and no
+     * call can be the last one of its thread. */
+    if (event->action == TTD_ACTION_ALLOC && event->result && !finder->statuses.count &&
+        !finder->last_calls.signal)
         return TTD_OK;
     if (heap_last_calls_see(&finder->last_calls, event))
         add_last_call(finder, event);

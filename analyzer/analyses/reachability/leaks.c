@@ -213,14 +213,6 @@ static enum ttd_status find_when(struct leaks_search *search, const struct heap_
                            error);
 }
 
-static enum ttd_status leaks_sort(struct heap_leaks *leaks)
-{
-    enum ttd_status status = heap_groups_sort(&leaks->runtime.groups);
-    for (int kind = 0; kind < HEAP_LEAK_KINDS && status == TTD_OK; kind++)
-        status = heap_groups_sort(&leaks->kinds[kind]);
-    return status;
-}
-
 static void leaks_init(struct heap_leaks *leaks, const struct heap_leaks_options *options,
                        uint64_t sample)
 {
@@ -300,7 +292,9 @@ enum ttd_status heap_leaks_end(struct heap_leaks *leaks, const struct heap_trace
     if (status == TTD_OK)
         status = find_when(search, trace, error);
     if (status == TTD_OK)
-        status = leaks_sort(leaks);
+        status = heap_groups_sort(&leaks->runtime.groups);
+    for (int kind = 0; kind < HEAP_LEAK_KINDS && status == TTD_OK; kind++)
+        status = heap_groups_sort(&leaks->kinds[kind]);
     free_search(leaks);
     return status;
 }

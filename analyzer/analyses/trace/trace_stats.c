@@ -14,18 +14,10 @@ static int clients_compare(const struct heap_client *a, const struct heap_client
     return order ? order : (a->activity > b->activity) - (a->activity < b->activity);
 }
 
-/* Returns the index of a record, or where it belongs. */
-static size_t clients_lower_bound(const struct heap_client_list *list,
-                                  const struct heap_client *record)
-{
-    size_t first = 0, end = list->count;
-    SEARCH_SORTED(first, end, middle, clients_compare(&list->items[middle], record) < 0);
-    return first;
-}
-
 static enum ttd_status clients_add(struct heap_client_list *list, const struct heap_client *record)
 {
-    size_t index = clients_lower_bound(list, record);
+    size_t index = 0, end = list->count;
+    SEARCH_SORTED(index, end, middle, clients_compare(&list->items[middle], record) < 0);
     struct heap_client *client = index < list->count ? &list->items[index] : NULL;
     if (client && clients_compare(client, record) == 0) {
         client->count++;
@@ -83,12 +75,6 @@ static void add_sizes(struct heap_trace_stats_chunks *sizes, const struct ttd_ch
     sizes->records += chunk->record_count;
     sizes->stored_bytes += chunk->stored_size;
     sizes->raw_bytes += chunk->raw_size;
-}
-
-static void add_chunk(struct heap_trace_stats *stats, const struct ttd_chunk *chunk)
-{
-    add_sizes(&stats->kinds[chunk->kind < HEAP_TRACE_STATS_KINDS ? chunk->kind : 0], chunk);
-    add_sizes(&stats->all, chunk);
 }
 
 static enum ttd_status thread_of(struct heap_trace_stats *stats, ttd_id id,
@@ -195,8 +181,10 @@ static enum ttd_status stats_read_headers(struct heap_trace_stats *stats, struct
     while (status == TTD_OK) {
         struct ttd_chunk chunk;
         status = ttd_reader_next_chunk(reader, &chunk, error);
-        if (status == TTD_OK)
-            add_chunk(stats, &chunk);
+        if (status == TTD_OK) {
+            add_sizes(&stats->kinds[chunk.kind < HEAP_TRACE_STATS_KINDS ? chunk.kind : 0], &chunk);
+            add_sizes(&stats->all, &chunk);
+        }
     }
     return heap_is_over(status) || status == TTD_ERROR_UNSUPPORTED ? TTD_OK : status;
 }

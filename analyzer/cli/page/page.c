@@ -319,12 +319,6 @@ static enum ttd_status remove_contents(struct bytes *trace, struct ttd_error *er
     return status == TTD_OK ? replace(trace, redact, error) : status;
 }
 
-static int page_exact_fail(const struct session *session, enum ttd_status status,
-                           const struct ttd_error *error)
-{
-    return input_fail(session->source.path, status, error);
-}
-
 int page_trace_read(struct session *session, bool has_contents, struct page_packed *trace)
 {
     struct ttd_error error = {.offset = TTD_NOWHERE, .chunk = TTD_NOWHERE, .what = ""};
@@ -339,7 +333,7 @@ int page_trace_read(struct session *session, bool has_contents, struct page_pack
     if (status == TTD_OK && !page_pack(bytes.data, bytes.size, 0, trace))
         status = TTD_ERROR_NO_MEMORY;
     free(bytes.data);
-    return status == TTD_OK ? STATUS_OK : page_exact_fail(session, status, &error);
+    return status == TTD_OK ? STATUS_OK : input_fail(session->source.path, status, &error);
 }
 
 bool page_pack_engine(struct page_packed *engine)

@@ -260,14 +260,6 @@ void session_outcome(struct session *session, const struct heap_outcome *outcome
     session->report.unknown_before = outcome->unknown_before;
 }
 
-/* Prints the reasons for uncertainty if the report has no room for them. */
-static void warn_of_uncertainty(const struct session *session)
-{
-    for (size_t i = 0; !session->has_reasons && i < session->report.certainty.count; i++)
-        message("warning: %s: uncertain: %s", session->source.path,
-                session->report.certainty.reasons[i]);
-}
-
 /* Lists in CSV have no place for it. */
 static void warn_of_limit(const struct session *session)
 {
@@ -282,7 +274,10 @@ static void warn_of_limit(const struct session *session)
  * whole. */
 int session_close(struct session *session, int status, bool keep)
 {
-    warn_of_uncertainty(session);
+    /* The reasons for uncertainty, if the report has no room for them. */
+    for (size_t i = 0; !session->has_reasons && i < session->report.certainty.count; i++)
+        message("warning: %s: uncertain: %s", session->source.path,
+                session->report.certainty.reasons[i]);
     warn_of_limit(session);
     if (session->report.status != TTD_OK) {
         status = message_status(session->source.path, session->report.status);

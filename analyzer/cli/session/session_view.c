@@ -100,16 +100,11 @@ int session_islands(struct session *session, const struct heap_island_filter *fi
     return session->needs_known_patterns ? STATUS_USAGE : STATUS_OK;
 }
 
-/* Names are read even if there are no records to filter, because patterns that match no name in the
- * trace are reported. */
-static bool needs_names(const struct session *session, const struct heap_site_table *sites)
-{
-    return *sites->count || view_has_filter(&session->options.view);
-}
-
 int session_filter(struct session *session, const struct heap_site_table *sites)
 {
-    int status = session_names(session, needs_names(session, sites));
+    /* Names are read even if there are no records to filter, because patterns that match no name in
+     * the trace are reported. */
+    int status = session_names(session, *sites->count || view_has_filter(&session->options.view));
     return status == STATUS_OK ? session_check(session, view_filter(&session->view, sites))
                                : status;
 }

@@ -19,12 +19,6 @@
 /* Readers of one index: see heap_index_check_init(). */
 #define READERS 3
 
-static void close_readers(struct ttd_reader *readers[READERS])
-{
-    for (size_t i = 0; i < READERS; i++)
-        ttd_reader_close(readers[i]);
-}
-
 static enum ttd_status open_readers(const char *path, struct ttd_reader *readers[READERS],
                                     struct ttd_error *error)
 {
@@ -69,7 +63,8 @@ int sidecar_check(const char *trace, const char *path, enum sidecar_verdict *ver
         status = sidecar_compare(&source, readers, verdict, difference);
     else
         message("warning: %s: is not used: it is not an index of this trace", path);
-    close_readers(readers);
+    for (size_t i = 0; i < READERS; i++)
+        ttd_reader_close(readers[i]);
     source_close(&source);
     return status;
 }

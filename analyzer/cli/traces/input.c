@@ -130,16 +130,11 @@ static enum ttd_status open_copy(int source, struct ttd_input *input, struct ttd
     return status;
 }
 
-static bool has_offsets(int descriptor)
-{
-    return lseek(descriptor, 0, SEEK_CUR) >= 0;
-}
-
 enum ttd_status input_open(const char *path, struct ttd_input *input, struct ttd_error *error)
 {
     struct stat status;
     bool is_standard = input_is_standard(path);
-    if (is_standard && has_offsets(STDIN_FILENO))
+    if (is_standard && lseek(STDIN_FILENO, 0, SEEK_CUR) >= 0)
         return ttd_input_file("/proc/self/fd/0", NULL, input, error);
     if (!is_standard && (stat(path, &status) != 0 || !S_ISFIFO(status.st_mode)))
         return ttd_input_file(path, NULL, input, error);

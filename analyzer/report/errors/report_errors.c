@@ -379,13 +379,6 @@ static void text_characters(struct text_output *output, uint64_t header)
         out_format(output, " (\"%s\")", text);
 }
 
-static void text_damage_header(struct text_output *output, const struct heap_finding *finding)
-{
-    say(output, "  header ", hex(finding->address), " is ", hex(finding->damage.header));
-    text_characters(output, finding->damage.header);
-    out_format(output, " in snapshot %u\n", finding->damage.snapshot);
-}
-
 /* Whether the finding is about a block that was released. */
 static bool is_of_released(const struct heap_finding *finding)
 {
@@ -409,7 +402,9 @@ static void text_damage_subject(struct text_output *output, const struct heap_fi
         out_text(output, ": the header behind it was overwritten\n");
     else
         out_text(output, ": memory of the allocator behind it is damaged\n");
-    text_damage_header(output, finding);
+    say(output, "  header ", hex(finding->address), " is ", hex(finding->damage.header));
+    text_characters(output, finding->damage.header);
+    out_format(output, " in snapshot %u\n", finding->damage.snapshot);
 }
 
 /* A block may have been overrun that lay there before: no snapshot shows when. */

@@ -59,21 +59,16 @@ static void text_scope(struct report *report, const struct heap_search *search)
     out_char(output, '\n');
 }
 
-static void text_match_total(struct report *report, const struct heap_search *search)
-{
-    struct text_output *output = report->output;
-    say(output, BOLD, counted(search->total, "place"), " at ",
-        moment(report, search->outcome.position), PLAIN, "\n");
-    text_scope(report, search);
-}
-
 static void text_find(struct report *report, const struct report_search *data)
 {
     const struct heap_search *search = data->search;
     struct text_output *output = report->output;
     /* Without snapshots of memory, references alone may answer. */
-    if (search->searched || search->unreadable || !data->referrers)
-        text_match_total(report, search);
+    if (search->searched || search->unreadable || !data->referrers) {
+        say(output, BOLD, counted(search->total, "place"), " at ",
+            moment(report, search->outcome.position), PLAIN, "\n");
+        text_scope(report, search);
+    }
     report_certainty_text(report);
     if (search->target) {
         out_text(output, "pointers to block ");

@@ -39,11 +39,6 @@ static struct contents_cursor dump_begin(struct report_memory *data)
                                  memory->options.last);
 }
 
-static bool dump_is_known(const struct contents_part *part)
-{
-    return part->state == CONTENTS_ZERO || part->state == CONTENTS_BYTES;
-}
-
 /* The edge of a block before the byte at an address, or a blank. Between two rows the one that ends
  * stands in the first row, and the one that begins in the second. */
 static char edge(const struct heap_memory *memory, uint64_t address, bool can_begin, bool can_end)
@@ -176,7 +171,7 @@ static void text_memory(struct report *report, struct report_memory *data)
     report_certainty_text(report);
     while (!report->output->error && dump_take_part(&cursor, data, &part)) {
         text_part(&dump, &part);
-        if (dump_is_known(&part))
+        if (part.state == CONTENTS_ZERO || part.state == CONTENTS_BYTES)
             dump.known = heap_add(dump.known, heap_add(part.last - part.first, 1));
     }
     say(report->output, bytes(heap_add(options->last - options->first, 1)), ", of which ",

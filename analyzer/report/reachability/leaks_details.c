@@ -29,13 +29,6 @@ static const char *const way_names[] = {[HEAP_WAY_INTO] = "into",
                                         [HEAP_WAY_BELOW] = "below",
                                         [HEAP_WAY_SEVERAL] = "several"};
 
-static void way_add(struct way_sum *sum, const struct way_sum *part)
-{
-    sum->groups += part->groups;
-    sum->blocks += part->blocks;
-    sum->bytes = heap_add(sum->bytes, part->bytes);
-}
-
 static void way_sum_up(const struct heap_groups *groups, size_t ways_max, struct way_sums *sums)
 {
     sums->count = 0;
@@ -54,7 +47,10 @@ static void way_sum_up(const struct heap_groups *groups, size_t ways_max, struct
         }
         if (found == sums->count)
             sums->items[sums->count++] = (struct way_sum){.way = group->way};
-        way_add(&sums->items[found], &part);
+        struct way_sum *sum = &sums->items[found];
+        sum->groups += part.groups;
+        sum->blocks += part.blocks;
+        sum->bytes = heap_add(sum->bytes, part.bytes);
     }
 }
 
@@ -306,17 +302,13 @@ static void row_below(struct row *row, const struct heap_group *group)
         row_end_field(row);
 }
 
-static bool is_in_doubt(const struct heap_group *group)
-{
-    return group->kind == HEAP_POSSIBLY_LOST || report_leak_kinds[group->kind].held_by;
-}
-
 void row_leak_details(struct row *row, const struct report_leaks *data,
                       const struct heap_group *group, size_t number)
 {
     row_unsigned_if(row, "group", group, number);
     row_hex_if(row, "address", group, group ? group->address : 0);
-    if (!row->is_json || is_in_doubt(group))
+    if (!row->is_json || group->kind == HEAP_POSSIBLY_LOST ||
+        report_leak_kinds[group->kind].held_by)
         row_holder(row, data, group ? group->holder : NULL);
     if (!row->is_json || (data->leaks->snapshot.number && group->kind == HEAP_DEFINITELY_LOST))
         row_below(row, group);

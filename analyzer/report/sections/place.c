@@ -315,11 +315,6 @@ static const struct definition_module *find_module(const struct report *report, 
     return last;
 }
 
-static bool is_in_heap(const struct heap_place *place)
-{
-    return place->region && place->region->kind == TTD_REGION_HEAP;
-}
-
 bool report_address_text(struct report *report, const char *label, const struct heap_places *places,
                          uint64_t address)
 {
@@ -329,7 +324,8 @@ bool report_address_text(struct report *report, const char *label, const struct 
         place = heap_place_at(places, address);
     bool has_place = place.region || place.module;
     const struct definition_module *module = has_place ? NULL : find_module(report, address);
-    if (is_in_heap(&place) || (!has_place && !module && address >= NULL_END))
+    if ((place.region && place.region->kind == TTD_REGION_HEAP) ||
+        (!has_place && !module && address >= NULL_END))
         return false;
     out_text(output, label);
     if (has_place) {

@@ -195,16 +195,6 @@ void report_runtime_sums(struct text_output *output, const struct report_runtime
         " kept by the C/C++ runtime, not counted");
 }
 
-/* A program that was killed had no time to say which blocks its runtimes keep. Then these blocks
- * are among the others, and a reader must not take them for leaks. */
-static void text_counted(struct text_output *output, const struct report_runtime *runtime)
-{
-    say(output,
-        runtime->groups->blocks ? "It may keep more blocks, which are counted: "
-                                : "Blocks that the C/C++ runtime keeps are counted: ",
-        runtime->was_killed ? "the program was killed\n" : "the trace does not list them all\n");
-}
-
 void report_runtime_text(struct report *report)
 {
     const struct report_runtime *runtime = &report->runtime;
@@ -217,8 +207,14 @@ void report_runtime_text(struct report *report)
                          : runtime->has_option ? " (--show-runtime to list)\n"
                                                : "\n");
     }
+    /* A program that was killed had no time to say which blocks its runtimes keep. Then these
+     * blocks are among the others, and a reader must not take them for leaks. */
     if (runtime->is_counted)
-        text_counted(output, runtime);
+        say(output,
+            runtime->groups->blocks ? "It may keep more blocks, which are counted: "
+                                    : "Blocks that the C/C++ runtime keeps are counted: ",
+            runtime->was_killed ? "the program was killed\n"
+                                : "the trace does not list them all\n");
 }
 
 void report_runtime_groups_text(struct report *report, bool shows_positions)

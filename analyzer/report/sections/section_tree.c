@@ -39,14 +39,6 @@ static void text_percent(struct text_output *output, uint64_t part, uint64_t tot
     out_format(output, "%.1f%%", percent);
 }
 
-static void text_amount(struct text_output *output, const struct heap_amount *amount,
-                        uint64_t total)
-{
-    report_tree_number(output, "", amount->bytes, END_BYTES);
-    text_percent(output, amount->weight, total);
-    report_tree_number(output, "", amount->count, END_COUNT);
-}
-
 static void text_tree_header(struct text_output *output, const char *unit)
 {
     size_t size = strlen(unit) + 1;
@@ -99,7 +91,10 @@ static void text_tree(struct report *report, const struct report_tree *data)
     out_char(output, '\n');
     text_tree_header(output, data->unit);
     for (uint32_t i = 0; (i = view_tree_next(data->tree, i, limit)) != VIEW_NO_NODE;) {
-        text_amount(output, &data->tree->nodes[i].total, root->total.weight);
+        const struct heap_amount *amount = &data->tree->nodes[i].total;
+        report_tree_number(output, "", amount->bytes, END_BYTES);
+        text_percent(output, amount->weight, root->total.weight);
+        report_tree_number(output, "", amount->count, END_COUNT);
         report_tree_name(report, data->tree, &data->tree->nodes[i], limit);
     }
     report_tree_more(report, data->tree, limit);
@@ -191,14 +186,6 @@ static void data_tree(struct report *report, const struct report_tree *data)
 
 /* Trees of calls as folded stacks, for flame graphs. */
 
-static void folded_nameless_class(struct text_output *output, const struct view_label *label)
-{
-    if (label->number)
-        out_format(output, "[class 0x%llx]", (unsigned long long)label->number);
-    else
-        out_text(output, "[no class]");
-}
-
 /* Writes a label in a folded stack. A frame needs a text, even without a name. */
 static void folded_name(struct report *report, const struct view_label *label)
 {
@@ -218,7 +205,10 @@ static void folded_name(struct report *report, const struct view_label *label)
         break;
     case LABEL_CLASS:
         if (!text.size) {
-            folded_nameless_class(output, label);
+            if (label->number)
+                out_format(output, "[class 0x%llx]", (unsigned long long)label->number);
+            else
+                out_text(output, "[no class]");
             return;
         }
         break;

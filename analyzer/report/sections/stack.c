@@ -8,14 +8,6 @@
 #include "symbols/frames.h"
 #include "view/function_names.h"
 
-/* Removes the first frames of a list, which the options skip. */
-static void skip(struct frame_list *list, size_t count)
-{
-    list->count -= count;
-    if (count)
-        memmove(list->frames, list->frames + count, list->count * sizeof *list->frames);
-}
-
 void report_expand(struct report *report, ttd_id stack)
 {
     /* The stacks of a report cost no steps: the limits on groups bound their number. */
@@ -27,7 +19,11 @@ void report_expand(struct report *report, ttd_id stack)
     enum ttd_status status = frame_list_expand(&report->frames, report->definitions, stack);
     report->definitions->stacks.steps = steps;
     if (status == TTD_OK) {
-        skip(&report->frames, view_skipped(report->view, &report->frames));
+        struct frame_list *list = &report->frames;
+        size_t skipped = view_skipped(report->view, list);
+        list->count -= skipped;
+        if (skipped)
+            memmove(list->frames, list->frames + skipped, list->count * sizeof *list->frames);
         return;
     }
     report->frames.count = 0;
@@ -107,20 +103,15 @@ void report_frame_text(struct report *report, const struct frame *frame)
         out_text(output, " (inlined)");
 }
 
-/* Whether the frame stands for a stack, as of blocks that a recorder found when it was attached: it
- * has a name in brackets, and no module. */
-static bool stack_is_stood_for(const struct frame *frame)
-{
-    return !frame->module_id && frame->function.size && frame->function.data[0] == '[';
-}
-
 bool report_stack_is_cut(struct report *report)
 {
     const struct frame_list *list = &report->frames;
     if (!list->count || runtime_main_of(list) < list->count)
         return false;
     const struct frame *last = &list->frames[list->count - 1];
-    if (stack_is_stood_for(last))
+    /* A name in brackets and no module stand for a stack, as of blocks that a recorder found when
+     * it was attached. */
+    if (!last->module_id && last->function.size && last->function.data[0] == '[')
         return false;
     if (runtime_begins(last) || runtime_has_module(last->module))
         return false;

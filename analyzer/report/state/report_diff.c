@@ -20,19 +20,14 @@ static const char *quadrant_text(enum heap_quadrant quadrant)
     }
 }
 
-static const char *quadrant_title(enum heap_quadrant quadrant)
-{
-    static const char *const titles[HEAP_QUADRANTS] = {"AIFI", "AIFO", "AOFI", "AOFO"};
-    return titles[quadrant];
-}
-
 /* Writes one quadrant: blocks that were both, or neither, allocated and released in the range. */
 static void text_quadrant(struct report *report, const struct report_diff *data,
                           enum heap_quadrant quadrant)
 {
     struct text_output *output = report->output;
+    static const char *const titles[HEAP_QUADRANTS] = {"AIFI", "AIFO", "AOFI", "AOFO"};
     const struct heap_groups *groups = &data->diff->quadrants[quadrant];
-    say(output, BOLD, quadrant_title(quadrant), PLAIN, ", ", quadrant_text(quadrant), ": ",
+    say(output, BOLD, titles[quadrant], PLAIN, ", ", quadrant_text(quadrant), ": ",
         blocks(groups->blocks), ", ", bytes(groups->bytes));
 }
 
@@ -167,11 +162,6 @@ static size_t wanted(const struct report_compare *data)
     return comparison->count - same;
 }
 
-static size_t compare_shown(const struct report *report, const struct report_compare *data)
-{
-    return report_shown(wanted(data), report->limit);
-}
-
 /* Returns the key of a change, and switches the report to the definitions that it refers to: those
  * of the new heap if the group is there, else of the old one. */
 static struct heap_key use_side(struct report *report, const struct report_compare *data,
@@ -181,11 +171,6 @@ static struct heap_key use_side(struct report *report, const struct report_compa
     report->definitions = data->sides[side].definitions;
     report->view = data->sides[side].view;
     return change->keys[side];
-}
-
-static bool compare_is_by_stack(const struct report *report)
-{
-    return report->view->options.by == VIEW_BY_STACK;
 }
 
 static struct fingerprint fingerprint_of(struct report *report, struct fingerprinter *fingerprinter,
@@ -386,7 +371,7 @@ static void text_compare(struct report *report, const struct report_compare *dat
     }
     const struct heap_comparison *comparison = data->comparison;
     size_t changed = comparison->count - comparison->kinds[HEAP_CHANGE_SAME];
-    size_t count = compare_shown(report, data);
+    size_t count = report_shown(wanted(data), report->limit);
     text_compare_sums(report, data);
     text_kinds(report, comparison);
     text_compare_runtime(report, data);
@@ -421,7 +406,7 @@ static void row_change(struct row *row, const struct report_compare *data,
     row_text(row, "change", kind_name(heap_change_kind_of(change)));
     row_sides(row, &(struct node_sides){{change->bytes[HEAP_OLD], change->bytes[HEAP_NEW]},
                                         {change->blocks[HEAP_OLD], change->blocks[HEAP_NEW]}});
-    if (compare_is_by_stack(report)) {
+    if (report->view->options.by == VIEW_BY_STACK) {
         if (!row->is_header)
             fingerprint_format(fingerprint_of(report, fingerprinter, key.stack), text);
         row_text(row, "fingerprint", text);

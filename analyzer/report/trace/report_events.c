@@ -268,12 +268,6 @@ static bool is_text(struct ttd_string data)
     return !more;
 }
 
-static void mark_write_bytes(struct text_output *output, struct ttd_string data, size_t limit)
-{
-    for (size_t i = 0; i < data.size && i < limit; i++)
-        out_format(output, "%02x", (unsigned char)data.data[i]);
-}
-
 /* Data of a client are bytes of any form. They are written as text only if they are text, because
  * other bytes would do as they like with a terminal. */
 static void text_data(struct text_output *output, struct ttd_string data)
@@ -288,7 +282,8 @@ static void text_data(struct text_output *output, struct ttd_string data)
         say(output, "\"", part, "\"");
     } else {
         out_text(output, "0x");
-        mark_write_bytes(output, data, limit);
+        for (size_t i = 0; i < data.size && i < limit; i++)
+            out_format(output, "%02x", (unsigned char)data.data[i]);
     }
     if (data.size > limit)
         say(output, "... ", bytes(data.size));

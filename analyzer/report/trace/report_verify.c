@@ -3,11 +3,6 @@
 #include "report/trace/trace_reports.h"
 #include "report/writers/out.h"
 
-static bool problem_has_gap(const struct ttd_problem *problem)
-{
-    return problem->missing_chunks || problem->missing_events;
-}
-
 /* A problem outside of events has no positions. */
 static bool has_positions(const struct ttd_problem *problem)
 {
@@ -55,7 +50,7 @@ static void text_problem(struct report *report, const struct ttd_problem *proble
     if (error->offset != TTD_NOWHERE || error->chunk != TTD_NOWHERE)
         out_text(output, ": ");
     say(output, ALARM, ttd_status_text(error->status), PLAIN, ": ", error->what);
-    if (problem_has_gap(problem))
+    if (problem->missing_chunks || problem->missing_events)
         text_gap(output, problem);
     out_char(output, '\n');
 }

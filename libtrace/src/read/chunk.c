@@ -322,17 +322,12 @@ static enum ttd_status approach_events(struct ttd_reader *reader, const struct t
     return TTD_OK;
 }
 
-static bool is_unknown_critical(const struct ttd_header *header)
-{
-    return header->kind > TTD_KIND_LAST && (header->flags & TTD_CHUNK_CRITICAL);
-}
-
 enum ttd_status ttd_reader_enter(struct ttd_reader *reader, const struct ttd_header *header,
                                  struct ttd_batch *batch, struct ttd_error *error)
 {
     reader->is_checked = false;
     reader->passed.what = NULL;
-    if (is_unknown_critical(header)) {
+    if (header->kind > TTD_KIND_LAST && (header->flags & TTD_CHUNK_CRITICAL)) {
         struct ttd_error detail;
         ttd_fail(&detail, TTD_ERROR_UNSUPPORTED, "critical chunk of an unknown kind",
                  header->offset, header->number);

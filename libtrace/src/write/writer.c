@@ -26,18 +26,14 @@ enum ttd_status ttd_writer_break(struct ttd_writer *writer, enum ttd_status stat
     return ttd_fail(&writer->error, status, what, writer->emitter.offset, writer->emitter.number);
 }
 
-static bool is_name(uint16_t kind)
-{
-    return kind == TTD_KIND_STRINGS || kind == TTD_KIND_SYMBOLS || kind == TTD_KIND_VARIABLES;
-}
-
 /** Hands a payload to the emitter. */
 static enum ttd_status chunks_put(struct ttd_writer *writer, const struct ttd_emission *emission,
                                   const struct ttd_buffer *payload)
 {
     if (payload->failed)
         return ttd_writer_break(writer, TTD_ERROR_NO_MEMORY, "memory");
-    if (writer->adds_names && !is_name(emission->kind))
+    if (writer->adds_names && emission->kind != TTD_KIND_STRINGS &&
+        emission->kind != TTD_KIND_SYMBOLS && emission->kind != TTD_KIND_VARIABLES)
         return ttd_writer_break(writer, TTD_ERROR_MISUSE, "only names can be added");
     enum ttd_status status =
         ttd_emitter_put(&writer->emitter, emission, payload->data, payload->size);

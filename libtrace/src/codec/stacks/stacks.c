@@ -121,12 +121,6 @@ static inline const uint8_t *read_short(const uint8_t *next, const uint8_t *last
     return next;
 }
 
-/** Whether the next eight varints have a byte each. */
-static inline bool are_bytes(const uint8_t *next)
-{
-    return (ttd_get64(next) & UINT64_C(0x8080808080808080)) == 0;
-}
-
 /** Notes the depth of eight stacks, each of which has its caller at most 127 ids before it. Returns
  * all depths, or-ed. */
 static inline unsigned note_eight(const uint8_t *backs, uint16_t *depths)
@@ -152,7 +146,9 @@ static bool check_parents(const struct ttd_cursor *column, ttd_id first_id, size
     unsigned depth_bits = 0;
     memset(depths + id, 0, count * sizeof *depths);
     while (id < after) {
-        if (id > 0x7F && after - id >= 8 && end - next >= 8 && are_bytes(next)) {
+        /* The next eight varints have a byte each. */
+        if (id > 0x7F && after - id >= 8 && end - next >= 8 &&
+            !(ttd_get64(next) & UINT64_C(0x8080808080808080))) {
             depth_bits |= note_eight(next, depths + id);
             next += 8;
             id += 8;
