@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ticks: equal parts of a trace, with the live blocks of each by the tick of their birth. */
+/* Ticks: sums at a bounded number of moments, and the series of changes between them. */
 #include "analyses/activity/ticks.h"
 
 #include <stdlib.h>
