@@ -43,6 +43,9 @@ static const char help[] =
     "      --only-above=SIZE\n"
     "                      record no blocks below SIZE bytes\n"
     "      --sample=SIZE   record a sample: one block for every SIZE bytes on average\n"
+    "      --keep=SIZE|TIME\n"
+    "                      keep only the last part of a trace, such as 64M or 10min,\n"
+    "                      and the blocks that were live when it begins\n"
     "      --max-size=SIZE end the recording when a trace has SIZE bytes, such as 64M\n"
     "      --when-full=wait|lose\n"
     "                      what calls do that find no room: wait (the default) or\n"
@@ -74,6 +77,7 @@ enum {
     OPTION_NO_STACKS,
     OPTION_WHEN_FULL,
     OPTION_MAX_SIZE,
+    OPTION_KEEP,
     OPTION_BLOCKS_ONLY,
     OPTION_ONLY_ABOVE,
     OPTION_SAMPLE,
@@ -125,8 +129,8 @@ static uint32_t parse_kind(const char *name, bool is_at_exit)
     return 0;
 }
 
-/* Returns bytes. */
-static uint64_t parse_size(const char *text)
+/* Returns bytes. `more` is the end of the message that refuses all else. */
+static uint64_t parse_size(const char *text, const char *more)
 {
     static const char units[] = "KMGT";
     char *end;
@@ -138,9 +142,28 @@ static uint64_t parse_size(const char *text)
         if (end[unit != NULL] == '\0' && size <= UINT64_MAX >> shift)
             return (uint64_t)size << shift;
     }
-    message("'%s' is no size, such as 500K, 64M or 2G", text);
+    message("'%s' is no size, such as 500K, 64M or 2G%s", text, more);
     options_fail();
     return 0;
+}
+
+/* A time has a unit that no size has. */
+static void parse_keep(const char *text, struct ring_limit *limit)
+{
+    static const struct {
+        const char *unit;
+        uint32_t seconds;
+    } units[] = {{"s", 1}, {"min", 60}, {"h", 3600}, {"d", 86400}};
+    char *end;
+    double number = isdigit((unsigned char)*text) ? strtod(text, &end) : 0;
+    *limit = (struct ring_limit){0};
+    for (size_t i = 0; number > 0 && i < sizeof units / sizeof *units; i++) {
+        double seconds = number * units[i].seconds;
+        if (strcmp(end, units[i].unit) == 0 && seconds >= EVERY_MIN && seconds <= EVERY_MAX)
+            limit->time = (uint64_t)(seconds * 1e9);
+    }
+    if (limit->time == 0)
+        limit->bytes = parse_size(text, ", and no time, such as 30s, 10min, 12h or 7d");
 }
 
 uint64_t options_seconds(const char *text)
@@ -199,17 +222,20 @@ static bool parse_recording_option(int option, struct recording_options *recordi
         parse_when_full(optarg, recording);
         return true;
     case OPTION_MAX_SIZE:
-        recording->max_size = parse_size(optarg);
+        recording->max_size = parse_size(optarg, "");
+        return true;
+    case OPTION_KEEP:
+        parse_keep(optarg, &recording->keep);
         return true;
     case OPTION_BLOCKS_ONLY:
         recording->blocks_only = true;
         return true;
     case OPTION_ONLY_ABOVE:
-        recording->only_above = parse_size(optarg);
+        recording->only_above = parse_size(optarg, "");
         recording->flags |= CHANNEL_CHOOSES;
         return true;
     case OPTION_SAMPLE:
-        recording->sample = parse_size(optarg);
+        recording->sample = parse_size(optarg, "");
         if (recording->sample > UINT32_MAX) {
             message("'%s' is too much for a sample: less than 4G", optarg);
             options_fail();
@@ -245,6 +271,16 @@ static void options_parse_one(int option, const char *argument, struct options *
     }
 }
 
+static void options_check_keep(const struct recording_options *recording)
+{
+    if ((recording->keep.bytes == 0 && recording->keep.time == 0) ||
+        (recording->max_size == 0 && !recording->blocks_only))
+        return;
+    message("--keep and %s exclude each other: a trace has its end, or what is live",
+            recording->max_size != 0 ? "--max-size" : "--blocks-only");
+    options_fail();
+}
+
 void options_parse(int argc, char **argv, struct options *options)
 {
     static const struct option long_options[] = {
@@ -252,6 +288,7 @@ void options_parse(int argc, char **argv, struct options *options)
         {"no-children", no_argument, NULL, OPTION_NO_CHILDREN},
         {"no-stacks", no_argument, NULL, OPTION_NO_STACKS},
         {"when-full", required_argument, NULL, OPTION_WHEN_FULL},
+        {"keep", required_argument, NULL, OPTION_KEEP},
         {"max-size", required_argument, NULL, OPTION_MAX_SIZE},
         {"blocks-only", no_argument, NULL, OPTION_BLOCKS_ONLY},
         {"only-above", required_argument, NULL, OPTION_ONLY_ABOVE},
@@ -278,6 +315,7 @@ void options_parse(int argc, char **argv, struct options *options)
         message("--sample and --only-above exclude each other: a sample has blocks of all sizes");
         options_fail();
     }
+    options_check_keep(&options->recording);
     if (optind < argc)
         return;
     message("no program given");

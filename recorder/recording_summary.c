@@ -105,6 +105,9 @@ void summary_print(const struct collector *collector, const char *output)
             summary_group(collector->releases, (char[GROUPED]){0}),
             summary_group(collector->lost, (char[GROUPED]){0}),
             collector->lost != 0 ? "; findings will say so" : "");
+    if (collector->left_out != 0)
+        message("%s of them were dropped, as --keep says",
+                summary_group(collector->left_out, (char[GROUPED]){0}));
     if (collector->gaps != 0)
         message("recording was off %" PRIu64 " time%s: calls made meanwhile are not among these",
                 collector->gaps, collector->gaps == 1 ? "" : "s");

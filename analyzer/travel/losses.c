@@ -69,7 +69,7 @@ const char *heap_loss_text(enum ttd_loss_reason reason)
     case TTD_LOSS_LATE:
         return "the recorder could not put events in order";
     case TTD_LOSS_LIMIT:
-        return "the trace had the size that it was allowed";
+        return "they were left out to bound the trace";
     case TTD_LOSS_UNKNOWN:
         break;
     }

@@ -166,10 +166,10 @@ static void note_doubtful(struct collector *collector, const struct ttd_snapshot
 }
 
 /* Contents of memory come with references, which describe the memory. */
-static enum take_result snapshots_take_one(struct snapshot_taking *taking,
-                                           const struct snapshot_request *request)
+static enum take_result take_parts(struct snapshot_taking *taking,
+                                   const struct snapshot_request *request)
 {
-    struct trace *trace = taking->trace = taking->process->trace;
+    struct trace *trace = taking->trace;
     struct ttd_snapshot *snapshot = &taking->snapshot;
     if (!trace->writer || trace->snapshots == UINT32_MAX)
         return TAKE_FAILED;
@@ -193,6 +193,16 @@ static enum take_result snapshots_take_one(struct snapshot_taking *taking,
         return TAKE_FAILED;
     note_doubtful(taking->collector, snapshot);
     return TAKE_DONE;
+}
+
+static enum take_result snapshots_take_one(struct snapshot_taking *taking,
+                                           const struct snapshot_request *request)
+{
+    taking->trace = taking->process->trace;
+    taking->trace->is_in_snapshot = true;
+    enum take_result result = take_parts(taking, request);
+    taking->trace->is_in_snapshot = false;
+    return result;
 }
 
 void snapshots_note_missing(struct collector *collector, const struct process *process,

@@ -60,6 +60,12 @@ static void waiting_tell(struct collector *collector, uint64_t now)
 enum { SLEEP_BUSY_MS = 1, SLEEP_LIGHT_MS = 4, SLEEP_IDLE_MS = 10 };
 enum { LIGHT_RECORDS = 8192, IDLE_ROUNDS = 20, UNHELD_LOOKS = 10 };
 
+/* Whether a trace has the recent past only. */
+static bool collector_keeps_recent(const struct collector *collector)
+{
+    return collector->recording.keep.bytes != 0 || collector->recording.keep.time != 0;
+}
+
 bool collector_open(struct collector *collector, const char *output, struct ttd_error *error)
 {
     collector->host.channel->exit_contents = collector->snapshots.at_exit;
@@ -73,7 +79,13 @@ bool collector_open(struct collector *collector, const char *output, struct ttd_
     collector->group.parent =
         collector->is_attached ? origin_parent((uint32_t)collector->launched) : (uint32_t)getpid();
     collector->first = group_open(&collector->group, &collector->host, collector->launched, error);
-    return collector->first != NULL;
+    if (!collector->first || !collector_keeps_recent(collector) || collector->group.is_file)
+        return collector->first != NULL;
+    *error = (struct ttd_error){TTD_ERROR_ARGUMENT, 0, TTD_NOWHERE, TTD_NOWHERE,
+                                "--keep needs a regular file, which can be shortened"};
+    trace_discard(collector->first);
+    collector->first = NULL;
+    return false;
 }
 
 /* Returns NULL if memory ran out. */
@@ -236,6 +248,8 @@ static void add_process(struct collector *collector, uint32_t index,
     state_choice(&collector->recording, trace);
     if (collector->recording.blocks_only)
         trace_keep_blocks(trace);
+    if (collector_keeps_recent(collector) && trace->created)
+        ring_begin(trace, &collector->recording.keep, host_now(&collector->host));
     /* No release of an earlier block is recorded unless all blocks are. */
     static const struct known_blocks none;
     bool is_chosen = (collector->recording.flags & CHANNEL_CHOOSES) != 0;
@@ -390,6 +404,8 @@ void collector_run(struct collector *collector, const volatile sig_atomic_t *det
         if (collector->step)
             collector->step(collector);
         upkeep(collector, now);
+        for (size_t i = 0; i < collector->processes.count; i++)
+            ring_step(collector->processes.items[i]->trace, now);
         launched_reap(collector); /* also when it was never attached */
         reap_processes(collector);
         bool finishes = trace_closers_step(&collector->closers);

@@ -10,6 +10,7 @@
 
 #include "collect/trace/closers.h"
 #include "collect/trace/process_trace.h"
+#include "collect/trace/ring.h"
 #include "collect/channel/host.h"
 #include "collect/process/processes.h"
 #include "control.h"
@@ -76,11 +77,12 @@ struct snapshot_options {
 
 /* The extent of a recording. */
 struct recording_options {
-    uint32_t flags;      /* enum channel_flags */
-    uint64_t max_size;   /* of a trace, in bytes, beyond which nothing is recorded; 0 for none */
-    bool blocks_only;    /* a trace has the blocks that are live at snapshots and at the end */
-    uint64_t only_above; /* size of the smallest blocks that are recorded */
-    uint64_t sample;     /* mean number of bytes for one block that is recorded; 0 for all blocks */
+    uint32_t flags;         /* enum channel_flags */
+    uint64_t max_size;      /* of a trace, in bytes, beyond which nothing is recorded; 0 for none */
+    struct ring_limit keep; /* the past that a trace has; all 0 if it has all */
+    bool blocks_only;       /* a trace has the blocks that are live at snapshots and at the end */
+    uint64_t only_above;    /* size of the smallest blocks that are recorded */
+    uint64_t sample; /* mean number of bytes for one block that is recorded; 0 for all blocks */
 };
 
 struct collector {
@@ -143,6 +145,7 @@ struct collector {
     uint64_t most_live;   /* blocks that a process never released, by the counts of its calls */
     char *most_live_path; /* its trace; NULL if there is none */
     uint64_t gaps;        /* of recording, asked for by the program or its user */
+    uint64_t left_out;    /* calls before the past that was to be kept */
     unsigned full;        /* traces that have reached the size that was asked for */
     unsigned children;
     unsigned refused_noted; /* of channel->refused, as far as traces state them */

@@ -111,9 +111,11 @@ static enum take_result read_range(struct collector *collector, struct process *
         !memory_open(&memory, process->pid, tid = process->pid))
         return errno == EPERM || errno == EACCES ? TAKE_DENIED : TAKE_FAILED;
     enum take_result result = TAKE_FAILED;
+    process->trace->is_in_snapshot = true;
     if (process_has_image(process) && find_parts(&parts, process->pid, tid, dump))
         result = parts.count == 0 ? TAKE_WITHDRAWN
                                   : write_parts(collector, process, dump, &memory, &parts);
+    process->trace->is_in_snapshot = false;
     free(parts.items);
     memory_close(&memory);
     return result;

@@ -317,6 +317,7 @@ void process_end(struct collector *collector, size_t index, const struct ttd_end
     runtime_collect(process->trace, &collector->host, slot,
                     process->inner_pid != 0 ? process->inner_pid : process->pid,
                     process_is_empty(process));
+    collector->left_out += ring_left_out(process->trace);
     collector->full += trace_is_stopped(process->trace);
     trace_state_stop(process->trace);
     if (states_refused(collector, process))

@@ -24,6 +24,9 @@
  * Packs of references: a recorder that searches a large heap packs its findings while another
  * thread compresses and writes the earlier packs.
  *
+ * Cuts: a recorder that is to keep the recent past only replaces the file that it writes by a
+ * shorter one, again and again.
+ *
  * Threads: one thread at a time may use an object. ttd_reader_event_batches() may be called by any
  * thread while another reads.
  */
@@ -173,6 +176,52 @@ TTD_EXPORT enum ttd_status ttd_reference_pack_add(struct ttd_reference_pack *pac
  */
 TTD_EXPORT enum ttd_status ttd_writer_reference_pack(struct ttd_writer *writer,
                                                      struct ttd_reference_pack *pack);
+
+/**
+ * A cut through the trace that a writer is writing. Of the events before it only those remain that
+ * ttd_cut_event() is given: the calls of the blocks that are live at the cut.
+ */
+struct ttd_cut;
+
+/**
+ * Flushes the writer, and begins a cut behind all that was written.
+ *
+ * @param writer  of a trace without live blocks that name events by their number; must outlive the
+ *                cut
+ * @param cut     set on success; owned by the caller until ttd_cut_apply() or ttd_cut_close()
+ * @return TTD_OK, TTD_ERROR_ARGUMENT, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, TTD_ERROR_MISUSE.
+ */
+TTD_EXPORT enum ttd_status ttd_cut_open(struct ttd_writer *writer, struct ttd_cut **cut);
+
+/**
+ * Keeps an event from before the cut, with its positions; in the order of the effect positions. Its
+ * memory is some bytes for each event.
+ *
+ * @return TTD_OK, and else as ttd_writer_event().
+ */
+TTD_EXPORT enum ttd_status ttd_cut_event(struct ttd_cut *cut, const struct ttd_event *event);
+
+/**
+ * Writes the trace anew: definitions, metadata, pages and losses from before the cut, a loss of all
+ * events that are left out by this cut and the earlier ones, the events that were kept, and all
+ * from behind the cut. The writer continues there, as if nothing else had ever been written. The
+ * cut is closed in any case. A failure leaves the writer and its output as they were.
+ *
+ * @param input     has all that the writer has written; flush it before. Not closed
+ * @param output    closed on failure; on success the writer takes it over, and closes the old one
+ * @param reason    of the loss
+ * @param left_out  set on TTD_OK: events that are left out by this cut and the earlier ones
+ * @param error     detail on failure; may be NULL
+ * @return TTD_OK; TTD_ERROR_TRUNCATED, TTD_ERROR_CORRUPT (the input has something else);
+ *         TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, TTD_ERROR_MISUSE (the writer has failed).
+ */
+TTD_EXPORT enum ttd_status ttd_cut_apply(struct ttd_cut *cut, const struct ttd_input *input,
+                                         const struct ttd_output *output,
+                                         enum ttd_loss_reason reason, uint64_t *left_out,
+                                         struct ttd_error *error);
+
+/** Releases a cut that is not applied; NULL is allowed. */
+TTD_EXPORT void ttd_cut_close(struct ttd_cut *cut);
 
 TTD_END_DECLS
 

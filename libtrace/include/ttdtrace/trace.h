@@ -109,7 +109,7 @@ enum ttd_loss_reason {
     TTD_LOSS_DAMAGE = 4,
     /** The recorder could not put the event in order. */
     TTD_LOSS_LATE = 5,
-    /** The trace had the size that the recorder was allowed. */
+    /** Left out to bound the trace: it was full, or was to have no older events. */
     TTD_LOSS_LIMIT = 6
 };
 

@@ -28,6 +28,13 @@ struct ttd_record_buffer {
 
 #define TTD_RECORD_KINDS (TTD_KIND_LAST + 1)
 
+/** The events that cuts have left out of a trace, see ttd_cut_apply(). */
+struct ttd_cut_record {
+    uint64_t events;
+    /** Offset of the chunk that says so; 0 for none. */
+    uint64_t offset;
+};
+
 struct ttd_writer {
     struct ttd_allocator allocator;
     struct ttd_output output;
@@ -65,6 +72,7 @@ struct ttd_writer {
     /** Last wall_time seen, known to be a multiple of the time unit. */
     uint64_t wall_time;
     uint64_t lost_events;
+    struct ttd_cut_record replaced;
     /** Offset of the last symbol of the chunk in the making. */
     uint64_t symbol_offset;
     /** Offset of the last variable of the chunk in the making. */

@@ -6,6 +6,7 @@
 #include "collect/process/heaps.h"
 #include "collect/process/processes.h"
 #include "collect/trace/trace_modules.h"
+#include "collect/trace/ring.h"
 
 /* The log of a process: its modules, as they are loaded and unloaded. */
 
@@ -424,7 +425,7 @@ size_t process_merge(struct process *process, struct host *host, uint64_t bound)
             break;
         run_count += run_count == 0;
         if (merged % RECORDS_PER_TICK + run_count >= RECORDS_PER_TICK) {
-            host_tick(host);
+            ring_step(process->trace, host_tick(host));
             stop_if_full(process, host);
         }
         merged += run_count;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include <ttdtrace/ttdtrace.h>
 #include <unistd.h>
 
+#include "collect/trace/ring.h"
 #include "collect/trace/trace_modules.h"
 #include "common/output_path.h"
 
@@ -207,6 +209,56 @@ void trace_rename(struct trace *trace, const char *path)
     trace->created = created;
 }
 
+/* Opens what was written so far, and a new file beside it. */
+static bool open_shorter(struct trace *trace, const char *path, struct ttd_input *input,
+                         struct ttd_output *output, struct ttd_error *error)
+{
+    struct stat existing;
+    if (lstat(path, &existing) == 0 && S_ISREG(existing.st_mode))
+        unlink(path); /* a recorder was killed while it wrote one */
+    if (ttd_input_file(trace->created, NULL, input, error) != TTD_OK)
+        return false;
+    if (child_file_create(path, &trace->created, output, error) == TTD_OK)
+        return true;
+    input->close(input->context);
+    return false;
+}
+
+bool trace_shorten(struct trace *trace, struct ttd_cut *cut, uint64_t *left_out,
+                   struct ttd_error *error)
+{
+    char path[PATH_MAX];
+    struct ttd_input input;
+    struct ttd_output output;
+    *error = (struct ttd_error){TTD_ERROR_IO, ENAMETOOLONG, TTD_NOWHERE, TTD_NOWHERE, "create"};
+    int length = snprintf(path, sizeof path, "%s.keep", trace->created);
+    if (length < 0 || (size_t)length >= sizeof path ||
+        !open_shorter(trace, path, &input, &output, error)) {
+        ttd_cut_close(cut);
+        return false;
+    }
+    struct gathered *gathered = gathered_put_before(&output);
+    enum ttd_status status = TTD_ERROR_NO_MEMORY;
+    if (gathered) {
+        status = ttd_cut_apply(cut, &input, &output, TTD_LOSS_LIMIT, left_out, error);
+    } else {
+        output.close(output.context);
+        ttd_cut_close(cut);
+    }
+    input.close(input.context);
+    if (status == TTD_OK) {
+        trace->gathered = gathered;
+        int reason = gathered_flush(gathered);
+        if (reason == 0 && rename(path, trace->created) == 0)
+            return true;
+        *error = (struct ttd_error){TTD_ERROR_IO, reason != 0 ? reason : errno, TTD_NOWHERE,
+                                    TTD_NOWHERE, "write"};
+        trace_fail(trace, error);
+    }
+    unlink(path);
+    return false;
+}
+
 struct trace *trace_none(const char *path, const struct ttd_trace *info,
                          const struct ttd_error *error)
 {
@@ -238,6 +290,7 @@ void trace_free(struct trace *trace)
     modules_free(&trace->modules);
     variables_free(&trace->variables);
     ttd_names_close(trace->names);
+    ring_free(trace->ring);
     kept_free(trace->kept);
     free(trace->created);
     free(trace->path);

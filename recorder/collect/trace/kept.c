@@ -3,7 +3,7 @@
  * The calls of a trace that has only live blocks. They are kept back until a snapshot, or the end:
  * a block that is released before is left out with both of its calls. What then remains is written
  * in the order of the calls, so that the trace has the right blocks there, and is a trace like any
- * other.
+ * other. Of a trace that keeps the recent past, the same table has the live blocks.
  */
 #include "collect/trace/process_trace.h"
 
@@ -33,14 +33,18 @@ struct kept {
     size_t number_room; /* a power of two; 0 before the first */
     uint64_t key;       /* random: addresses come from an untrusted process */
     uint64_t left_out;  /* calls in all that were left out */
+    bool is_live_only;  /* only acquisitions of live blocks are kept, and creations of heaps */
 };
 
 enum { NUMBERS_FIRST = 1 << 10 };
 
-static struct kept *kept_new(void)
+struct kept *kept_new(bool is_live_only)
 {
     struct kept *kept = calloc(1, sizeof *kept);
-    if (kept && getrandom(&kept->key, sizeof kept->key, 0) != sizeof kept->key)
+    if (!kept)
+        return NULL;
+    kept->is_live_only = is_live_only;
+    if (getrandom(&kept->key, sizeof kept->key, 0) != sizeof kept->key)
         kept->key = (uintptr_t)kept;
     return kept;
 }
@@ -97,16 +101,22 @@ static bool kept_number_all(struct kept *kept, size_t room)
     return true;
 }
 
+/* Removes the calls that are left out; they must be numbered again. */
+static void kept_close_up(struct kept *kept)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < kept->count; i++)
+        if (!kept->calls[i].is_gone)
+            kept->calls[count++] = kept->calls[i];
+    kept->count = count;
+    kept->gone = 0;
+}
+
 /* Makes room for one more call, in place of those that are left out if these are many. */
 static bool kept_reserve(struct kept *kept)
 {
     if (kept->count == kept->capacity && kept->gone > kept->count / 2) {
-        size_t count = 0;
-        for (size_t i = 0; i < kept->count; i++)
-            if (!kept->calls[i].is_gone)
-                kept->calls[count++] = kept->calls[i];
-        kept->count = count;
-        kept->gone = 0;
+        kept_close_up(kept);
         if (!kept_number_all(kept, kept->number_room))
             return false;
     }
@@ -136,14 +146,19 @@ static uint8_t kept_release_of(uint8_t api)
     }
 }
 
+static void kept_forget(struct kept *kept, struct kept_call *call)
+{
+    call->is_gone = true;
+    kept->gone++;
+}
+
 /* Leaves out the acquisition of a block. If its call released another one, that remains. */
 static void kept_drop(struct kept *kept, struct kept_call *call)
 {
     call->address = 0;
     kept->left_out++;
     if (call->base == 0) {
-        call->is_gone = true;
-        kept->gone++;
+        kept_forget(kept, call);
         return;
     }
     call->action = TTD_ACTION_FREE;
@@ -166,9 +181,15 @@ static bool kept_release(struct kept *kept, uint64_t address, ttd_id heap)
 /* Leaves out the blocks of a heap that ends. */
 static void kept_end_heap(struct kept *kept, ttd_id heap)
 {
-    for (size_t i = 0; i < kept->count; i++)
-        if (kept->calls[i].address != 0 && kept->calls[i].heap == heap)
-            kept_release(kept, kept->calls[i].address, heap);
+    for (size_t i = 0; i < kept->count; i++) {
+        struct kept_call *call = &kept->calls[i];
+        if (call->heap != heap || call->is_gone)
+            continue;
+        if (call->address != 0)
+            kept_release(kept, call->address, heap);
+        else if (kept->is_live_only)
+            kept_forget(kept, call);
+    }
 }
 
 /* Adds a call, of which the memory of the parameters is not kept. False if there is no memory. */
@@ -184,6 +205,10 @@ static bool kept_add(struct kept *kept, const struct ttd_event *event)
         base = 0;
     if (base != 0 && kept_release(kept, base, event->heap))
         base = 0;
+    if (kept->is_live_only) {
+        base = 0;
+        is_block |= event->action != TTD_ACTION_CREATE;
+    }
     if (is_block && base == 0 && address == 0) {
         kept->left_out++;
         return true;
@@ -229,9 +254,10 @@ static int kept_compare(const void *left, const void *right)
     return order != 0 ? order : ttd_position_compare(a->start, b->start);
 }
 
-/* Removes the calls, the first of all first, and hands them over. */
-static void kept_take(struct kept *kept, void (*take)(void *context, const struct ttd_event *event),
-                      void *context)
+/* Hands all calls over, in their order. */
+static void kept_hand_over(struct kept *kept,
+                           void (*take)(void *context, const struct ttd_event *event),
+                           void *context)
 {
     if (kept->count == 0)
         return;
@@ -259,15 +285,29 @@ static void kept_take(struct kept *kept, void (*take)(void *context, const struc
                                           .action = call->action,
                                           .api = call->api});
     }
+}
+
+static void kept_take(struct kept *kept, void (*take)(void *context, const struct ttd_event *event),
+                      void *context)
+{
+    kept_hand_over(kept, take, context);
     kept->count = kept->gone = 0;
     free(kept->numbers);
     kept->numbers = NULL;
     kept->number_room = 0;
 }
 
+bool kept_visit(struct kept *kept, void (*take)(void *context, const struct ttd_event *event),
+                void *context)
+{
+    kept_close_up(kept);
+    kept_hand_over(kept, take, context);
+    return kept->number_room == 0 || kept_number_all(kept, kept->number_room);
+}
+
 void trace_keep_blocks(struct trace *trace)
 {
-    trace->kept = kept_new();
+    trace->kept = kept_new(false);
     if (!trace->kept)
         trace_out_of_memory(trace);
     trace_metadata(trace, "chosen", "blocks that are live at a snapshot, or at the end");
@@ -283,12 +323,10 @@ void trace_keep(struct trace *trace, const struct ttd_event *event, struct ttd_p
         trace_out_of_memory(trace);
         return;
     }
-    trace->last = position;
-    trace->clock = event->wall_time;
-    if (event->address != 0)
-        heap_pages_add(&trace->pages, event->address, event->size);
-    if (event->base_address != 0 && !heap_pages_has(&trace->pages, event->base_address))
-        trace_name_stray(trace, event->base_address);
+    if (trace->kept->is_live_only)
+        trace_write_event(trace, event, position);
+    else
+        trace_note_event(trace, event, position);
 }
 
 static void kept_write(void *context, const struct ttd_event *event)
@@ -304,14 +342,14 @@ static void kept_write(void *context, const struct ttd_event *event)
 
 void trace_write_kept(struct trace *trace)
 {
-    if (trace->kept)
+    if (trace->kept && !trace->kept->is_live_only)
         kept_take(trace->kept, kept_write, trace);
 }
 
 void trace_state_left_out(struct trace *trace)
 {
     char text[96];
-    if (!trace->kept || trace->kept->left_out == 0)
+    if (!trace->kept || trace->kept->is_live_only || trace->kept->left_out == 0)
         return;
     snprintf(text, sizeof text, "%llu calls, for blocks that were live at no snapshot",
              (unsigned long long)trace->kept->left_out);
@@ -324,6 +362,7 @@ void trace_keep_calls(struct trace *trace, const struct ttd_calls *calls)
     for (size_t i = 0; i < calls->count; i++, start.steps += 2) {
         const struct ttd_call *call = &calls->calls[i];
         bool frees = call->action == TTD_ACTION_FREE;
+        const uint64_t parameters[] = {frees ? call->address : call->size, call->size};
         struct ttd_event event = {.time_start = start,
                                   .time_end = {start.sequence, start.steps + 1},
                                   .wall_time = calls->wall_time,
@@ -334,6 +373,8 @@ void trace_keep_calls(struct trace *trace, const struct ttd_calls *calls)
                                   .size = call->size,
                                   .result = 1,
                                   .heap = calls->heap,
+                                  .parameters = parameters,
+                                  .parameter_count = call->parameter_count,
                                   .action = call->action,
                                   .api = call->api};
         trace_keep(trace, &event, frees ? event.time_start : event.time_end);

@@ -16,8 +16,7 @@ struct gathered {
     char bytes[SIZE];
 };
 
-/* Writes the gathered bytes. Returns 0 or an errno value. */
-static int gathered_flush(struct gathered *gathered)
+int gathered_flush(struct gathered *gathered)
 {
     size_t size = gathered->used;
     gathered->used = 0;
@@ -68,8 +67,7 @@ static void report_damage(struct trace *trace)
     trace_loss(trace, TTD_LOSS_DAMAGE, TTD_NONE, TTD_UNKNOWN, trace->last, ttd_position_max());
 }
 
-/* Ends the file after a failure; its content so far stays. */
-static void end_file(struct trace *trace, const struct ttd_error *error)
+void trace_fail(struct trace *trace, const struct ttd_error *error)
 {
     trace->error = *error;
     ttd_writer_close(trace->writer, NULL, NULL);
@@ -86,17 +84,17 @@ bool trace_check(struct trace *trace, enum ttd_status status)
     }
     struct ttd_error error = ttd_writer_error(trace->writer);
     error.status = status;
-    end_file(trace, &error);
+    trace_fail(trace, &error);
     return false;
 }
 
 void trace_out_of_memory(struct trace *trace)
 {
     if (trace->writer)
-        end_file(trace, &(struct ttd_error){.status = TTD_ERROR_NO_MEMORY,
-                                            .offset = TTD_NOWHERE,
-                                            .chunk = TTD_NOWHERE,
-                                            .what = "no memory for stacks or modules"});
+        trace_fail(trace, &(struct ttd_error){.status = TTD_ERROR_NO_MEMORY,
+                                              .offset = TTD_NOWHERE,
+                                              .chunk = TTD_NOWHERE,
+                                              .what = "no memory for stacks or modules"});
 }
 
 void trace_metadata(struct trace *trace, const char *key, const char *value)
@@ -401,8 +399,8 @@ void trace_flush(struct trace *trace)
         return;
     int reason = gathered_flush(trace->gathered);
     if (reason != 0)
-        end_file(trace,
-                 &(struct ttd_error){TTD_ERROR_IO, reason, TTD_NOWHERE, TTD_NOWHERE, "write"});
+        trace_fail(trace,
+                   &(struct ttd_error){TTD_ERROR_IO, reason, TTD_NOWHERE, TTD_NOWHERE, "write"});
 }
 
 /* The records of snapshots in a trace. */

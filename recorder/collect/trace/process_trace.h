@@ -30,6 +30,9 @@ struct gathered;
  * itself, and is freed then. Returns NULL, with `output` as it was, if memory ran out. */
 struct gathered *gathered_put_before(struct ttd_output *output);
 
+/* Writes the gathered bytes. Returns 0 or an errno value. */
+int gathered_flush(struct gathered *gathered);
+
 struct kept;
 struct symbolize_cache;
 
@@ -53,10 +56,14 @@ struct trace {
     struct ttd_writer *at_limit; /* takes the place of `writer` again at the end */
     uint64_t lost_before_limit;  /* value of `lost` when that was set */
 
-    struct kept *kept; /* calls that are kept back, if the trace has live blocks only; else NULL */
+    /* Of a trace that has live blocks only: calls that are kept back. Of one that keeps the recent
+     * past: its live blocks. Otherwise NULL. */
+    struct kept *kept;
+    struct ring *ring; /* see trace/ring.h; NULL if the trace keeps all */
 
     struct heap_pages pages;  /* where blocks of the present image have ever been */
     uint32_t snapshots;       /* number of the last one */
+    bool is_in_snapshot;      /* parts of it are written, so that the trace must not be cut */
     struct page_store *store; /* of snapshots with contents; NULL before the first */
 
     struct stacks stacks;
@@ -88,6 +95,11 @@ void trace_rename(struct trace *trace, const char *path);
  * out. */
 struct trace *trace_none(const char *path, const struct ttd_trace *info,
                          const struct ttd_error *error);
+
+/* Has the file replaced by one in which a cut is applied, which it closes. False, with the reason
+ * in `error`, if that is impossible: the trace then goes on as it was, or has failed. */
+bool trace_shorten(struct trace *trace, struct ttd_cut *cut, uint64_t *left_out,
+                   struct ttd_error *error);
 
 /* Removes the file and releases the memory. */
 void trace_discard(struct trace *trace);
@@ -139,6 +151,9 @@ bool trace_check(struct trace *trace, enum ttd_status status);
 /* Ends the file for want of memory. */
 void trace_out_of_memory(struct trace *trace);
 
+/* Ends the file after a failure; its content so far stays. */
+void trace_fail(struct trace *trace, const struct ttd_error *error);
+
 /* Makes it a trace of live blocks only, before its first event. */
 void trace_keep_blocks(struct trace *trace);
 
@@ -148,13 +163,21 @@ void trace_write_kept(struct trace *trace);
 /* States at the end how many calls were left out. */
 void trace_state_left_out(struct trace *trace);
 
-/* Does what trace_event() does in a trace of live blocks only. */
+/* Does what trace_event() does in a trace that keeps not all of its calls. */
 void trace_keep(struct trace *trace, const struct ttd_event *event, struct ttd_position position);
 
 /* Does what trace_calls() does there. */
 void trace_keep_calls(struct trace *trace, const struct ttd_calls *calls);
 
+/* Makes an empty table of calls; NULL if there is no memory. With `is_live_only` it has only the
+ * acquisitions of live blocks, and creations of heaps. */
+struct kept *kept_new(bool is_live_only);
 void kept_free(struct kept *kept);
+
+/* Hands the calls of a table over, the first of all first, and keeps them. False if there is no
+ * memory. */
+bool kept_visit(struct kept *kept, void (*take)(void *context, const struct ttd_event *event),
+                void *context);
 
 /* Counts an event that was written. */
 static inline void trace_count(struct trace *trace, const struct ttd_event *event)
@@ -176,6 +199,31 @@ void trace_name_address(struct trace *trace, uint64_t address);
 /* The same for one of the first addresses that are released where no block has ever been. */
 void trace_name_stray(struct trace *trace, uint64_t address);
 
+/* Notes where an event is, and the memory that it is about. */
+static inline void trace_note_event(struct trace *trace, const struct ttd_event *event,
+                                    struct ttd_position position)
+{
+    trace->last = position;
+    trace->clock = event->wall_time;
+    if (event->address != 0)
+        heap_pages_add(&trace->pages, event->address, event->size);
+    if (event->base_address != 0 && !heap_pages_has(&trace->pages, event->base_address))
+        trace_name_stray(trace, event->base_address);
+}
+
+static inline void trace_write_event(struct trace *trace, const struct ttd_event *event,
+                                     struct ttd_position position)
+{
+    enum ttd_status status =
+        trace->writer ? ttd_writer_event(trace->writer, event) : TTD_ERROR_MISUSE;
+    if (status != TTD_OK) {
+        trace_unwritten(trace, status);
+        return;
+    }
+    trace_note_event(trace, event, position);
+    trace_count(trace, event);
+}
+
 /*
  * Appends an event, or counts it as lost if a later one was already written. `position` is its
  * ttd_event_position().
@@ -191,19 +239,7 @@ static inline void trace_event(struct trace *trace, const struct ttd_event *even
         trace_keep(trace, event, position);
         return;
     }
-    enum ttd_status status =
-        trace->writer ? ttd_writer_event(trace->writer, event) : TTD_ERROR_MISUSE;
-    if (status != TTD_OK) {
-        trace_unwritten(trace, status);
-        return;
-    }
-    trace->last = position;
-    trace->clock = event->wall_time;
-    if (event->address != 0)
-        heap_pages_add(&trace->pages, event->address, event->size);
-    if (event->base_address != 0 && !heap_pages_has(&trace->pages, event->base_address))
-        trace_name_stray(trace, event->base_address);
-    trace_count(trace, event);
+    trace_write_event(trace, event, position);
 }
 
 /*
@@ -227,7 +263,7 @@ void trace_stop(struct trace *trace);
 
 static inline bool trace_is_stopped(const struct trace *trace)
 {
-    return trace->at_limit != NULL;
+    return trace->at_limit;
 }
 
 /* Ends the stop at the end of the process, and states the loss. */

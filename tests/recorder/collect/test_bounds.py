@@ -5,6 +5,7 @@ import csv
 import math
 import os
 import subprocess
+import time
 import unittest
 
 from support import PATIENCE, ANALYZER, RECORDER, Recording, analyze, program
@@ -102,14 +103,14 @@ class Size(Bounded):
         self.assertEqual((verdict['ok'], verdict['problems']), (True, []))
         info = analyze('info', self.trace)
         [reason] = info['reasons']
-        self.assertIn('the trace had the size that it was allowed', reason)
+        self.assertIn('left out to bound the trace', reason)
         calls = acquired + reallocated + released
         # The threads' own: each has a few blocks that the C library makes.
         self.assertLess(abs(info['lost_events'] + info['events'] - calls), 100)
         self.assertGreater(info['lost_events'], calls // 2)
         leaks = analyze('leaks', self.trace)
         self.assertFalse(leaks['certain'])
-        self.assertIn('the trace had the size that it was allowed', leaks['reasons'][0])
+        self.assertIn('left out to bound the trace', leaks['reasons'][0])
         self.assertIn('events are missing after', self.text('leaks'))
 
     def test_counts_of_operators(self):
@@ -165,6 +166,93 @@ class Size(Bounded):
     def test_sizes(self):
         for size in '0', '-1', '1X', '', '1KB', '99999999999T':
             self.assertIn(f"'{size}' is no size", self.refusal('--max-size', size))
+
+
+class Keep(Bounded):
+
+    def assert_valid(self):
+        """The trace is intact, begins with the blocks that lived, and is certain of nothing."""
+        verdict = analyze('verify', self.trace)
+        self.assertEqual((verdict['ok'], verdict['problems']), (True, []))
+        self.assertEqual(analyze('errors', self.trace)['findings'], [])
+        leaks = analyze('leaks', self.trace)
+        self.assertFalse(leaks['certain'])
+        self.assertIn('left out to bound the trace', leaks['reasons'][0])
+        return leaks
+
+    def assert_blocks(self, leaks, **classes):
+        """The blocks from before the cut are there, with their stacks."""
+        for name, (size, count) in classes.items():
+            groups = [group for group in leaks['groups']
+                      if group['class'] == name and group['bytes'] == size * group['blocks']]
+            self.assertEqual([group['blocks'] for group in groups], [count])
+            self.assertIn('main', [frame['function'] for frame in groups[0]['stack']])
+
+    def test_size(self):
+        """What was dropped is counted, and the blocks that lived then are known as ever."""
+        calls, _ = self.converse('keep 200', 'lose 5', 'calls 10000', 'hold 20', 'calls 10000',
+                                 options=['--keep', '100K'])
+        leaks = self.assert_valid()
+        self.assert_blocks(leaks, definitely_lost=(300, 5), still_reachable=(KEPT_SIZE, 200))
+        info = analyze('info', self.trace)
+        # The threads' own: each has a few blocks that the C library makes.
+        self.assertLess(abs(info['lost_events'] + info['events'] - sum(calls) - 225), 100)
+        self.assertGreater(info['lost_events'], sum(calls) // 2)
+        self.assertLess(self.trace.stat().st_size, 600000)
+        [stated] = [fact['value'] for fact in info['metadata'] if fact['key'] == 'unrecorded']
+        self.assertIn('calls before the last 102400 bytes of the trace', stated)
+        self.assertFalse(self.trace.with_name(self.trace.name + '.keep').exists())
+
+    def test_time(self):
+        """Another file takes the place of the first when it is twice as old as asked for."""
+        process = subprocess.Popen([RECORDER, '-q', '-o', str(self.trace), '--keep', '0.05s',
+                                    program('counted')], stdin=subprocess.PIPE, text=True,
+                                   stdout=subprocess.PIPE, bufsize=1)
+        self.addCleanup(process.communicate)
+        process.stdout.readline()
+        process.stdin.write('lose 5\n')
+        process.stdout.readline()
+        first = self.trace.stat().st_ino
+        for _ in range(int(PATIENCE / 0.01)):
+            process.stdin.write('calls 10\n')
+            process.stdout.readline()
+            if self.trace.stat().st_ino != first:
+                break
+            time.sleep(0.01)
+        process.communicate(timeout=PATIENCE)
+        self.assert_blocks(self.assert_valid(), definitely_lost=(300, 5))
+        [stated] = [fact['value'] for fact in analyze('info', self.trace)['metadata']
+                    if fact['key'] == 'unrecorded']
+        self.assertIn('calls before the last 0.1 seconds', stated.replace('0.05', '0.1'))
+
+    def test_killed(self):
+        """A recorder that is killed at any moment leaves a trace that can be read."""
+        for rounds in 1000, 5000, 12000:
+            recorder = subprocess.Popen([RECORDER, '-q', '-o', str(self.trace), '--keep', '50K',
+                                         program('counted')], stdin=subprocess.PIPE, text=True,
+                                        stdout=subprocess.PIPE, bufsize=1)
+            recorder.stdout.readline()
+            recorder.stdin.write(f'keep 50\ncalls {rounds}\ncalls {rounds}\n')
+            recorder.stdout.readline()
+            recorder.stdout.readline()
+            recorder.kill()
+            recorder.communicate()
+            verdict = analyze('verify', self.trace)
+            self.assertFalse(verdict['closed'])
+            self.assertLessEqual({problem['status'] for problem in verdict['problems']},
+                                 {'truncated'})
+            self.assertFalse(analyze('state', self.trace)['certain'])
+
+    def test_refusals(self):
+        for extent in '0', '10m', '3x', '-1s', '0s', '':
+            wrong = self.refusal('--keep', extent) if extent != '10m' else ''
+            self.assertIn('and no time, such as 30s' if wrong else '', wrong)
+        self.assertIn('exclude each other', self.refusal('--keep', '1M', '--max-size', '1M'))
+        self.assertIn('exclude each other', self.refusal('--keep', '1M', '--blocks-only'))
+        result = subprocess.run([RECORDER, '-o', '/dev/stdout', '--keep', '1M', 'true'],
+                                capture_output=True, timeout=PATIENCE)
+        self.assertEqual(result.returncode, 122)
+        self.assertIn('--keep needs a regular file', result.stderr.decode())
 
 
 class BlocksOnly(Bounded):
