@@ -12,15 +12,12 @@
 #include <time.h>
 
 #include "arm/arm.h"
-#include "armed.h"
 #include "attach/attach.h"
 #include "collect/collector.h"
 #include "collect/process/origin.h"
 #include "launch.h"
 #include "messages.h"
 #include "options.h"
-#include "signals.h"
-#include "recording_summary.h"
 
 /* How long threads are waited for that are in the hooks, and how often that is looked at. */
 #define LEAVE_NS UINT64_C(5000000000)

@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-#include "channel_borrowed.h"
+#include "channel_snapshot.h"
 
 #define ATTACHED_SYMBOL "ttdrecord_attached"
 #define ATTACHED_MAGIC  UINT64_C(0x3243545441445454) /* "TTDATTC2" */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "control_client.h"
+#include "control.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -21,7 +21,6 @@
 #include "channel_view.h"
 #include "common/visible.h"
 #include "messages.h"
-#include "control.h"
 #include "launch.h"
 #include "options.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "recording_summary.h"
+#include "subcommands.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -13,10 +13,8 @@
 #include "messages.h"
 #include "options.h"
 #include "session/client.h"
-#include "session/session_names.h"
-#include "session/session_place.h"
-#include "session/session_start.h"
-#include "session/session_status.h"
+#include "session/daemon.h"
+#include "session/session_messages.h"
 
 /* The session of `ttdrecord enable`. */
 #define ENABLED_SESSION "by-name"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "signals.h"
+#include "launch.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Adds names to a trace that was recorded before: `ttdrecord symbolize TRACE`. */
+/* The commands of ttdrecord: each says whether a command line is its own, and executes it. */
 #ifndef RECORDER_SUBCOMMANDS_H
 #define RECORDER_SUBCOMMANDS_H
 
@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "options.h"
+#include "collect/collector.h"
 
 /* The command `ttdrecord attach PID`. */
 
@@ -40,10 +41,30 @@ int suspend_command(int argc, char **argv);
  * nothing, if `text` names no such process. */
 bool suspend_resume(const char *text);
 
+/* `ttdrecord symbolize TRACE`: adds names to a trace that was recorded before. */
+
 /* Whether the arguments of ttdrecord are this command. */
 bool symbolize_is_command(int argc, char **argv);
 
 /* Adds the names, and prints how many. Returns an exit status. */
 int symbolize_command(int argc, char **argv);
+
+/* Records a process from its first instruction on that was not started by this recorder. */
+
+/*
+ * Records a process that this thread traces, and that is stopped before its first instruction:
+ * see arm/arm.h. Lets go of it once it is armed, or cannot be; `is_suspended` as for arm_release().
+ * Returns an exit status, after a message if the process could not be recorded: it is then as it
+ * was.
+ */
+int armed_record(const struct options *options, uint32_t pid, bool is_suspended);
+
+/* The messages about a recording at its end. */
+
+/* Prints a summary of the recording in the file `output` and the files beside it. */
+void summary_print(const struct collector *collector, const char *output);
+
+/* Prints warnings about whatever is missing from the trace, also with --quiet. */
+void summary_warn(struct collector *collector);
 
 #endif

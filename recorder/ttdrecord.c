@@ -18,12 +18,10 @@
 #include "subcommands.h"
 #include "collect/collector.h"
 #include "common/output_path.h"
-#include "control_client.h"
+#include "control.h"
 #include "launch.h"
 #include "messages.h"
 #include "options.h"
-#include "signals.h"
-#include "recording_summary.h"
 
 /* The descriptors that ttdrecord was started with. They are the program's: as long as ttdrecord
  * kept them open as well, nobody would see the end of a pipe that the program closes. */

@@ -15,7 +15,6 @@
 #include "../target.h"
 #include "messages.h"
 #include "session/daemon.h"
-#include "session/recorders.h"
 
 enum {
     PACKETS_MAX = 20,

@@ -16,7 +16,7 @@
 
 #include "launch.h"
 #include "messages.h"
-#include "session/session_place.h"
+#include "session/session_messages.h"
 
 enum { ANSWER_MS = 60 * 1000, LOOK_NS = 10 * 1000 * 1000 };
 

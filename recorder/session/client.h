@@ -3,9 +3,12 @@
 #ifndef RECORDER_SESSION_CLIENT_H
 #define RECORDER_SESSION_CLIENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "session/session_messages.h"
+#include "control.h"
+#include "options.h"
 
 /* Connects to the daemon of a session. Returns -1 if there is no such session. */
 int client_connect(const char *session);
@@ -33,5 +36,22 @@ int client_stop(const char *session);
 
 /* Prints the names of all sessions of this user. */
 int client_list(void);
+
+/* The state of a session: the daemon has the list, each recorder its counts. */
+
+/* Prints the processes of a session with their counts; again and again if `watches`. Returns an
+ * exit status. */
+int status_print(const char *session, bool watches, bool is_json);
+
+/* Sends a command to the recorder of each process, with an interval unless that is NULL, and prints
+ * the answers. Returns an exit status: the status of a failure if one fails. */
+int status_each(const char *session, enum control_command command, const uint64_t *interval);
+
+/* Starts the daemon of a session. */
+
+/* Starts the daemon, whose traces and log go to a folder, which is made. Returns when it can be
+ * asked, with an exit status: EXIT_EXISTS if there is such a session, after a message otherwise. */
+int session_start(const char *session, const char *folder, const struct options *options,
+                  bool ends_unused);
 
 #endif

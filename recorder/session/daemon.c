@@ -18,7 +18,6 @@
 #include "arrays.h"
 #include "launch.h"
 #include "messages.h"
-#include "session/recorders.h"
 
 /* How long a program may wait for its recorder before it is let go unrecorded. */
 #define PENDING_NS UINT64_C(2000000000)

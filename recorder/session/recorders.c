@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "session/recorders.h"
+#include "session/daemon.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,12 +15,9 @@
 #include <unistd.h>
 
 #include "arm/arm.h"
-#include "armed.h"
 #include "subcommands.h"
 #include "launch.h"
 #include "messages.h"
-#include "signals.h"
-#include "session/daemon.h"
 
 enum {
     FIRST_OWN = 3, /* descriptors of a recorder, behind the standard ones */

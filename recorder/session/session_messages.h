@@ -7,7 +7,9 @@
 #ifndef RECORDER_SESSION_SESSION_MESSAGES_H
 #define RECORDER_SESSION_SESSION_MESSAGES_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/un.h>
 
 #define SESSION_MAGIC UINT64_C(0x314e535354544454) /* "TDTTSSN1" */
 
@@ -47,5 +49,16 @@ struct session_answer {
     char text[SESSION_TEXT_MAX];
     struct session_entry entries[SESSION_ENTRIES];
 };
+
+/* The user's own folder for sockets of sessions: nobody else can enter it. */
+
+/* Opens the folder, which is made if it is not there. Returns a descriptor, or -1 with a reason. */
+int place_open(const char **reason);
+
+/* Whether a text is a name for a session: letters, digits and "+-_.", not first a dot or a dash. */
+bool place_is_name(const char *name);
+
+/* The socket of a session, by a path through the open folder. */
+void place_address(int place, const char *name, struct sockaddr_un *address);
 
 #endif

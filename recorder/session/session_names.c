@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "session/session_names.h"
+#include "session/daemon.h"
 
 #include <errno.h>
 #include <fcntl.h>

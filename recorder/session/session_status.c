@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "session/session_status.h"
+#include "session/client.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -12,10 +12,9 @@
 
 #include "common/visible.h"
 
-#include "control_client.h"
+#include "control.h"
 #include "launch.h"
 #include "messages.h"
-#include "session/client.h"
 
 enum { REFRESH_SECONDS = 1, ROWS_MAX = 100000, PATH_SIZE = 4096 + 256, PROGRAM_WIDTH = 13 };
 

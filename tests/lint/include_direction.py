@@ -9,7 +9,7 @@ import sys
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
 # The shared memory of a recording: all that the recorded program and the collector have in common.
-CHANNEL = [f'recorder/channel{part}.h' for part in ('', '_borrowed', '_pool', '_record', '_view')]
+CHANNEL = [f'recorder/channel{part}.h' for part in ('', '_pool', '_record', '_snapshot', '_view')]
 
 # The codecs: what several kinds of chunks share, the frame of a chunk, then each kind by itself.
 CODEC = ['libtrace/src/base', 'libtrace/src/layout.h', 'libtrace/src/codec/*']
@@ -99,10 +99,10 @@ ALLOWED = {
           for part in ('process', 'end', 'threads', 'channel', 'unwind', 'system')),
         'recorder/dwarf', *CHANNEL, 'recorder/loader.h'],
     'recorder/arm': ['recorder/arm', *CHANNEL],
-    'recorder/session': ['recorder/session', 'recorder/arm', 'recorder/armed.h',
+    'recorder/session': ['recorder/session', 'recorder/arm',
                          'recorder/arrays.h', 'recorder/subcommands.h', 'recorder/control.h',
-                         'recorder/control_client.h', 'recorder/launch.h', 'recorder/messages.h',
-                         'recorder/options.h', 'recorder/signals.h',
+                         'recorder/launch.h', 'recorder/messages.h',
+                         'recorder/options.h',
                          'common'],
     'recorder/dwarf': ['recorder/dwarf'],
     'recorder/patch': ['recorder/patch'],

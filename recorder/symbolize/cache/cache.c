@@ -26,7 +26,6 @@
 
 #include "symbolize/cache/answer_index.h"
 #include "symbolize/process/helper.h"
-#include "symbolize/process/lookup_process.h"
 #include "symbolize/symbolize.h"
 
 /*

@@ -12,6 +12,35 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "symbolize/image/elf_symbols.h"
+#include "symbolize/dwarf/units.h"
+
+/** Variables of functions, which symbol tables name without their function: from debug
+ * information. */
+
+/** A variable of a function, with a name such as "run()::kept". */
+struct static_variable {
+    uint64_t address;
+    char *name;
+};
+
+/** The variables of the units that were read, by address. All zero when empty. */
+struct statics {
+    struct static_variable *variables;
+    size_t count;
+    size_t capacity;
+    /** By unit; NULL before the first one is read. */
+    bool *is_read;
+};
+
+/**
+ * Returns the name of a variable of a function, valid until statics_free() or the next call; NULL
+ * if debug information has none. Reads the units with the symbol's source file, each once.
+ */
+const char *statics_name(struct statics *statics, const struct units *units,
+                         const struct symbol *symbol);
+void statics_free(struct statics *statics);
+
 #define ENCLOSING_NONE UINT32_MAX
 
 /** A namespace, type, function or block, and the index of the one around it. */
@@ -28,19 +57,6 @@ struct enclosing {
     size_t count;
     size_t capacity;
 };
-
-/** Whether DIEs with this tag enclose others. */
-bool enclosing_is_scope(int tag);
-
-/** Returns the entry of a DIE, or NULL if it is none of its unit's scopes. */
-const struct scope_die *enclosing_find(struct enclosing *enclosing, Dwarf_Die *die);
-void enclosing_free(struct enclosing *enclosing);
-
-/** Follows a reference to another DIE. Returns false if there is no such attribute. */
-bool die_follow(Dwarf_Die *die, unsigned name, Dwarf_Die *target);
-
-/** Returns the DIE of the declaration of a function, itself if it has no other. */
-Dwarf_Die die_declaration(Dwarf_Die die);
 
 /** Names written so far, sorted by DIE, and the scopes of a unit. All zero when empty. */
 struct qualified {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "symbolize/names/image_cache.h"
+#include "symbolize/names/module_names.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -11,7 +11,6 @@
 #include "symbolize/dwarf/qualified.h"
 #include "symbolize/dwarf/units.h"
 #include "symbolize/child_arrays.h"
-#include "symbolize/names/image_cache.h"
 #include "symbolize/wire/wire.h"
 
 /* Names of a module's data: variables, or else sections. */

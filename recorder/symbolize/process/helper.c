@@ -1,18 +1,152 @@
 /* SPDX-License-Identifier: MIT */
-#define _GNU_SOURCE /* syscall */
+#define _GNU_SOURCE /* syscall, close_range */
 #include "symbolize/process/helper.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "symbolize/symbolize.h"
 #include "symbolize/process/worker.h"
+
+static bool is_kept(int fd, int own_file, const int *files, size_t count)
+{
+    bool is_kept_file = fd == own_file;
+    for (size_t i = 0; i < count; i++)
+        is_kept_file |= fd == files[i];
+    return is_kept_file;
+}
+
+/* Closes inherited descriptors: otherwise this process would keep pipes open, and locks held, whose
+ * end others wait for. */
+static void close_others(int own_file, const int *files, size_t count)
+{
+    int highest = own_file;
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        dup2(null, fd);
+    for (size_t i = 0; i < count; i++)
+        highest = files[i] > highest ? files[i] : highest;
+    for (int fd = STDERR_FILENO + 1; fd < highest; fd++)
+        if (!is_kept(fd, own_file, files, count))
+            close(fd);
+    closefrom(highest + 1);
+}
+
+/* Ignores signals to the process group: the parent acts on them, and kills this process. */
+static void ignore_signals(void)
+{
+    static const int standard[] = {SIGSEGV, SIGBUS, SIGFPE,  SIGILL,
+                                   SIGTRAP, SIGSYS, SIGABRT, SIGCHLD};
+    for (int number = 1; number <= SIGRTMAX; number++)
+        (void)signal(number, SIG_IGN);
+    for (size_t i = 0; i < sizeof standard / sizeof *standard; i++)
+        (void)signal(standard[i], SIG_DFL);
+}
+
+static _Noreturn void lookup_answer(int fd, lookup_function *function, void *context)
+{
+    struct lookup_request request;
+    while (lookup_request_receive(&request, fd)) {
+        function(context, request.modules, request.count);
+        lookup_request_free(&request);
+        if (write(fd, "", 1) != 1)
+            break;
+    }
+    _exit(EXIT_SUCCESS);
+}
+
+void lookup_process_start(struct lookup_process *process, lookup_function *function, void *context,
+                          const int *files, size_t file_count)
+{
+    int ends[2];
+    pid_t parent = getpid();
+    *process = (struct lookup_process){.pid = 0};
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+        return;
+    (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    process->pid = fork();
+    if (process->pid == 0) {
+        ignore_signals();
+        close_others(ends[1], files, file_count);
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent)
+            lookup_answer(ends[1], function, context);
+        _exit(EXIT_FAILURE);
+    }
+    close(ends[1]);
+    process->fd = ends[0];
+    if (process->pid < 0) {
+        close(ends[0]);
+        *process = (struct lookup_process){.pid = 0};
+    }
+}
+
+void lookup_process_stop(struct lookup_process *process)
+{
+    if (process->pid == 0)
+        return;
+    kill(process->pid, SIGKILL);
+    worker_wait(process->pid);
+    close(process->fd);
+    free(process->request);
+    *process = (struct lookup_process){.pid = 0};
+}
+
+/* Sends as much as the socket takes now. Returns false if the process is gone. */
+static bool send_more(struct lookup_process *process)
+{
+    while (process->sent < process->size) {
+        ssize_t n = send(process->fd, process->request + process->sent,
+                         process->size - process->sent, MSG_NOSIGNAL);
+        if (n < 0 && errno == EAGAIN)
+            return true;
+        if (n < 0 && errno != EINTR)
+            return false;
+        process->sent += n > 0 ? (size_t)n : 0;
+    }
+    free(process->request);
+    process->request = NULL;
+    return true;
+}
+
+bool lookup_process_is_busy(struct lookup_process *process)
+{
+    if (!process->is_busy)
+        return false;
+    if (process->request && !send_more(process)) {
+        lookup_process_stop(process);
+        return false;
+    }
+    char signal_byte;
+    ssize_t size = read(process->fd, &signal_byte, sizeof signal_byte);
+    if (size < 0 && (errno == EAGAIN || errno == EINTR))
+        return true;
+    process->is_busy = false;
+    if (size != sizeof signal_byte)
+        lookup_process_stop(process);
+    return false;
+}
+
+bool lookup_process_send(struct lookup_process *process, const struct symbolize_module *modules,
+                         size_t count)
+{
+    if (lookup_process_is_busy(process) || process->pid == 0)
+        return false;
+    process->request = lookup_request_pack(modules, count, &process->size);
+    process->sent = 0;
+    process->is_busy = process->request != NULL;
+    if (process->is_busy && !send_more(process))
+        lookup_process_stop(process);
+    return process->is_busy;
+}
 
 /* Limit of processor time, in case the child loops after all its users are gone. */
 enum { SECONDS = 600 };
