@@ -7,12 +7,61 @@
 #ifndef RECORDER_ATTACH_ATTACH_H
 #define RECORDER_ATTACH_ATTACH_H
 
+#include <elf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "patch/patch.h"
 #include "snapshot/stop/threads.h"
 #include "snapshot/stop/copy.h"
-#include "attach/image.h"
 #include "attach/known_blocks.h"
-#include "attach/modules.h"
+#include "attached.h"
+#include "snapshot/layout/maps.h"
+
+/* The modules of another process, and the symbols that their files export. */
+
+/* A table of symbols of a module's file. */
+struct attach_symbols {
+    Elf64_Sym *items;
+    size_t count;
+    char *names; /* ends with a NUL */
+    size_t names_size;
+};
+
+struct attach_module {
+    const char *path; /* in the maps */
+    uint64_t begin, end, bias;
+    int file; /* -1 if it cannot be opened, or is not the mapped file */
+    Elf64_Phdr *segments;
+    size_t segment_count;
+    struct attach_symbols exported, all; /* `items` is NULL before the first look */
+};
+
+struct attach_modules {
+    struct maps maps;
+    struct attach_module *items;
+    size_t count;
+};
+
+/* Lists the modules of a process; `memory` is its memory as a file. Returns false if its mappings
+ * cannot be read, or memory ran out. */
+bool attach_modules_read(struct attach_modules *modules, uint32_t pid, uint32_t tid, int memory);
+void attach_modules_free(struct attach_modules *modules);
+
+/* Returns the module whose file has a name that begins so; NULL if there is none. */
+struct attach_module *attach_modules_named(struct attach_modules *modules, const char *name);
+
+/* Finds a symbol that the module defines and exports, but for a function that the loader is to
+ * choose. Returns its address, or 0. */
+uint64_t attach_module_symbol(struct attach_module *module, const char *name);
+
+/* Returns the symbols that other modules see, or all that the file names. */
+const struct attach_symbols *attach_module_symbols(struct attach_module *module, bool are_all);
+
+/* Reads bytes of the module as they are in its file, at an address that was not relocated. */
+bool attach_module_read(const struct attach_module *module, uint64_t address, void *bytes,
+                        size_t size);
 
 /* A function that is to be patched. */
 struct attach_function {
@@ -24,6 +73,42 @@ struct attach_function {
 };
 
 enum { ATTACH_REASON_SIZE = 512 };
+
+/* The image of the library that is attached: loaded from its file, and relocated for a process. */
+
+struct attach_image {
+    uint8_t *bytes;     /* as they are to be in the process */
+    size_t size;        /* a multiple of the page size */
+    size_t data;        /* offset of the part that is written to, likewise */
+    uint64_t own;       /* offset of the struct attached */
+    uint64_t call;      /* offset of the code for a system call: see struct borrowed_code */
+    uint64_t copy;      /* offset of the code that makes a copy, likewise */
+    uint64_t stack_end; /* offset, likewise */
+    uint64_t run;       /* offset of the code that begins to record */
+    const struct attached_hook *hooks; /* in `bytes` */
+    size_t hook_count;
+    uint64_t thread_size; /* of thread-local data */
+};
+
+/* Loads the file. Prints a message and returns false if it cannot be used. */
+bool attach_image_load(struct attach_image *image, const char *path);
+void attach_image_free(struct attach_image *image);
+
+static inline struct attached *attach_image_own(const struct attach_image *image)
+{
+    return (struct attached *)(image->bytes + image->own);
+}
+
+/*
+ * Relocates the image for the address `base`, with its thread-local data at an offset from the
+ * thread pointer, and functions of the modules. Once only. Returns NULL, or the first name that
+ * none of the modules defines.
+ */
+const char *attach_image_relocate(struct attach_image *image, uint64_t base, int64_t thread_block,
+                                  struct attach_modules *modules);
+
+/* Returns the name of the n-th symbol that must be found in the modules; NULL behind the last. */
+const char *attach_image_import(const struct attach_image *image, size_t number);
 
 struct attachment {
     uint32_t pid;
@@ -91,9 +176,6 @@ void attach_unhook(struct attachment *attachment);
 /* Removes the library once no thread is in the hooks. Returns false as long as one is: to be called
  * again soon. */
 bool attach_remove(struct attachment *attachment);
-
-/* Whether the library is not there any more: the process has executed another program, or ended. */
-bool attach_is_gone(const struct attachment *attachment);
 
 /* Whether the process has executed another program, which is not recorded. */
 bool attach_has_executed(const struct attachment *attachment);

@@ -1,248 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Maps the library into a process, and patches the process's functions. */
+/* Begins to record in a process: runs the library there, and patches the process's functions. */
+#include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/memfd.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "arrays.h"
-#include "channel.h"
 #include "attach/parts.h"
-#include "attach/process.h"
 
 /* A gate: the trampoline, then the entry of a call. */
-enum { GATE_SIZE = 128, GATE_ENTRY = 64, GATE_LOAD = 10 };
-
-/* Bytes behind the heap that stay free, for it to grow. */
-#define HEAP_ROOM (UINT64_C(1) << 36)
-
-/* How often a thread is waited for, a millisecond each time, that is where nothing can begin. */
-enum { WAIT_TRIES = 200 };
-static const struct timespec wait_step = {.tv_nsec = 1000000};
-
-#define REACH ((UINT64_C(1) << 31) - (UINT64_C(64) << 20))
-
-struct borrowed_code attach_own_code(const struct attachment *attachment)
-{
-    return (struct borrowed_code){.copy = attachment->base + attachment->image.copy,
-                                  .call = attachment->base + attachment->image.call,
-                                  .stack_begin =
-                                      attachment->base + attachment->image.stack_end - 4096,
-                                  .stack_end = attachment->base + attachment->image.stack_end};
-}
-
-static bool is_failed(struct attachment *attachment, int64_t result, const char *what)
-{
-    if (result >= 0 || result < -4095)
-        return false;
-    attachment->is_to_wait = result == -EAGAIN;
-    if (result == -EAGAIN)
-        attach_refuse(attachment, "none of its threads is where it can be interrupted; try again");
-    else
-        attach_refuse(attachment, "%s failed there: %s", what, strerror((int)-result));
-    return true;
-}
-
-/* Writes the image. Its header, by which another recorder finds it, comes last: whatever has it is
- * complete, should this recorder be killed. */
-static bool write_found(const struct attachment *attachment)
-{
-    const struct attach_image *image = &attachment->image;
-    return attach_write(attachment, attachment->base + ATTACH_PAGE, image->bytes + ATTACH_PAGE,
-                        image->size - ATTACH_PAGE) &&
-           attach_write(attachment, attachment->base, image->bytes, ATTACH_PAGE);
-}
-
-/* Maps the image, and makes its data writable, by the code in a cave. It is written at once, so
- * that it can be found and removed. */
-static bool map_parts(struct attachment *attachment, struct threads *threads,
-                      const struct attach_cave *cave)
-{
-    const struct attach_image *image = &attachment->image;
-    if (attachment->base == 0) {
-        int64_t base = attach_call(threads, &cave->code, SYS_mmap,
-                                   (const uint64_t[6]){0, image->size, PROT_READ | PROT_EXEC,
-                                                       MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0});
-        if (is_failed(attachment, base, "mmap()"))
-            return false;
-        attachment->base = (uint64_t)base;
-        attachment->size = image->size;
-        attachment->own = image->own;
-        if (!write_found(attachment))
-            return attach_refuse(attachment, "its memory cannot be written");
-    }
-    uint64_t begin = attachment->base + image->data, size = image->size - image->data;
-    int64_t result = attach_call(threads, &cave->code, SYS_mprotect,
-                                 (const uint64_t[6]){begin, size, PROT_READ | PROT_WRITE, 0, 0, 0});
-    return !is_failed(attachment, result, "mprotect()");
-}
-
-static bool map_image(struct attachment *attachment, struct threads *threads)
-{
-    struct attach_cave cave;
-    if (attachment->is_mapped)
-        return true;
-    if (!attach_cave_open(attachment, threads, &cave))
-        return false;
-    attachment->is_mapped = map_parts(attachment, threads, &cave);
-    attach_cave_close(attachment, threads, &cave);
-    return attachment->is_mapped;
-}
-
-static bool write_undo(struct attachment *attachment)
-{
-    uint64_t address = attach_own_address(attachment) + offsetof(struct attached, undo);
-    return attach_write(attachment, address, &attachment->undo, sizeof attachment->undo) ||
-           attach_refuse(attachment, "its memory cannot be written");
-}
-
-/* Returns free memory in reach of a module: below it, where nothing grows. */
-static uint64_t find_room(const struct maps *maps, const struct attach_module *module,
-                          uint64_t size)
-{
-    uint64_t found = 0;
-    for (size_t i = 1; i < maps->count; i++) {
-        const struct mapping *below = &maps->items[i - 1], *above = &maps->items[i];
-        uint64_t page = above->begin - size - ATTACH_PAGE;
-        bool grows = (strcmp(below->name, "[heap]") == 0 && page - below->end < HEAP_ROOM) ||
-                     strncmp(above->name, "[stack", 6) == 0;
-        if (above->begin - below->end >= size + 3 * ATTACH_PAGE && !grows && page < module->begin &&
-            module->end - page < REACH)
-            found = page;
-    }
-    if (found == 0 && maps->count > 0 && module->end - maps->items[0].begin < REACH &&
-        maps->items[0].begin > (16 << 20))
-        found = maps->items[0].begin - size - ATTACH_PAGE;
-    return found;
-}
-
-/* Returns the size of the memory for the gates of the functions of a module, of which this is the
- * first. */
-static uint64_t area_size(const struct attachment *attachment, size_t first)
-{
-    size_t end = first;
-    while (end < attachment->function_count &&
-           attachment->functions[end].module == attachment->functions[first].module)
-        end++;
-    return ((end - first) * GATE_SIZE + ATTACH_PAGE - 1) & -(uint64_t)ATTACH_PAGE;
-}
-
-/* Maps memory for the gates of a module's functions. Another thread may take the place first. */
-static bool map_area(struct attachment *attachment, struct threads *threads,
-                     const struct attach_module *module, struct attached_area *area)
-{
-    enum { TRIES = 16 };
-    const struct borrowed_code code = attach_own_code(attachment);
-    int64_t result = -EEXIST;
-    for (int i = 0; i < TRIES && result == -EEXIST; i++) {
-        struct maps maps;
-        if (!maps_read(&maps, attachment->pid, attach_living(threads)))
-            return attach_refuse(attachment, "its mappings cannot be read");
-        area->begin = find_room(&maps, module, area->size);
-        maps_free(&maps);
-        if (area->begin == 0)
-            return attach_refuse(attachment, "there is no room near '%s'", module->path);
-        result = attach_call(threads, &code, SYS_mmap,
-                             (const uint64_t[6]){area->begin, area->size, PROT_READ | PROT_EXEC,
-                                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
-                                                 UINT64_MAX, 0});
-    }
-    return !is_failed(attachment, result, "mmap()");
-}
-
-/* Maps memory for the gates of the functions of all modules. */
-static bool map_areas(struct attachment *attachment, struct threads *threads)
-{
-    struct attached_undo *undo = &attachment->undo;
-    const struct attach_module *module = NULL;
-    size_t number = 0;
-    for (size_t i = 0; i < attachment->function_count; i++) {
-        struct attached_area area = {.size = area_size(attachment, i)};
-        if (attachment->functions[i].module == module)
-            continue;
-        module = attachment->functions[i].module;
-        if (number++ < undo->area_count)
-            continue;
-        if (undo->area_count == ATTACHED_AREAS)
-            return attach_refuse(attachment, "it has too many allocators");
-        if (!map_area(attachment, threads, module, &area))
-            return false;
-        undo->areas[undo->area_count++] = area;
-        if (!write_undo(attachment))
-            return false;
-    }
-    return true;
-}
-
-/* Takes a descriptor of the channel's file, or opens that anew: the list of descriptors of a first
- * thread that has ended is empty. Returns -1 with errno if neither is possible. */
-static int begin_take_channel(const struct attachment *attachment, uint32_t tid)
-{
-    char path[64];
-    int process = (int)syscall(SYS_pidfd_open, (pid_t)attachment->pid, 0);
-    int taken = process >= 0 ? (int)syscall(SYS_pidfd_getfd, process, attachment->file, 0) : -1;
-    if (process >= 0)
-        close(process);
-    if (taken >= 0) {
-        fcntl(taken, F_SETFD, FD_CLOEXEC);
-        return taken;
-    }
-    snprintf(path, sizeof path, "/proc/%u/task/%u/fd/%d", attachment->pid, tid, attachment->file);
-    return open(path, O_RDWR | O_CLOEXEC);
-}
-
-/* Makes the channel's file there, and takes a descriptor of it. */
-static bool make_channel(struct attachment *attachment, struct threads *threads)
-{
-    static const char name[] = CHANNEL_FILE;
-    const struct borrowed_code code = attach_own_code(attachment);
-    /* The list of modules is not needed yet. */
-    uint64_t address = attach_own_address(attachment) + offsetof(struct attached, modules);
-    uint64_t note = attach_own_address(attachment) + offsetof(struct attached, file);
-    if (!attach_write(attachment, address, name, sizeof name))
-        return attach_refuse(attachment, "its memory cannot be written");
-    int64_t file =
-        attach_call(threads, &code, SYS_memfd_create,
-                    (const uint64_t[6]){address, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0, 0, 0, 0});
-    if (is_failed(attachment, file, "memfd_create()"))
-        return false;
-    attachment->file = (int)file;
-    attach_write(attachment, note, &attachment->file, sizeof attachment->file);
-    attachment->channel = begin_take_channel(attachment, attach_living(threads));
-    return attachment->channel >= 0 ||
-           attach_refuse(attachment, "its descriptors cannot be taken over: %s", strerror(errno));
-}
-
-/* Goes on where it was refused the last time. */
-static bool attach_reserve_threads(struct attachment *attachment, struct threads *threads)
-{
-    attachment->is_to_wait = false;
-    return map_image(attachment, threads) && map_areas(attachment, threads) &&
-           make_channel(attachment, threads);
-}
-
-bool attach_reserve(struct attachment *attachment)
-{
-    for (int tries = 0; tries < WAIT_TRIES; tries++) {
-        attachment->reason[0] = '\0';
-        /* At first a few threads, if these are where they can be interrupted. */
-        if (tries == 0 ? attach_stopped_some(attachment, attach_reserve_threads)
-                       : attach_stopped(attachment, attach_reserve_threads))
-            return true;
-        if (!attachment->is_to_wait)
-            return false;
-        nanosleep(&wait_step, NULL);
-    }
-    return attach_refuse(attachment,
-                         "a thread is on its way back from another recorder; try again");
-}
+enum { GATE_ENTRY = 64, GATE_LOAD = 10 };
 
 /* The control blocks of the living threads. */
 enum { CONTROL_SIZE = 1024, CONTROL_FIELDS = 640, CONTROL_FREE = 128 };
@@ -427,7 +195,7 @@ static bool put_load(unsigned char *code, uint64_t arguments, uint64_t value)
 static bool make_gate(struct attachment *attachment, struct attach_function *function,
                       uint64_t gate)
 {
-    unsigned char code[GATE_SIZE] = {0}, *bytes;
+    unsigned char code[ATTACH_GATE_SIZE] = {0}, *bytes;
     const struct attached_hook *hook = function->hook;
     uint64_t size = function->size < 64 ? 64 : function->size;
     size = size < PATCH_SCAN_MAX ? size : PATCH_SCAN_MAX;
@@ -474,7 +242,7 @@ static bool make_gates(struct attachment *attachment)
             area++;
             gate = 0;
         }
-        if (!make_gate(attachment, function, undo->areas[area].begin + gate * GATE_SIZE))
+        if (!make_gate(attachment, function, undo->areas[area].begin + gate * ATTACH_GATE_SIZE))
             return false;
         struct attached_patch *patch = &undo->patches[undo->patch_count++];
         *patch = (struct attached_patch){.entry = function->entry,
@@ -484,7 +252,7 @@ static bool make_gates(struct attachment *attachment)
         memcpy(patch->jump, function->patch.jump, PATCH_JUMP_SIZE);
         memcpy(patch->original, function->patch.original, PATCH_JUMP_SIZE);
     }
-    return write_undo(attachment);
+    return attach_write_undo(attachment);
 }
 
 /* Whether an address lies in bytes that are to be replaced, behind the first. Functions are sorted
@@ -536,6 +304,80 @@ static bool write_entries(struct attachment *attachment)
     return true;
 }
 
+/* The blocks that the process had when it was attached to: looked for in a copy of it. */
+
+/* Whether there is an allocator that takes the place of the C library's, or one beside it. */
+static bool has_allocator(const struct attachment *attachment, bool is_beside)
+{
+    for (size_t i = 0; i < attachment->function_count; i++) {
+        const struct attach_function *function = &attachment->functions[i];
+        const char *name = strrchr(function->module->path, '/');
+        if (function->has_own_name == is_beside && strcmp(function->hook->name, "malloc") == 0 &&
+            strncmp(name ? name + 1 : "", "libc.so.6", 9) != 0)
+            return true;
+    }
+    return false;
+}
+
+/* Makes a copy of the process, for attach_find_known(), if its allocator is the C library's. */
+static void attach_copy_known(struct attachment *attachment, struct threads *threads)
+{
+    const struct borrowed_code code = attach_own_code(attachment);
+    if (attachment->is_filtered)
+        attachment->known_reason = "a seccomp filter watches it";
+    else if (has_allocator(attachment, false))
+        attachment->known_reason = "its allocator is not the GNU C library's";
+    else if (!copy_make(&attachment->copy, threads, &code, &attachment->copies))
+        attachment->known_reason = "the process could not be copied";
+}
+
+/* Returns the segment of the C library with its variables. */
+static struct memory_span find_data(const struct attach_module *libc)
+{
+    for (size_t i = 0; i < libc->segment_count; i++) {
+        const Elf64_Phdr *segment = &libc->segments[i];
+        uint64_t begin = libc->bias + segment->p_vaddr;
+        if (segment->p_type == PT_LOAD && (segment->p_flags & PF_W) != 0)
+            return (struct memory_span){begin, begin + segment->p_memsz};
+    }
+    return (struct memory_span){0, 0};
+}
+
+static void search_copy(struct attachment *attachment)
+{
+    const struct attach_module *libc = attach_modules_named(&attachment->modules, "libc.so.6");
+    unsigned version = known_blocks_version(libc->exported.names, libc->exported.names_size);
+    struct memory memory;
+    struct maps maps;
+    attachment->known_reason = "memory ran out";
+    if (version < KNOWN_BLOCKS_OLDEST || version > KNOWN_BLOCKS_NEWEST) {
+        attachment->known_reason = "the version of its C library is not known";
+        return;
+    }
+    if (!memory_open_copy(&memory, attachment->copy.pid))
+        return;
+    if (maps_read(&maps, attachment->copy.pid, attachment->copy.pid) &&
+        known_blocks_find(&memory, &maps, find_data(libc), version, &attachment->known))
+        attachment->known_reason = attachment->known.is_busy
+                                       ? "a thread was allocating at that moment"
+                                       : attachment->known.reason;
+    if (!attachment->known_reason && has_allocator(attachment, true))
+        attachment->known_reason = "it has an allocator beside the GNU C library's";
+    maps_free(&maps);
+    memory_close(&memory);
+}
+
+/* Finds the blocks that the process had, in the copy, and ends that. */
+static void attach_find_known(struct attachment *attachment)
+{
+    const struct borrowed_code code = attach_own_code(attachment);
+    if (attachment->copy.pid == 0)
+        return;
+    search_copy(attachment);
+    attachment->stop_time += copy_end(&attachment->copy, &code, &attachment->copies,
+                                      attachment->pid, 0, &attachment->interrupted);
+}
+
 static bool attach_begin_threads(struct attachment *attachment, struct threads *threads)
 {
     attachment->is_to_wait = returns_there(attachment, threads);
@@ -548,13 +390,13 @@ static bool attach_begin_threads(struct attachment *attachment, struct threads *
 
 bool attach_begin(struct attachment *attachment, void (*tick)(void *context), void *context)
 {
-    for (int tries = 0; tries < WAIT_TRIES; tries++) {
+    for (int tries = 0; tries < ATTACH_TRIES; tries++) {
         attachment->reason[0] = '\0';
         if (attach_stopped_then(attachment, attach_begin_threads, attach_find_known, tick, context))
             return true;
         if (!attachment->is_to_wait)
             return false;
-        nanosleep(&wait_step, NULL);
+        attach_pause();
     }
     return attach_refuse(attachment, "a handler of a signal has interrupted the begin of a call; "
                                      "try again");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "attach/modules.h"
+#include "attach/attach.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -3,6 +3,9 @@
 #ifndef RECORDER_ATTACH_PARTS_H
 #define RECORDER_ATTACH_PARTS_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "snapshot/stop/borrow.h"
@@ -44,11 +47,15 @@ bool attach_stopped_then(struct attachment *attachment,
 /* Returns the library's code for calls. */
 struct borrowed_code attach_own_code(const struct attachment *attachment);
 
-/* Makes a copy of the process, for attach_find_known(), if its allocator is the C library's. */
-void attach_copy_known(struct attachment *attachment, struct threads *threads);
+/* Size of a gate: see attach_begin(). */
+enum { ATTACH_GATE_SIZE = 128 };
 
-/* Finds the blocks that the process had, in the copy, and ends that. */
-void attach_find_known(struct attachment *attachment);
+/* Notes in the process how all is undone. */
+bool attach_write_undo(struct attachment *attachment);
+
+/* How often a thread is waited for that is where nothing can begin; and a wait, a millisecond. */
+enum { ATTACH_TRIES = 200 };
+void attach_pause(void);
 
 bool attach_read(const struct attachment *attachment, uint64_t address, void *bytes, size_t size);
 bool attach_write(const struct attachment *attachment, uint64_t address, const void *bytes,
@@ -119,5 +126,17 @@ static inline uint64_t attach_own_address(const struct attachment *attachment)
 {
     return attachment->base + attachment->own;
 }
+
+/* Facts about a process by which it cannot be attached to. */
+
+/* Writes the reason why the process cannot be attached to, as far as the system's files show it.
+ * Returns false if there is one. `is_filtered` is set if seccomp filters have to be suspended. */
+bool attach_process_check(uint32_t pid, bool *is_filtered, char *reason, size_t size);
+
+/* Returns the id of a thread in the PID namespace of its process. */
+uint32_t attach_process_inner(uint32_t pid, uint32_t tid);
+
+/* Returns a living thread of the process: the first one, if it has not ended. 0 for none. */
+uint32_t attach_process_thread(uint32_t pid);
 
 #endif

@@ -12,7 +12,6 @@
 
 #include "channel.h"
 #include "attach/parts.h"
-#include "attach/process.h"
 
 /* Refuses a process that is recorded: it has a channel mapped, which names the recorder. */
 static bool check_unrecorded(struct attachment *attachment)

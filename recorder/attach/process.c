@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "attach/process.h"
+#include "attach/parts.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -32,7 +32,8 @@ static bool status_field(uint32_t pid, uint32_t tid, const char *field, char *te
     return is_found;
 }
 
-long attach_process_status(uint32_t pid, uint32_t tid, const char *field)
+/* Returns a number in the status of a thread, such as "TracerPid"; -1 if it is not there. */
+static long attach_process_status(uint32_t pid, uint32_t tid, const char *field)
 {
     char text[64], *end;
     if (!status_field(pid, tid, field, text, sizeof text))
@@ -41,8 +42,10 @@ long attach_process_status(uint32_t pid, uint32_t tid, const char *field)
     return end != text ? number : -1;
 }
 
-bool attach_process_threads(uint32_t pid, bool (*visit)(uint32_t pid, uint32_t tid, void *context),
-                            void *context)
+/* Calls `visit` for each thread, until it returns false. Returns whether it never did. */
+static bool attach_process_threads(uint32_t pid,
+                                   bool (*visit)(uint32_t pid, uint32_t tid, void *context),
+                                   void *context)
 {
     char path[64];
     bool goes_on = true;

@@ -26,7 +26,8 @@ static void move_back(const struct attachment *attachment, struct thread_state *
     }
 }
 
-bool attach_is_gone(const struct attachment *attachment)
+/* Whether the library is not there any more: the process has executed another program, or ended. */
+static bool attach_is_gone(const struct attachment *attachment)
 {
     uint64_t magic;
     return !attach_read(attachment, attach_own_address(attachment), &magic, sizeof magic) ||

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts of the library that is attached to a process which runs. */
+/* Functions that assembly calls, and that stand in for the loader's: all that the files of the
+ * library which is attached to a process share by themselves. */
 #ifndef RECORDER_PRELOAD_ATTACHED_ATTACHED_PARTS_H
 #define RECORDER_PRELOAD_ATTACHED_ATTACHED_PARTS_H
 
@@ -16,8 +17,5 @@ void attached_wait(void);
 /* Finds the module at an address, among which is this library: takes the place of
  * _dl_find_object() here. */
 int attached_find_object(void *address, struct dl_find_object *object);
-
-/* Asks for a snapshot before the process ends. */
-void attached_end(void);
 
 #endif

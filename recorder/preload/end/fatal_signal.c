@@ -11,7 +11,6 @@
 #include "preload/system/sys.h"
 #include "preload/channel/target.h"
 #include "preload/threads/internal.h"
-#include "preload/threads/signal_stack.h"
 
 #define SIGNAL(number) (UINT64_C(1) << ((number)-1))
 

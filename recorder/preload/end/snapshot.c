@@ -14,7 +14,7 @@
 #include "preload/end/exit_end.h"
 #include "preload/end/fatal_signal.h"
 #include "preload/system/sys.h"
-#include "preload/unwind/list.h"
+#include "preload/unwind/unwind.h"
 #include "preload/system/own_memory.h"
 
 /* A thread looks around so often at first, and less often later: thousands may wait at once, and

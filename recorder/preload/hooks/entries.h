@@ -3,7 +3,7 @@
  * Hooks of functions that only one allocator has, such as mallocx(). This library does not export
  * them: programs look for their names to find out which allocator they have. Where the program's
  * allocator defines one when it starts, its symbol is made to be the hook (redirect.c), and
- * existing bindings to it become bindings to the hook (rebind.c). In a process to which the
+ * existing bindings to it become bindings to the hook (redirect.c). In a process to which the
  * recorder is attached they are rows of the table of patched.h.
  */
 #ifndef RECORDER_PRELOAD_HOOKS_ENTRIES_H

@@ -38,7 +38,7 @@ static inline bool live_append(struct thread *level, const uint64_t client[2], u
     return false;
 }
 
-/* The calls about custom heaps (heap.c), and about dumps (dump.c). */
+/* The calls about custom heaps (heap.c), and about dumps (live.c). */
 extern const struct ttd_live_heap_functions live_heap_functions;
 extern const struct ttd_live_dump_functions live_dump_functions;
 

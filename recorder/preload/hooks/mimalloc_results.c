@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of mimalloc that do more than return a block of a given size, or return it elsewhere.
+/*
+ * Functions of mimalloc that do more than return a block of a given size, or return it elsewhere.
+ * Apart from mimalloc.c: in a unit with all of them the compiler inlines less into the hooks.
  */
 #include <string.h>
 

@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hooks of the functions that execute a program: it is recorded too, whatever environment it gets.
+ * Hooks of the functions that act on the process. First those that execute a program: it is
+ * recorded too, whatever environment it gets.
  */
 #include <alloca.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "preload/hooks/executing.h"
+#include "preload/hooks/hooks.h"
+#include "preload/process/program.h"
+#include "preload/system/sys.h"
 
 typedef int exec_function(const char *, char *const[], char *const[]);
 typedef int fexecve_function(int, char *const[], char *const[]);
@@ -209,3 +215,97 @@ __asm__(".text\n"
         ".cfi_endproc\n"
         ".size dlmopen, .-dlmopen\n"
         ".previous\n");
+
+/*
+ * The program break. The C library's allocator moves it by a name of its own, so calls of these
+ * functions are the program's: it has memory there that looks like the allocator's.
+ */
+
+REAL(__typeof__(sbrk), sbrk, NULL)
+REAL(__typeof__(brk), brk, NULL)
+
+EXPORT void *sbrk(intptr_t increment)
+{
+    if (increment != 0)
+        process_note(NOTE_BREAK);
+    return find_sbrk()(increment);
+}
+
+EXPORT int brk(void *address)
+{
+    process_note(NOTE_BREAK);
+    return find_brk()(address);
+}
+
+/* Names that the program gives its threads, as soon as it does: some live for less time than the
+ * collector needs to look at them. See prctl() as well. */
+
+typedef int setname_function(pthread_t, const char *);
+
+REAL(setname_function, pthread_setname_np, NULL)
+
+EXPORT int pthread_setname_np(pthread_t thread, const char *name)
+{
+    int result = find_pthread_setname_np()(thread, name);
+    if (result == 0)
+        thread_rename((uint64_t)thread, name);
+    return result;
+}
+
+/*
+ * Hooks of the functions that execute a shell with the environment as it is. Where no path leads to
+ * the channel any more, that names a descriptor by which this process got it; the shell is given
+ * one of the same number, or counted.
+ */
+
+typedef int system_function(const char *);
+typedef FILE *popen_function(const char *, const char *);
+
+REAL(system_function, system, system)
+REAL(popen_function, popen, popen)
+
+/* Returns the number of the descriptor in the environment, or -1. */
+static int shell_number(void)
+{
+    const char *value = getenv(CHANNEL_ENV);
+    const char *number = value ? strchr(value, '=') : NULL;
+    return number ? atoi(number + 1) : -1;
+}
+
+/* Returns a descriptor for a shell that cannot reach the channel by itself; -1 if it needs none. */
+static int shell_lend(void)
+{
+    if (!process_preload() || process_is_confined || channel_is_reachable())
+        return -1;
+    int number = shell_number();
+    int lent = number >= 0 ? channel_lend() : -1;
+    if (lent >= 0 && lent != number) {
+        long moved = sys_call3(SYS_fcntl, lent, F_DUPFD, number);
+        sys_call3(SYS_close, lent, 0, 0);
+        lent = (int)moved;
+    }
+    if (lent >= 0 && lent != number) /* the program uses that number */
+        sys_call3(SYS_close, lent, 0, 0);
+    if (lent >= 0 && lent == number)
+        return lent;
+    program_count(PROGRAM_CUT_OFF, 1);
+    return -1;
+}
+
+EXPORT int system(const char *command)
+{
+    int lent = command ? shell_lend() : -1;
+    int result = find_system()(command);
+    if (lent >= 0)
+        sys_call3(SYS_close, lent, 0, 0);
+    return result;
+}
+
+EXPORT FILE *popen(const char *command, const char *type)
+{
+    int lent = shell_lend();
+    FILE *result = find_popen()(command, type);
+    if (lent >= 0)
+        sys_call3(SYS_close, lent, 0, 0);
+    return result;
+}

@@ -9,7 +9,7 @@
 
 #include "preload/end/fatal_signal.h"
 #include "preload/system/sys.h"
-#include "preload/threads/signal_stack.h"
+#include "preload/threads/internal.h"
 #include "preload/hooks/hooks.h"
 
 REAL(sigaction_function, sigaction, NULL)

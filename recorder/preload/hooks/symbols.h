@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct symbols {
@@ -32,5 +33,14 @@ bool symbols_of(const struct dl_find_object *object, struct symbols *symbols);
 /* Finds the symbol `name` that is defined at `address`, or anywhere if that is 0; NULL if there is
  * none. */
 ElfW(Sym) * symbols_find(const struct symbols *symbols, const char *name, uintptr_t address);
+
+/* The symbol table in the program's file, which has functions that no other module sees. */
+
+/* Whether the table has the malloc() of an allocator under a name of its own. */
+bool program_has_allocator(void);
+
+/* Calls `found` for each function that the program defines. Returns false once that does, or if
+ * there is no table. */
+bool program_each_function(bool (*found)(const char *name, uintptr_t function, size_t size));
 
 #endif

@@ -118,7 +118,7 @@ struct redirection {
 void redirect(struct redirection *redirections, size_t count);
 
 /* Turns existing bindings to the functions into bindings to the hooks, except in the modules that
- * define them (hooks/rebind.c). */
+ * define them (hooks/redirect.c). */
 void rebind(const struct redirection *redirections, size_t count);
 
 /* Puts the hooks of functions that only one allocator has in their place (hooks/entries.c). Called

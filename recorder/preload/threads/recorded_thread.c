@@ -9,7 +9,7 @@
 #include "preload/system/own_memory.h"
 #include "preload/system/sys.h"
 #include "preload/threads/island.h"
-#include "preload/threads/signal_stack.h"
+#include "preload/threads/internal.h"
 
 __thread struct thread_locals thread_locals __attribute__((tls_model("initial-exec")));
 

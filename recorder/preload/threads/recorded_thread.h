@@ -109,7 +109,7 @@ struct thread {
     struct stack_bounds stack; /* level 0 only */
     struct island island;      /* the one of level 0 counts */
     struct unwinder *unwinder;
-    void *signal_stack;      /* level 0 only: see signal_stack.h */
+    void *signal_stack;      /* level 0 only: see signal_stack_give() */
     uint64_t handle;         /* level 0 only: the pthread_t */
     struct acquisition call; /* an operator new that may be left by an exception */
     struct held held;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "preload/threads/signal_stack.h"
+#include "preload/threads/internal.h"
 
 #include <stdatomic.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "preload/unwind/list.h"
+#include "preload/unwind/unwind.h"
 
 #include "preload/unwind/unwind_state.h"
 
