@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The signal that a program died of, in one line of a report and as members of an object. */
+/* The process in a report: the signal that it died of, and how much of its memory is heap. */
 #include "report/sections/sections.h"
+
+/* The signal that a program died of, in one line of a report and as members of an object. */
 
 /* The numbers that Linux uses on all architectures that are recorded. */
 enum { ILL = 4, TRAP = 5, BUS = 7, FPE = 8, SEGV = 11, SYS = 31, FROM_KERNEL = 128 };
@@ -118,4 +120,23 @@ void row_signal(struct row *row, const struct ttd_fatal_signal *signal)
     row_unsigned(row, "wall_time_ns", signal->wall_time);
     row_unsigned(row, "thread", signal->thread);
     row_hex_if(row, "address", heap_fatal_has_address(signal), signal->address);
+}
+
+/* How much of the process's memory is heap at all. */
+
+void report_memory_samples_text(struct report *report, const struct heap_memory_samples *samples,
+                                uint64_t heap_peak, size_t column)
+{
+    struct text_output *output = report->output;
+    if (!samples->most_resident)
+        return;
+    say(output, tab(column), rounded(samples->most_resident), " resident at most");
+    /* The system keeps the most resident memory, but the samples may have missed mappings. */
+    if (samples->most_mapped >= samples->most_resident)
+        say(output, ", ", rounded(samples->most_mapped), " mapped");
+    out_text(output, ", by samples\n");
+    /* Memory that was resident once need not have been so at the heap's peak: there is no share. */
+    if (heap_peak < samples->most_resident / 2)
+        say(output, tab(column), "the heap had ", rounded(heap_peak),
+            " at most: most is code, stacks and mappings, or kept free\n");
 }
