@@ -84,7 +84,9 @@ export function cutNote(shown, total, what) {
 
 function leakClasses(leaks) {
   if (!leaks.classes) return null;
-  return element('dl', { class: 'figures' }, ...Object.entries(leaks.classes).map(([name, sums]) =>
+  // The classes that have no block are not worth a look.
+  const shown = Object.entries(leaks.classes).filter(([name, sums]) => name === 'definitely_lost' || Number(sums.blocks));
+  return element('dl', { class: 'figures' }, ...shown.map(([name, sums]) =>
     element('div', { class: Number(sums.blocks) ? '' : 'dim', title: CLASSES[name]?.[1] },
       element('dt', {}, CLASSES[name]?.[0] || name),
       element('dd', {}, bytes(Number(sums.bytes)), element('small', {},

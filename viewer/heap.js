@@ -253,8 +253,10 @@ export class Heap {
 
   /** The number of the sample of the process's memory that is nearest to a tick; -1 for none. */
   sampleAt(tick) {
-    const distance = (i) => Math.abs(this.memory.time[i] - this.time[tick]);
-    return this.memory.time.reduce((best, _, i) => (best < 0 || distance(i) < distance(best) ? i : best), -1);
+    // The heap stays as it is at the last tick until the program ends.
+    const distance = (i) => (tick === this.last && this.memory.time[i] > this.time[tick] ? 0
+      : Math.abs(this.memory.time[i] - this.time[tick]));
+    return this.memory.time.reduce((best, _, i) => (best < 0 || distance(i) <= distance(best) ? i : best), -1);
   }
 
   /** The tick in which most was live. */

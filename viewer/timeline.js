@@ -336,8 +336,9 @@ export class Timeline {
     if (this.chip.hidden === is_part) this.chip.hidden = !is_part;
     if (!is_part) return;
     const grown = heap.growth(from, to);
-    if (this.said !== grown) {
-      this.said = grown;
+    const text = this.search.is_on ? this.search.text : '';
+    if (this.said !== grown || this.saidOf !== text) {
+      Object.assign(this, { said: grown, saidOf: text });
       setText(this.chipText, this.rangeText(from, to, grown.bytes));
       this.chip.size = this.chip.offsetWidth;
     }
@@ -347,12 +348,14 @@ export class Timeline {
 
   rangeText(from, to, grown) {
     const { heap, scope } = this;
+    const mask = this.search.mask(heap.sites);
+    const { total } = this.curves('bytes');
     const sums = new Map();
     grown.forEach((value, site) => {
-      if (value) sums.set(heap.functionOf[site], (sums.get(heap.functionOf[site]) || 0) + value);
+      if (value && (!mask || mask[site])) sums.set(heap.functionOf[site], (sums.get(heap.functionOf[site]) || 0) + value);
     });
     const [key, most] = [...sums].reduce((a, b) => (Math.abs(b[1]) > Math.abs(a[1]) ? b : a), [-1, 0]);
-    return `${signed(heap.bytes[to] - heap.bytes[from], bytes)} in ` +
+    return `${signed(total[to] - total[from], bytes)} in ` +
       (scope.has_times ? duration(Math.max(0, heap.time[to] - heap.time[from]))
         : things(heap.event[to] - heap.event[from], 'event')) +
       (most ? `, mostly ${heap.calls.functions[key].plain} ${signed(most, bytes)}` : '');

@@ -271,6 +271,12 @@ class Timeline(PageCase):
         grown = evaluate(f"heapPage.heap.bytes[{ticks[1]}] - heapPage.heap.bytes[{ticks[0]}]")
         self.assertTrue(self.texts(".chip span")[0].startswith(f"+{grown / 1000:.0f} kB in "), self.texts(".chip span"))
         self.assertIn("mostly shop::", self.texts(".chip span")[0])
+        evaluate("heapPage.state.set({ search: 'audit' })")
+        self.settle()
+        said = self.texts(".chip span")[0]  # of what was searched, all is of one function
+        self.assertEqual(said.split(" in ")[0], said.split(", mostly shop::audit ")[1])
+        evaluate("heapPage.state.set({ search: '' })")
+        self.settle()
         handle = evaluate(f"heapPage.timeline.scale(heapPage.timeline.canvas.clientWidth).x("
                           f"heapPage.heap.time[{ticks[1]}])")
         self.point("pointerdown", handle + 2, edge)

@@ -220,6 +220,7 @@ static void extend(struct heap_region *region, const struct heap_block *block)
         uint64_t gap = block->address - region->last - 1;
         region->gaps += gap > 0;
         region->unused += gap;
+        region->overhead += gap < HEAP_GAP_FREE ? gap : 0;
         region->largest_gap = gap > region->largest_gap ? gap : region->largest_gap;
         region->used += last - block->address + 1;
     } else if (last > region->last) {
@@ -251,6 +252,7 @@ void heap_fragmentation_sum_up(struct heap_fragmentation *fragmentation)
         total->used += region->used;
         total->unused += region->unused;
         total->gaps += region->gaps;
+        total->overhead += region->overhead;
         if (region->largest_gap > total->largest_gap)
             total->largest_gap = region->largest_gap;
     }

@@ -50,6 +50,11 @@ void heap_sparse_pages_free(struct heap_sparse_pages *sparse);
 /** The sites as a table. Their weight is `kept`. */
 struct heap_site_table heap_sparse_site_table(struct heap_sparse_pages *sparse);
 
+/** The bytes in a gap from which on it may have room for a block. Narrower ones are what an
+ * allocator needs between blocks: headers, and sizes that are rounded up. glibc has no block with
+ * less. */
+#define HEAP_GAP_FREE 32
+
 /** A region: blocks with no large gap between them. */
 struct heap_region {
     uint64_t begin;
@@ -61,6 +66,8 @@ struct heap_region {
     uint64_t unused;
     /** Number of gaps. */
     uint64_t gaps;
+    /** Number of addresses in gaps of less than HEAP_GAP_FREE. */
+    uint64_t overhead;
     uint64_t largest_gap;
 };
 

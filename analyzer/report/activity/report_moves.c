@@ -39,7 +39,7 @@ static void text_copied(struct text_output *output, const struct heap_copies *co
 {
     if (copies->bytes != copies->bytes_at_most)
         out_text(output, "at most ");
-    say(output, bytes(copies->bytes_at_most), " copied");
+    say(output, sized(copies->bytes_at_most), " copied");
 }
 
 static void text_remapped(struct text_output *output, const struct heap_copies *copies)

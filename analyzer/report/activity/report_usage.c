@@ -22,16 +22,22 @@ static void text_byte_seconds(struct text_output *output, double value)
     out_text(output, " byte-seconds");
 }
 
-static void text_usage_site(struct text_output *output, const struct heap_site *site)
+/* Writes the amounts of a site but for its bytes. */
+static void text_usage_rest(struct text_output *output, const struct heap_site *site)
 {
-    say(output, bytes(heap_sum_value(site->bytes)), " by ", counted(site->allocations, "call"),
-        ", ");
+    say(output, " by ", counted(site->allocations, "call"), ", ");
     text_byte_seconds(output, site->byte_seconds);
     if (site->never_released)
         say(output, ", ", grouped(site->never_released), " never released");
     if (site->destroyed)
         say(output, ", ", grouped(site->destroyed), " released with their heap");
     out_char(output, '\n');
+}
+
+static void text_usage_site(struct text_output *output, const struct heap_site *site)
+{
+    say(output, bytes(heap_sum_value(site->bytes)));
+    text_usage_rest(output, site);
 }
 
 static struct report_amount usage_amount_at(const void *usage, size_t index)
@@ -52,8 +58,8 @@ static void usage_amounts_text(struct report *report, const void *usage, size_t 
 
 static void text_hot(struct report *report, const struct heap_usage *usage)
 {
-    out_text(report->output, "All: ");
-    text_usage_site(report->output, &usage->total);
+    say(report->output, "All: ", sized(heap_sum_value(usage->total.bytes)));
+    text_usage_rest(report->output, &usage->total);
     report_certainty_text(report);
     const struct report_amounts amounts = usage_amounts(usage);
     report_wrapper_text(report, &amounts);
@@ -115,9 +121,11 @@ void report_hot(struct report *report, const struct heap_usage *usage)
 
 static void text_share(struct text_output *output, const struct heap_site *site)
 {
-    say(output, grouped(site->temporary), " of ", counted(site->allocations, "allocation"),
-        site->temporary == 1 ? " was temporary, " : " were temporary, ",
-        bytes(heap_sum_value(site->temporary_bytes)), "\n");
+    say(output, grouped(site->temporary), " of ", counted(site->allocations, "allocation"));
+    if (site->temporary && site->temporary < site->allocations)
+        say(output, " (", percent(100 * (double)site->temporary / (double)site->allocations), ")");
+    say(output, site->temporary == 1 ? " was temporary, " : " were temporary, ",
+        sized(heap_sum_value(site->temporary_bytes)), "\n");
 }
 
 static void text_temporary(struct report *report, const struct heap_usage *usage)

@@ -265,12 +265,12 @@ static void text_retainer(struct report *report, const struct report_retained *d
 static void text_held_totals(struct report *report, const struct heap_held *held)
 {
     struct text_output *output = report->output;
-    say(output, BOLD, blocks(held->blocks), ", ", bytes(held->bytes), PLAIN, " by ");
+    say(output, BOLD, blocks(held->blocks), ", ", sized(held->bytes), PLAIN, " by ");
     report_snapshot_text(report, &held->reach.snapshot);
     out_char(output, '\n');
     if (!held->unheld_blocks)
         return;
-    say(output, blocks(held->unheld_blocks), ", ", bytes(held->unheld_bytes),
+    say(output, blocks(held->unheld_blocks), ", ", sized(held->unheld_bytes),
         ", are held by nothing: see 'ttdanalyze leaks'\n");
 }
 

@@ -31,6 +31,8 @@ struct say_value {
 #define hex(VALUE) ((struct say_value){out_hex, VALUE})
 /** A number of bytes: "12.3 kB". */
 #define rounded(BYTES) ((struct say_value){out_size, BYTES})
+/** A number of bytes in a heading: "4,096 bytes", and from 100,000 on "154 kB (153,600 bytes)". */
+#define sized(BYTES) ((struct say_value){report_size, BYTES})
 
 /** A number and its unit: "12,345 calls". */
 struct say_count {
@@ -85,6 +87,9 @@ static inline void say_value(struct text_output *output, struct say_value piece)
 
 /** Writes a number and its unit, in the plural for all but 1: "2 blocks". */
 void report_count(struct text_output *output, uint64_t count, const char *unit);
+
+/** Writes a number of bytes, which are rounded first if they are many. */
+void report_size(struct text_output *output, uint64_t size);
 
 static inline void say_count(struct text_output *output, struct say_count piece)
 {

@@ -134,7 +134,7 @@ const struct report_leak_kind report_leak_kinds[HEAP_LEAK_KINDS] = {
 
 void report_sums_text(struct text_output *output, const struct heap_groups *groups)
 {
-    say(output, blocks(groups->blocks), ", ", bytes(groups->bytes));
+    say(output, blocks(groups->blocks), ", ", sized(groups->bytes));
 }
 
 void report_snapshot_why_text(struct report *report, const struct ttd_snapshot *snapshot)

@@ -77,7 +77,7 @@ static void text_tree(struct report *report, const struct report_tree *data)
     struct text_output *output = report->output;
     const struct view_node *root = &data->tree->nodes[0];
     size_t limit = data->options->limit;
-    say(output, BOLD, "All: ", bytes(root->total.bytes), " in ",
+    say(output, BOLD, "All: ", sized(root->total.bytes), " in ",
         counted(root->total.count, data->unit), PLAIN);
     /* Percentages are of the weight, which no column shows if it is not bytes. */
     if (root->count && strcmp(data->weight, "bytes") != 0)

@@ -450,3 +450,16 @@ void report_count(struct text_output *output, uint64_t count, const char *unit)
     if (count != 1)
         out_text(output, size && unit[size - 1] == 's' ? "es" : "s");
 }
+
+/* Exact sizes of more digits cannot be read at a glance. */
+#define SIZE_EXACT UINT64_C(100000)
+
+void report_size(struct text_output *output, uint64_t size)
+{
+    bool is_rounded = size >= SIZE_EXACT && size != UINT64_MAX;
+    if (is_rounded)
+        say(output, rounded(size), " (");
+    report_count(output, size, "byte");
+    if (is_rounded)
+        out_char(output, ')');
+}

@@ -28,7 +28,7 @@ static void text_quadrant(struct report *report, const struct report_diff *data,
     static const char *const titles[HEAP_QUADRANTS] = {"AIFI", "AIFO", "AOFI", "AOFO"};
     const struct heap_groups *groups = &data->diff->quadrants[quadrant];
     say(output, BOLD, titles[quadrant], PLAIN, ", ", quadrant_text(quadrant), ": ",
-        blocks(groups->blocks), ", ", bytes(groups->bytes));
+        blocks(groups->blocks), ", ", sized(groups->bytes));
 }
 
 /* Counts the blocks of a quadrant that lie in others, as far as filters have left them. */
@@ -216,7 +216,7 @@ static void text_compare_sums(struct report *report, const struct report_compare
     struct text_output *output = report->output;
     for (int i = 0; i < HEAP_SIDES; i++) {
         const struct report_live *live = &data->sides[i].live;
-        say(output, i == HEAP_OLD ? "Old: " : "New: ", bytes(live->bytes), " in ",
+        say(output, i == HEAP_OLD ? "Old: " : "New: ", sized(live->bytes), " in ",
             blocks(live->blocks), " at ", data->sides[i].position, "\n");
         report_live_nested_text(output, "    ", live);
     }

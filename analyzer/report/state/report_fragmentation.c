@@ -5,11 +5,20 @@
 /* Serves a region and the sum of all regions. In the sum, the space between regions is no gap. */
 static void text_region_sums(struct text_output *output, const struct heap_region *region)
 {
-    say(output, bytes(region->used), " in ", blocks(region->blocks), "; ", bytes(region->unused),
+    say(output, sized(region->used), " in ", blocks(region->blocks), "; ", sized(region->unused),
         " in ", counted(region->gaps, "gap"));
     if (region->gaps)
         say(output, ", the largest of ", grouped(region->largest_gap));
     out_char(output, '\n');
+}
+
+/* Tells the allocator's overhead apart from the memory that it keeps free. */
+static void text_overhead(struct text_output *output, const struct heap_region *total)
+{
+    if (total->unused)
+        say(output, "Of the gaps ", rounded(total->overhead), " are overhead, under ",
+            number(HEAP_GAP_FREE), " bytes each; ", rounded(total->unused - total->overhead),
+            " mostly kept free\n");
 }
 
 /* Sites that text shows. */
@@ -43,6 +52,7 @@ static void text_fragmentation(struct report *report,
         moment(report, fragmentation->outcome.position), ": ");
     text_region_sums(output, &fragmentation->total);
     out_plain(output);
+    text_overhead(output, &fragmentation->total);
     report_certainty_text(report);
     if (fragmentation->count)
         out_char(output, '\n');
@@ -63,6 +73,7 @@ static void row_region_sums(struct row *row, const struct heap_region *region)
     row_unsigned(row, "used_bytes", region->used);
     row_unsigned(row, "gaps", region->gaps);
     row_unsigned(row, "gap_bytes", region->unused);
+    row_unsigned(row, "overhead_bytes", region->overhead);
     row_unsigned(row, "largest_gap", region->largest_gap);
 }
 

@@ -38,10 +38,15 @@ static void text_table(struct report *report, const struct heap_groups *groups,
 {
     out_char(report->output, '\n');
     for (size_t i = 0; i < groups->count; i++) {
+        const struct heap_group *group = &groups->items[i];
         out_text(report->output, "  ");
-        name(report, groups->items[i].key.property);
-        say(report->output, tab(COLUMN_BLOCKS), blocks(groups->items[i].blocks), tab(COLUMN_BYTES),
-            bytes(groups->items[i].bytes), "\n");
+        name(report, group->key.property);
+        say(report->output, tab(COLUMN_BLOCKS), blocks(group->blocks), tab(COLUMN_BYTES),
+            bytes(group->bytes));
+        if (groups->count > 1 && groups->bytes)
+            say(report->output, " (", percent(100 * (double)group->bytes / (double)groups->bytes),
+                ")");
+        out_char(report->output, '\n');
     }
 }
 
@@ -51,11 +56,11 @@ static void text_state_blocks(struct report *report, const struct heap_state *st
         out_char(report->output, '\n');
     for (size_t i = 0; i < state->block_count; i++) {
         const struct heap_block *block = &state->blocks[i];
-        say(report->output, "  ", hex(block->address), tab(20), bytes(block->size), tab(34),
-            "allocated at ", block->allocated, " in thread ", number(block->thread), ", stack #",
-            number(block->stack),
-            heap_is_unknown(block->allocated, report->unknown_before) ? ", unknown" : "");
-        say(report->output, "\n");
+        say(report->output, "  ", hex(block->address), tab(20), bytes(block->size), " by ");
+        report_owner_frame_text(report, block->stack);
+        say(report->output, ", allocated at ", block->allocated, " in thread ",
+            number(block->thread), ", stack #", number(block->stack),
+            heap_is_unknown(block->allocated, report->unknown_before) ? ", unknown" : "", "\n");
     }
 }
 
@@ -106,7 +111,7 @@ static void text_state_totals(struct report *report, const struct heap_state *st
     struct text_output *output = report->output;
     say(output, BOLD, "Live at ", moment(report, state->outcome.position), ": ");
     struct report_live live = report_live_of(report, &state->tables.by[HEAP_BY_HEAP]);
-    say(output, blocks(live.blocks), ", ", bytes(live.bytes));
+    say(output, blocks(live.blocks), ", ", sized(live.bytes));
     report_from_sites(report, &state->tables.by[HEAP_BY_STACK]);
     say(output, PLAIN, "\n");
     report_estimate_text(output, "    ", &live.estimate);
@@ -369,7 +374,7 @@ static void text_peak(struct report *report, const struct heap_peak_state *peak)
 {
     const struct heap_groups *groups = &peak->groups;
     say(report->output, BOLD, "Peak at ", moment(report, peak->peak.position), ": ",
-        bytes(groups->bytes), " in ", blocks(groups->blocks));
+        sized(groups->bytes), " in ", blocks(groups->blocks));
     report_from_sites(report, groups);
     say(report->output, PLAIN, "\n");
     report_estimate_text(report->output, "    ", &groups->estimate);

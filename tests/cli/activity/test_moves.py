@@ -97,7 +97,7 @@ class Moves(TestCase):
         script.realloc(0x80010, 0x90020, 300001)
         text = self.run_ok("moves", self.write(script.close())).text
         self.assertIn("All: 2 reallocations: 2 moved (1 by mapping, nothing copied), 0 in place\n"
-                      "     300,000 bytes copied, 199,999 of them avoidable by doubling\n", text)
+                      "     300 kB (300,000 bytes) copied, 199,999 of them avoidable by doubling\n", text)
 
     def test_order(self):
         """A buffer that grows by a few bytes each time comes before one that copies more, but

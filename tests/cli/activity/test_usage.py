@@ -56,8 +56,8 @@ class Usage(TestCase):
                           for g in found["groups"]], [(2, 1, 2)])
         self.assertEqual(self.json_of("temporary", self.trace, "--steps", "1")["temporary"], 2)
         text = self.run_ok("temporary", self.trace).text
-        self.assertIn("1 of 2 allocations was temporary, 100 bytes\n    #0  g(int)", text)
-        self.assertIn("All: 1 of 7 allocations was temporary, 100 bytes\n", text)
+        self.assertIn("1 of 2 allocations (50 %) was temporary, 100 bytes\n    #0  g(int)", text)
+        self.assertIn("All: 1 of 7 allocations (14 %) was temporary, 100 bytes\n", text)
         self.assertNotIn("libwork", text)
 
     def test_lifetimes(self):

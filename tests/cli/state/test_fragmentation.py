@@ -29,10 +29,20 @@ class Fragmentation(TestCase):
         text = self.run_ok("fragmentation", self.trace).text
         self.assertIn("  0x1000 to 0x11ff: 289 bytes in 4 blocks; 223 bytes in 2 gaps, the "
                       "largest of 191\n", text)
+        self.assertIn("\nOf the gaps 0 bytes are overhead, under 32 bytes each; 223 bytes mostly "
+                      "kept free\n", text)
         rows = self.run_ok("fragmentation", "-f", "csv", "--gap", "191", self.trace).csv
         self.assertEqual([r["begin"] for r in rows], ["0x1000", "0x1100", "0x900000"])
         rows = self.run_ok("fragmentation", "-f", "csv", "--gap", "192", self.trace).csv
         self.assertEqual(len(rows), 2)
+
+    def test_overhead(self):
+        script = Script().basics()
+        for address in (0x1000, 0x1018, 0x1047, 0x1077):  # gaps of 8, 31 and 32 bytes
+            script.alloc(address, 16)
+        found = self.json_of("fragmentation", self.write(script.close(), "overhead"))
+        self.assertEqual((found["gap_bytes"], found["overhead_bytes"]), (71, 39))
+        self.assertEqual([region["overhead_bytes"] for region in found["regions"]], [39])
 
     def test_at(self):
         found = self.json_of("fragmentation", self.trace, "--at", "#1")

@@ -16,6 +16,29 @@ class Totals(TestCase):
         script.free(0x9000, stack=4, wall=4_000_000_000)
         self.trace = self.write(script.close())
 
+    def test_large_totals_are_rounded_first(self):
+        script = Script().basics()
+        script.alloc(0x100000, 15_612_345, stack=2)
+        script.alloc(0x2000000, 99_999, stack=3)
+        self.trace = self.write(script.close(), "large")
+        size = "15.7 MB (15,712,344 bytes)"
+        for arguments, line in (
+                (("leaks",), f"Never released: 2 blocks, {size}, from 2 stacks"),
+                (("leaks", "--tree", "top-down"), f"All: {size} in 2 blocks"),
+                (("state",), f"Live at 1:0: 2 blocks, {size}, from 2 stacks"),
+                (("peak",), f"Peak at 1:0: {size} in 2 blocks, from 2 stacks"),
+                (("diff", self.trace), f"Old: {size} in 2 blocks at 1:0"),
+                (("hot",), f"All: {size} by 2 calls, "),
+                (("fragmentation",), f"2 regions at 1:0: {size} in 2 blocks; ")):
+            self.assertTrue(self.first_line(*arguments).startswith(line),
+                            (arguments, self.first_line(*arguments)))
+        text = self.run_ok("state", "--blocks", self.trace).text
+        self.assertRegex(text, r"\n  65,536 to 131,071 bytes +1 block +99,999 bytes [(]1 %[)]\n")
+        self.assertIn("\n  0x2000000         99,999 bytes by libwork.so+0x300, allocated at 1:0 in "
+                      "thread 1, stack #3\n", text)
+        self.assertIn("\n  0x100000          15,612,345 bytes by g(int) (g.h:5) in demo (inlined), "
+                      "allocated at 0:2 in thread 1, stack #2\n", text)
+
     def first_line(self, *arguments):
         return self.run_ok(*arguments, self.trace).text.split("\n", 1)[0]
 
