@@ -343,8 +343,8 @@ static void put_memory(struct text_output *output, const struct heap_point *poin
         say(output, ", ", rounded(point->mapped), " mapped");
 }
 
-static void text_live(struct text_output *output, const struct heap_point *point,
-                      enum timeline_detail detail)
+static void timeline_text_live(struct text_output *output, const struct heap_point *point,
+                               enum timeline_detail detail)
 {
     say(output, bytes(heap_sum_value(point->peak)));
     if (detail != TIMELINE_LEAST && point->resident) {
@@ -364,7 +364,7 @@ static void text_numbers(struct text_output *output, const struct report_timelin
     const char *after = detail == TIMELINE_ALL ? ", " : "";
     switch (data->plot) {
     case TIMELINE_LIVE:
-        text_live(output, point, detail);
+        timeline_text_live(output, point, detail);
         break;
     case TIMELINE_RESIDENT:
         put_memory(output, point, detail);
