@@ -28,7 +28,7 @@ struct listed {
     uint64_t gap_cfa; /* of the last frame that is left out */
 };
 
-static uint32_t ring_begin(const struct stack_list *list)
+static uint32_t list_ring_begin(const struct stack_list *list)
 {
     return list->max - list->outermost;
 }
@@ -38,7 +38,7 @@ static void list_add(struct listed *listed, uint64_t pc, uint64_t cfa)
     const struct stack_list *list = listed->list;
     uint64_t at = listed->count++;
     if (at >= list->max) {
-        at = ring_begin(list) + (at - ring_begin(list)) % list->outermost;
+        at = list_ring_begin(list) + (at - list_ring_begin(list)) % list->outermost;
         listed->gap_cfa = list->cfas[at];
     }
     list->pcs[at] = pc;
@@ -66,7 +66,7 @@ static void list_unroll(uint64_t *ring, uint32_t size, uint32_t oldest)
 static uint32_t list_end(struct listed *listed)
 {
     struct stack_list *list = listed->list;
-    uint32_t ring = ring_begin(list);
+    uint32_t ring = list_ring_begin(list);
     if (listed->count <= list->max)
         return (uint32_t)listed->count;
     uint32_t oldest = (uint32_t)((listed->count - ring) % list->outermost);
