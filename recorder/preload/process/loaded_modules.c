@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "dwarf/cfi.h"
+#include "dwarf/frame_file.h"
 #include "preload/process/module_log.h"
 #include "preload/system/own_memory.h"
 #include "preload/system/real.h"
@@ -17,13 +18,9 @@
 
 /*
  * Copies of the section .debug_frame of modules whose segments lack call frame information, as
- * those built with -g and -fno-asynchronous-unwind-tables. A copy, not a mapping: a file that is
- * truncated would end the program. Its callers hold the lock of modules.c, except the callers of
- * debug_frames_find().
+ * those built with -g and -fno-asynchronous-unwind-tables. Its callers hold the lock of modules.c,
+ * except the callers of debug_frames_find().
  */
-
-/* A larger section is not copied: the program may have little memory. */
-#define SECTION_MAX ((size_t)64 << 20)
 
 enum { COPIES = 64, IS_GONE = 1 };
 
@@ -63,7 +60,18 @@ static void debug_frames_forget(uintptr_t begin)
             atomic_store_explicit(&copies[i].begin, IS_GONE, memory_order_relaxed);
 }
 
-static bool debug_frames_read_at(int file, uint64_t offset, void *bytes, size_t size)
+int dwarf_file_open(const char *path)
+{
+    return (int)sys_call6(SYS_openat, AT_FDCWD, (long)path,
+                          O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0, 0, 0);
+}
+
+void dwarf_file_close(int file)
+{
+    sys_call3(SYS_close, file, 0, 0);
+}
+
+bool dwarf_file_read(int file, uint64_t offset, void *bytes, size_t size)
 {
     for (size_t done = 0; done < size;) {
         long count = sys_call6(SYS_pread64, file, (long)((char *)bytes + done), (long)(size - done),
@@ -75,57 +83,14 @@ static bool debug_frames_read_at(int file, uint64_t offset, void *bytes, size_t 
     return true;
 }
 
-/* Whether the name at `offset` in the file is the section's. */
-static bool is_debug_frame(int file, uint64_t offset)
+void *dwarf_pages(size_t size)
 {
-    static const char wanted[] = ".debug_frame";
-    char name[sizeof wanted];
-    return debug_frames_read_at(file, offset, name, sizeof name) &&
-           memcmp(name, wanted, sizeof wanted) == 0;
+    return unwind_pages_used(size);
 }
 
-/* Finds the section. False if there is none that is not compressed. */
-static bool find_section(int file, Elf64_Shdr *section)
+void dwarf_pages_free(void *pages, size_t size)
 {
-    Elf64_Ehdr header;
-    Elf64_Shdr names;
-    if (!debug_frames_read_at(file, 0, &header, sizeof header) ||
-        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_shentsize != sizeof *section ||
-        header.e_shstrndx >= header.e_shnum ||
-        !debug_frames_read_at(file, header.e_shoff + header.e_shstrndx * sizeof names, &names,
-                              sizeof names))
-        return false;
-    for (size_t i = 1; i < header.e_shnum; i++) {
-        if (!debug_frames_read_at(file, header.e_shoff + i * sizeof *section, section,
-                                  sizeof *section))
-            return false;
-        if (section->sh_type == SHT_PROGBITS &&
-            (section->sh_flags & (SHF_ALLOC | SHF_COMPRESSED)) == 0 &&
-            is_debug_frame(file, names.sh_offset + section->sh_name))
-            return section->sh_size > 0 && section->sh_size <= SECTION_MAX;
-    }
-    return false;
-}
-
-/* Copies the section and lists its FDEs. Leaves frame->fde_count 0 if it cannot. */
-static void copy_section(int file, const struct module *module, struct debug_frame *frame)
-{
-    Elf64_Shdr section;
-    if (!find_section(file, &section))
-        return;
-    void *bytes = unwind_pages_used(section.sh_size);
-    if (!bytes)
-        return;
-    *frame = (struct debug_frame){.bytes = bytes, .size = section.sh_size};
-    uint64_t low = module->begin - module->map->l_addr, high = module->end - module->map->l_addr;
-    if (debug_frames_read_at(file, section.sh_offset, bytes, frame->size)) {
-        size_t count = debug_frame_list(frame, low, high);
-        frame->fdes = count > 0 ? unwind_pages_used(count * sizeof *frame->fdes) : NULL;
-        if (frame->fdes)
-            frame->fde_count = debug_frame_list(frame, low, high);
-    }
-    if (frame->fde_count == 0)
-        unwind_pages_free(bytes, section.sh_size);
+    unwind_pages_free(pages, size);
 }
 
 /* Returns the place of a copy of this very file that is not used now; else a place for a new one,
@@ -157,8 +122,7 @@ static void debug_frames_read(const struct module *module)
     struct frame_copy file = {.begin = IS_GONE};
     int descriptor = -1;
     if (path->facts[MODULE_FILE_STATE] == MODULE_FILE_THERE)
-        descriptor = (int)sys_call6(SYS_openat, AT_FDCWD, (long)path->path,
-                                    O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0, 0, 0);
+        descriptor = dwarf_file_open(path->path);
     bool is_read = descriptor >= 0 && sys_call3(SYS_fstat, descriptor, (long)&status, 0) == 0 &&
                    status.st_dev == path->facts[MODULE_FILE_DEVICE] &&
                    status.st_ino == path->facts[MODULE_FILE_INODE];
@@ -172,9 +136,10 @@ static void debug_frames_read(const struct module *module)
     if (!copy)
         atomic_store(&is_full, true);
     else if (is_read && copy->frame.fde_count == 0)
-        copy_section(descriptor, module, &copy->frame);
+        debug_frame_load(descriptor, path->path, module->begin - module->map->l_addr,
+                         module->end - module->map->l_addr, &copy->frame);
     if (descriptor >= 0)
-        sys_call3(SYS_close, descriptor, 0, 0);
+        dwarf_file_close(descriptor);
     if (copy)
         atomic_store_explicit(&copy->begin, module->begin, memory_order_release);
 }
