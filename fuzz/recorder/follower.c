@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../target.h"
+#include "snapshot/process_reader.h"
 #include "snapshot/stacks/follower.h"
 
 enum {
@@ -44,6 +45,15 @@ bool memory_read(const struct memory *memory, uint64_t address, void *bytes, siz
         return false;
     memcpy(bytes, (is_stack ? (uint8_t *)stack : module) + (address - begin), size);
     return true;
+}
+
+/* The module has no file. */
+void reader_enter(void)
+{
+}
+
+void reader_leave(void)
+{
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

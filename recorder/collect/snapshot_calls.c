@@ -101,8 +101,15 @@ static bool taking_list_modules(struct snapshot_taking *taking, struct snapshot_
     for (size_t i = 0; i < modules->count; i++) {
         const struct module *module = &modules->items[i];
         if (module->is_loaded)
-            taking->modules[subject->module_count++] = (struct snapshot_module){
-                (ttd_id)(i + 1), module->path, module->bias, module->begin, module->end};
+            taking->modules[subject->module_count++] =
+                (struct snapshot_module){.id = (ttd_id)(i + 1),
+                                         .path = module->path,
+                                         .bias = module->bias,
+                                         .begin = module->begin,
+                                         .end = module->end,
+                                         .device = module->file.device,
+                                         .inode = module->file.inode,
+                                         .changed = module->file.changed};
     }
     subject->modules = taking->modules;
     return true;

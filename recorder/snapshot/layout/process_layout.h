@@ -18,6 +18,7 @@ struct snapshot_module {
     ttd_id id; /* in the trace */
     const char *path;
     uint64_t bias, begin, end;
+    uint64_t device, inode, changed; /* of its file; inode 0 if it may be another one by now */
 };
 
 /* The collector's knowledge of a process. */

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "snapshot/stacks/follower.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "dwarf/cfi.h"
 #include "dwarf/expr.h"
+#include "dwarf/frame_file.h"
 #include "snapshot/layout/process_layout.h"
+#include "snapshot/process_reader.h"
 
 enum {
     PAGES = 256,       /* that are kept, each in the place that its address gives */
@@ -20,14 +25,16 @@ struct module_frames {
     uint64_t header; /* of .eh_frame_hdr, or 0 */
     struct memory_span segments[SEGMENTS];
     size_t segment_count;
+    bool is_file_read;
+    struct debug_frame debug_frame; /* of the file; without FDEs if it has none */
 };
 
 struct follower {
     const struct memory *memory;
     const struct snapshot_subject *subject;
-    struct module_frames *modules;      /* as many as the subject has */
-    const struct module_frames *module; /* the last one that was found */
-    struct memory_span stack;           /* of the thread */
+    struct module_frames *modules; /* as many as the subject has */
+    struct module_frames *module;  /* the last one that was found */
+    struct memory_span stack;      /* of the thread */
     struct unwind_scratch scratch;
     size_t copied; /* bytes of `copy` */
     unsigned char copy[COPY_SIZE];
@@ -54,6 +61,8 @@ void follower_free(struct follower *follower)
 {
     if (!follower)
         return;
+    for (size_t i = 0; i < follower->subject->module_count; i++)
+        debug_frame_unload(&follower->modules[i].debug_frame);
     free(follower->modules);
     free(follower);
 }
@@ -165,12 +174,79 @@ struct cfi_span modules_segment(const struct cfi_lookup *lookup, uintptr_t addre
     return (struct cfi_span){0};
 }
 
-/* Rules come from the process's memory alone: a file may be anything by now. */
+/* The file server may never answer: see process_reader.h. */
+int dwarf_file_open(const char *path)
+{
+    reader_enter();
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    reader_leave();
+    return file;
+}
+
+bool dwarf_file_read(int file, uint64_t offset, void *bytes, size_t size)
+{
+    ssize_t count = 1;
+    for (size_t done = 0; done < size && count > 0; done += (size_t)count) {
+        reader_enter();
+        count = pread(file, (char *)bytes + done, size - done, (off_t)(offset + done));
+        reader_leave();
+        if (count <= 0)
+            return false;
+    }
+    return true;
+}
+
+void dwarf_file_close(int file)
+{
+    close(file);
+}
+
+void *dwarf_pages(size_t size)
+{
+    return calloc(1, size);
+}
+
+void dwarf_pages_free(void *pages, size_t size)
+{
+    (void)size;
+    free(pages);
+}
+
+/* Opens the file of a module if it is the one that the process has loaded. Returns a negative
+ * number if it is not. */
+static int module_open(const struct snapshot_module *module)
+{
+    struct stat status;
+    int file = module->inode != 0 ? dwarf_file_open(module->path) : -1;
+    if (file < 0)
+        return file;
+    reader_enter();
+    bool is_same = fstat(file, &status) == 0 && status.st_dev == module->device &&
+                   status.st_ino == module->inode &&
+                   (module->changed == 0 || (uint64_t)status.st_ctim.tv_sec * 1000000000u +
+                                                    (uint64_t)status.st_ctim.tv_nsec ==
+                                                module->changed);
+    reader_leave();
+    if (is_same)
+        return file;
+    dwarf_file_close(file);
+    return -1;
+}
+
 const struct debug_frame *modules_debug_frame(struct cfi_lookup *lookup, uintptr_t *bias)
 {
-    (void)lookup;
-    (void)bias;
-    return NULL;
+    struct follower *follower = lookup->process;
+    struct module_frames *frames = follower->module;
+    const struct snapshot_module *module = &follower->subject->modules[frames - follower->modules];
+    int file = frames->is_file_read ? -1 : module_open(module);
+    frames->is_file_read = true;
+    if (file >= 0) {
+        debug_frame_load(file, module->path, module->begin - module->bias,
+                         module->end - module->bias, &frames->debug_frame);
+        dwarf_file_close(file);
+    }
+    *bias = module->bias;
+    return frames->debug_frame.fde_count > 0 ? &frames->debug_frame : NULL;
 }
 
 /* A walk through the frames of a thread. */

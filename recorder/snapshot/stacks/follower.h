@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Follows the stacks of threads of another process, by the call frame information in its memory.
- * Nothing that the process has there is trusted: words are read from the thread's stack alone, and
- * rules from the segments of its modules. Every walk ends.
+ * Follows the stacks of threads of another process, by the call frame information in its memory,
+ * and where that says nothing, by the .debug_frame of the module's file. Neither is trusted: words
+ * are read from the thread's stack alone, and rules from the segments of its modules and from
+ * copies of sections. Every walk ends.
  */
 #ifndef RECORDER_SNAPSHOT_STACKS_FOLLOWER_H
 #define RECORDER_SNAPSHOT_STACKS_FOLLOWER_H

@@ -65,6 +65,11 @@ class StackFrames(Recording):
             self.assertRegex(text, r'(?m)^thread [234], stack, ' + self.with_line(function) + '$')
         self.assertNotRegex(text, r'(?m)^thread [234], stack$')
 
+    def test_frames_by_debug_frame(self):
+        """The program's segments have no unwind data, its file has."""
+        self.assertEqual(self.record(program('blocked_without_tables'), '0').returncode, 0)
+        self.assert_named(self.with_line)
+
     def test_a_snapshot_from_outside_has_the_frames_of_all_threads(self):
         self.ask([program('blocked'), '0'])
         self.assert_named(self.with_line)
