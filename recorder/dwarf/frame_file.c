@@ -22,6 +22,7 @@ struct frame_file {
     uint64_t stored;
     uint64_t size; /* 0 if there is no section that can be read */
     bool is_compressed;
+    bool is_of_go;
     uint32_t build_id_size; /* 0 if there is none */
     uint8_t build_id[BUILD_ID_MAX];
     char link[LINK_MAX]; /* the name of the debug file, or "" */
@@ -134,6 +135,8 @@ static void frame_file_section(int file, struct frame_file *found, const Elf64_S
 #define IS_NAMED(text) frame_file_is_named(file, name, text, sizeof(text))
     if (section->sh_type == SHT_NOTE && found->build_id_size == 0)
         frame_file_notes(file, found, section);
+    if (section->sh_type == SHT_PROGBITS)
+        found->is_of_go |= IS_NAMED(".go.buildinfo");
     if (section->sh_type != SHT_PROGBITS || (section->sh_flags & SHF_ALLOC) != 0)
         return;
     if (IS_NAMED(".debug_frame")) {
@@ -322,8 +325,11 @@ bool debug_frame_load(int file, const char *path, uint64_t low, uint64_t high,
     search->low = low;
     search->high = high;
     frame_file_look(file, &search->module);
-    bool is_loaded = frame_file_take(file, &search->module, search, frame) ||
-                     frame_search_build_id(search, frame) || frame_search_link(search, frame);
+    /* C functions are called by runtime.asmcgocall() of Go, which has changed stacks: its rules
+     * lead to a frame that there never was. */
+    bool is_loaded = !search->module.is_of_go &&
+                     (frame_file_take(file, &search->module, search, frame) ||
+                      frame_search_build_id(search, frame) || frame_search_link(search, frame));
     dwarf_pages_free(search, sizeof *search);
     return is_loaded;
 }

@@ -68,6 +68,12 @@ class DebugFrame(Recording):
                 other.replace(debug)
                 self.assertEqual(self.stacks(changed), [['make']])
 
+    def test_go(self):
+        """Its function that calls C functions is on another stack, and the section does not say
+        so."""
+        self.assertEqual(self.stacks(self.copy(f'--add-section=.go.buildinfo={__file__}')),
+                         [['make']])
+
     def test_a_compressed_section_that_is_damaged(self):
         """The program runs as ever, and its stacks are as if there were no section."""
         path = self.copy('--compress-debug-sections=zlib-gabi')
