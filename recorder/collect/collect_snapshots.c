@@ -100,10 +100,32 @@ static void snapshots_catch_up(struct collector *collector)
  * and limit their number. */
 enum { WAITING_FEW = 4 };
 
+/* Whether there is no time for memory that the process has not touched itself. Forked ones that
+ * stand still share one search of it. */
+static bool snapshots_are_hurried(const struct snapshot_taking *taking)
+{
+    const struct process *process = taking->process;
+    return taking->collector->snapshots_waiting > WAITING_FEW &&
+           !(process->is_forked && process->still_since != 0 && taking->collector->shared_pages);
+}
+
+/* Returns the part of a search that serves others as well. */
+static struct shared_search snapshots_shared(const struct snapshot_taking *taking, bool is_waiting)
+{
+    struct collector *collector = taking->collector;
+    bool notes = collector->snapshots_waiting > 1;
+    if (notes && !collector->shared_pages)
+        collector->shared_pages = shared_pages_new();
+    return (struct shared_search){.shared = collector->shared_pages,
+                                  .still_since = is_waiting ? taking->process->still_since : 0,
+                                  .notes = notes};
+}
+
 /* Takes a snapshot with references. `request` is a copy of a waiting thread's request, or NULL. */
 static enum take_result take_references(struct snapshot_taking *taking,
                                         const struct snapshot_request *request)
 {
+    struct shared_search shared = snapshots_shared(taking, request != NULL);
     struct snapshot_order order = {
         .pid = taking->process->pid,
         .child = launched_child(taking->collector),
@@ -114,7 +136,8 @@ static enum take_result take_references(struct snapshot_taking *taking,
         .borrowed = &taking->borrowed,
         .copy_min = COPY_MIN,
         .store = taking->trace->store,
-        .is_hurried = taking->collector->snapshots_waiting > WAITING_FEW,
+        .shared = shared,
+        .is_hurried = snapshots_are_hurried(taking),
         .time_limit = SNAPSHOT_TIME_LIMIT,
         .calls = snapshot_calls_of(taking),
     };
@@ -251,6 +274,7 @@ static void take_asked(struct collector *collector, struct process *process,
     enum take_result result =
         taking.snapshot.contents != 0 ? snapshots_take_one(&taking, &request) : TAKE_FAILED;
     if (result == TAKE_DENIED && !request.has_permitted) {
+        process->still_since = 0;
         snapshots_answer_request(asked, SNAPSHOT_DENIED);
         return;
     }
@@ -269,12 +293,21 @@ static bool snapshot_is_asked(const struct snapshot_request *request)
     return request && atomic_load_explicit(&request->state, memory_order_acquire) == SNAPSHOT_ASKED;
 }
 
+/* Counts the processes that wait, and notes which of them stand still from now on. */
 static size_t snapshots_count_waiting(struct collector *collector)
 {
     size_t count = 0;
-    for (size_t i = 0; i < collector->processes.count; i++)
-        count += snapshot_is_asked(
-            channel_request(&collector->host.view, collector->processes.items[i]->slot));
+    for (size_t i = 0; i < collector->processes.count; i++) {
+        struct process *process = collector->processes.items[i];
+        const struct snapshot_request *request =
+            channel_request(&collector->host.view, process->slot);
+        if (!snapshot_is_asked(request))
+            continue;
+        count++;
+        if (process->still_since == 0 &&
+            threads_is_alone(process->pid, process_seen_tid(process, request->tid)))
+            process->still_since = shared_pages_now();
+    }
     return count;
 }
 

@@ -431,5 +431,6 @@ void collector_close(struct collector *collector)
     trace_closers_free(&collector->closers);
     processes_free(&collector->processes);
     group_free(&collector->group);
+    shared_pages_free(collector->shared_pages);
     free(collector->most_live_path);
 }

@@ -136,11 +136,12 @@ struct collector {
     struct {
         unsigned torn, incomplete;
     } snapshots_doubtful;
-    size_t snapshots_waiting;   /* processes that wait for one, when the last one was taken */
-    unsigned snapshots_stalled; /* memory could not be read in time */
-    size_t stacks_missing;      /* of threads in snapshots: there was no time to follow them */
-    unsigned images_left;       /* programs executed by recorded ones that were not recorded */
-    bool has_left_launched;     /* the launched process executed one of them, and was that then */
+    size_t snapshots_waiting; /* processes that wait for one, when the last one was taken */
+    struct shared_pages *shared_pages; /* that others of them have in common; NULL at first */
+    unsigned snapshots_stalled;        /* memory could not be read in time */
+    size_t stacks_missing;  /* of threads in snapshots: there was no time to follow them */
+    unsigned images_left;   /* programs executed by recorded ones that were not recorded */
+    bool has_left_launched; /* the launched process executed one of them, and was that then */
     uint64_t events, acquisitions, releases, lost;
     uint64_t most_live;   /* blocks that a process never released, by the counts of its calls */
     char *most_live_path; /* its trace; NULL if there is none */

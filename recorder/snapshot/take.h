@@ -8,6 +8,7 @@
 
 #include "channel.h"
 #include "snapshot/calls.h"
+#include "snapshot/search/shared_pages.h"
 #include "snapshot/stop/copy.h"
 #include "snapshot/stop/threads.h"
 #include "snapshot/pages/page_store.h"
@@ -33,6 +34,7 @@ struct snapshot_order {
     const struct borrowed_code *borrowed;  /* likewise */
     uint64_t copy_min;        /* resident memory from which a process is copied, if nobody waits */
     struct page_store *store; /* of the trace; needed if memory is among the contents */
+    struct shared_search shared; /* its begin is set once it begins */
     bool is_hurried; /* many wait for theirs: no time for memory that the process has not touched
                         itself */
     uint64_t time_limit; /* how long the program is held, at most; nanoseconds */

@@ -136,6 +136,7 @@ static bool take_search(struct taking *taking)
                            .leaves_absent = taking->order->stalls->count != 0,
                            .calls = &taking->order->calls,
                            .resident = taking->order->is_hurried ? NULL : taking_resident,
+                           .shared = taking->order->shared,
                            .tick = taking_tick,
                            .context = taking};
     struct scan *scan = scan_open(&job);

@@ -27,6 +27,8 @@ static void set_slot(struct process *process, uint32_t slot, const struct proces
     process->slot = slot;
     process->mark = claim->mark;
     process->requests = 0;
+    process->still_since = 0;
+    process->is_forked = (claim->flags & PROCESS_FORKED) != 0;
     process->sequence = claim->sequence;
 }
 

@@ -49,6 +49,8 @@ struct process {
     struct copy_history copies;           /* for snapshots */
     struct take_stalls stalls;            /* likewise */
     unsigned requests;      /* for snapshots that this image has made: see snapshots_answer() */
+    uint64_t still_since;   /* when its only thread was seen waiting for one; or 0 */
+    bool is_forked;         /* it began as a copy of its parent */
     uint64_t every;         /* interval of its snapshots, in nanoseconds; 0 for none */
     uint64_t next_snapshot; /* time of the next one at intervals; 0 before the first look */
     uint64_t reached;       /* sequence up to which all records are merged */

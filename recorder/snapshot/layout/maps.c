@@ -79,8 +79,8 @@ static bool maps_parse_line(char *line, struct mapping *mapping)
     mapping->is_writable = text[2] == 'w';
     mapping->is_executable = text[3] == 'x';
     mapping->is_shared = text[4] == 's';
-    text = strchr(text + 6, ' '); /* behind the offset */
-    if (!text)
+    mapping->offset = strtoull(text + 6, &text, 16);
+    if (*text != ' ')
         return false;
     unsigned device = (unsigned)strtoul(text + 1, &text, 16);
     if (*text != ':')

@@ -13,9 +13,9 @@ struct mapping {
     bool is_writable;
     bool is_executable;
     bool is_shared;
-    bool is_file; /* its pages are not the process's own at first */
-    uint64_t device, inode;
-    const char *name; /* "" if it has none */
+    bool is_file;                   /* its pages are not the process's own at first */
+    uint64_t device, inode, offset; /* the file, and where in it the mapping begins */
+    const char *name;               /* "" if it has none */
 };
 
 /* All zero when empty. */

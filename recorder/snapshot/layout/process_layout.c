@@ -109,6 +109,11 @@ static void add_mapping(struct layout_search *search, const struct mapping *mapp
         return;
     region.untouched = (unsigned char)backing_untouched(kind);
     region.is_device = kind == BACKING_DEVICE;
+    if (kind == BACKING_MEMORY && mapping->is_shared) {
+        region.shared_device = mapping->device;
+        region.shared_inode = mapping->inode;
+        region.shared_shift = mapping->offset - mapping->begin;
+    }
     uint64_t fault_address = search->subject->fault_address;
     bool is_named = fault_address >= mapping->begin && fault_address < mapping->end &&
                     !is_of_module(search, mapping);

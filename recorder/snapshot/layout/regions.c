@@ -46,6 +46,9 @@ static void regions_add_part(struct regions *regions, const struct region *regio
     struct region part = *region;
     part.untouched = mapping->untouched;
     part.is_device = mapping->is_device;
+    part.shared_device = mapping->shared_device;
+    part.shared_inode = mapping->shared_inode;
+    part.shared_shift = mapping->shared_shift;
     part.begin = begin;
     part.end = end;
     regions_add(regions, &part);

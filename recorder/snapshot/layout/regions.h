@@ -12,6 +12,8 @@
 /* A part of memory that is not searched: the recorder's own, or dead. */
 enum { REGION_SKIPPED = 0 };
 
+enum { REGION_PAGE = 4096 };
+
 /* The pages of a region that the process has not touched. */
 enum region_untouched {
     UNTOUCHED_EMPTY,    /* there is nothing in them */
@@ -31,6 +33,9 @@ struct region {
     /* The word that points behind the first entry of a thread's vector of thread-local storage, or
        0: it counts as a pointer to the vector itself. */
     uint64_t vector;
+    /* Memory that others may share: its device and inode, 0 for none, and the difference from an
+       address to the offset in it. */
+    uint64_t shared_device, shared_inode, shared_shift;
 };
 
 /* All zero when empty. */

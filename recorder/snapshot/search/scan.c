@@ -48,6 +48,7 @@ struct scan *scan_open(const struct scan_job *job)
     scan->batch.is_gone = false;
     scan->batch.may_borrow = true;
     memory_batch_clear(&scan->batch);
+    scan->job.shared.begin = shared_pages_now();
     return scan;
 }
 
@@ -162,6 +163,34 @@ static void search_heap(struct scan *scan, const struct memory_piece *piece)
     }
 }
 
+/* Whether a region is of shared memory in which only words that point to blocks are searched for.
+ */
+static bool scan_is_shared(const struct region *region)
+{
+    return region->shared_inode != 0 && region->kind == TTD_REGION_FILE && region->vector == 0;
+}
+
+/* Notes a piece of shared memory, for other processes. */
+static void scan_note(struct scan *scan, const struct memory_piece *piece)
+{
+    const struct region *region = scan->regions[piece->tag].region;
+    struct shared_chunk *chunk =
+        scan_is_shared(region)
+            ? shared_pages_note(&scan->job.shared, region, piece->address, scan->job.pages->low)
+            : NULL;
+    struct words words = words_of(piece, scan->job.pages->low);
+    uint32_t position, last = 0;
+    uint64_t value;
+    if (!chunk)
+        return;
+    while (next_word(&words, &position, &value))
+        shared_chunk_add(chunk, value, &last);
+    uint32_t first = (uint32_t)(-piece->address % MEMORY_PAGE); /* only whole pages are known */
+    for (uint32_t at = first; at + MEMORY_PAGE <= piece->size; at += MEMORY_PAGE)
+        if (!memory_batch_has_hole(&scan->batch, piece->at + at))
+            chunk->searched |= UINT64_C(1) << shared_pages_number(region, piece->address + at);
+}
+
 /* Looks at the words of a piece that is no heap. */
 static void search_roots(struct scan *scan, const struct memory_piece *piece)
 {
@@ -212,12 +241,20 @@ static void search_batch(struct scan *scan)
     for (size_t i = 0; i < batch->count; i++) {
         correct_vector(scan, &batch->pieces[i]);
         search_piece(scan, &batch->pieces[i]);
+        scan_note(scan, &batch->pieces[i]);
     }
     scan->result.searched += batch->used;
     memory_batch_clear(batch);
     scan->tag = 0;
     scan->job.tick(scan->job.context);
     scan->is_over |= memory_is_late(scan->job.memory);
+}
+
+/* Returns the end of the chunk of shared memory that an address lies in. */
+static uint64_t scan_chunk_end(const struct region *region, uint64_t address)
+{
+    uint64_t left = SHARED_CHUNK_PAGES - shared_pages_number(region, address);
+    return address / MEMORY_PAGE * MEMORY_PAGE + left * MEMORY_PAGE;
 }
 
 static void set_piece(struct memory_piece *piece, const struct region *region, bool may_lack)
@@ -237,8 +274,10 @@ static void scan_add_span(struct scan *scan, const struct region *region, uint32
         }
         scan->regions[scan->tag].number = number;
         scan->regions[scan->tag].region = region;
+        uint64_t chunk_end = scan_is_shared(region) ? scan_chunk_end(region, span.begin) : span.end;
+        uint64_t end = chunk_end < span.end ? chunk_end : span.end;
         uint64_t added_size =
-            memory_batch_add(&scan->batch, span.begin, span.end - span.begin, scan->tag);
+            memory_batch_add(&scan->batch, span.begin, end - span.begin, scan->tag);
         if (added_size != 0)
             set_piece(&scan->batch.pieces[scan->batch.count - 1], region, may_lack);
         span.begin += added_size;
@@ -270,6 +309,19 @@ static bool scan_ask_resident(struct scan *scan, const struct region *region, ui
     return is_known;
 }
 
+/* Notes pages that nobody has written. */
+static void scan_note_empty(const struct scan *scan, const struct region *region,
+                            struct memory_span span)
+{
+    for (; span.begin < span.end && scan_is_shared(region); span.begin += MEMORY_PAGE) {
+        struct shared_chunk *chunk =
+            shared_pages_note(&scan->job.shared, region, span.begin, scan->job.pages->low);
+        if (!chunk)
+            return;
+        chunk->empty |= UINT64_C(1) << shared_pages_number(region, span.begin);
+    }
+}
+
 /* Adds the pages that are in memory, written by others. Returns where the system's knowledge
  * ends. */
 static uint64_t scan_add_resident(struct scan *scan, const struct region *region, uint32_t number,
@@ -285,6 +337,8 @@ static uint64_t scan_add_resident(struct scan *scan, const struct region *region
             page += MEMORY_PAGE;
         if (is_there)
             add_within(scan, region, number, (struct memory_span){begin, page}, true);
+        else
+            scan_note_empty(scan, region, (struct memory_span){begin, page});
     }
     return page;
 }
@@ -313,11 +367,11 @@ static void scan_add_absent(struct scan *scan, const struct region *region, uint
     add_within(scan, region, number, span, true);
 }
 
-void scan_region(struct scan *scan, const struct region *region, uint32_t number)
+/* Searches whole pages of a region. */
+static void scan_pages(struct scan *scan, const struct region *region, uint32_t number,
+                       uint64_t address, uint64_t end)
 {
     struct memory_span spans[MEMORY_SPANS];
-    uint64_t address = region->begin / MEMORY_PAGE * MEMORY_PAGE;
-    uint64_t end = (region->end + MEMORY_PAGE - 1) / MEMORY_PAGE * MEMORY_PAGE;
     while (address < end) {
         /* If the system does not help, looking for touched pages takes time as well. */
         scan->is_over |= memory_is_late(scan->job.memory);
@@ -334,6 +388,39 @@ void scan_region(struct scan *scan, const struct region *region, uint32_t number
         }
         scan_add_absent(scan, region, number, (struct memory_span){before, address});
     }
+}
+
+/* Searches shared memory, but for the pages that need none. */
+static void scan_shared(struct scan *scan, const struct region *region, uint32_t number,
+                        uint64_t address, uint64_t end)
+{
+    uint64_t begin = address; /* of the pages that nothing is known of, up to `address` */
+    while (address < end) {
+        struct shared_known known =
+            shared_pages_known(&scan->job.shared, region, address, scan->job.pages);
+        uint64_t chunk_end = scan_chunk_end(region, address);
+        for (; address < end && address < chunk_end; address += MEMORY_PAGE) {
+            uint64_t bit = UINT64_C(1) << shared_pages_number(region, address);
+            struct memory_span page = {address, address + MEMORY_PAGE};
+            if (((known.needless | known.there) & bit) == 0)
+                continue;
+            scan_pages(scan, region, number, begin, address);
+            begin = page.end;
+            if ((known.there & bit) != 0)
+                add_within(scan, region, number, page, true);
+        }
+    }
+    scan_pages(scan, region, number, begin, end);
+}
+
+void scan_region(struct scan *scan, const struct region *region, uint32_t number)
+{
+    uint64_t address = region->begin / MEMORY_PAGE * MEMORY_PAGE;
+    uint64_t end = (region->end + MEMORY_PAGE - 1) / MEMORY_PAGE * MEMORY_PAGE;
+    if (scan_is_shared(region))
+        scan_shared(scan, region, number, address, end);
+    else
+        scan_pages(scan, region, number, address, end);
 }
 
 void scan_settle(struct scan *scan)

@@ -9,6 +9,7 @@
 #include "snapshot/layout/regions.h"
 #include "snapshot/process_memory.h"
 #include "snapshot/search/classes.h"
+#include "snapshot/search/shared_pages.h"
 
 /* The ranges where tables of virtual functions may be: the modules of a process in its memory. */
 
@@ -38,6 +39,7 @@ struct scan_job {
     /* Finds which pages of shared memory are in memory: a byte for each, whose lowest bit counts.
      * Returns false if that cannot be known. May be NULL. */
     bool (*resident)(void *context, struct memory_span span, unsigned char *pages);
+    struct shared_search shared;
     void (*tick)(void *context); /* is called every few milliseconds */
     void *context;
 };

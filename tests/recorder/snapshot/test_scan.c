@@ -185,3 +185,125 @@ Test(scan, searches_untouched_pages_that_are_there, .timeout = 60)
     memory_close(&memory);
     munmap(shared, SHARED);
 }
+
+/* ---- Shared memory that several processes have in common ---- */
+
+enum { COMMON = 8 << 20, COMMON_PAGES = COMMON / MEMORY_PAGE };
+
+static uint64_t *common;
+static struct shared_pages *common_pages;
+
+static bool all_resident(void *context, struct memory_span span, unsigned char *resident)
+{
+    (void)context;
+    memset(resident, 1, (span.end - span.begin) / MEMORY_PAGE);
+    return true;
+}
+
+static uint64_t *word_of_page(size_t page)
+{
+    return &common[page * MEMORY_PAGE / 8];
+}
+
+/* Searches the shared memory for a process that has blocks in some heap pages, and stands still
+ * since a moment. Returns the number of references. */
+static size_t search_common(const struct heap_pages *blocks, uint64_t still_since, bool notes)
+{
+    struct memory memory;
+    struct tables tables = {.range_count = 0};
+    struct snapshot_calls calls = {.references = keep, .variable = ignore_variable};
+    struct scan_job job = {.memory = &memory,
+                           .pages = blocks,
+                           .tables = &tables,
+                           .references_max = UINT64_MAX,
+                           .calls = &calls,
+                           .resident = all_resident,
+                           .shared = {common_pages, still_since, notes, 0},
+                           .tick = tick};
+    struct region region = {.begin = (uintptr_t)common,
+                            .end = (uintptr_t)common + COMMON,
+                            .untouched = UNTOUCHED_RESIDENT,
+                            .shared_device = 1,
+                            .shared_inode = 2,
+                            .shared_shift = 4096 - (uintptr_t)common,
+                            .kind = TTD_REGION_FILE};
+    cr_assert(memory_open(&memory, (uint32_t)getpid(), (uint32_t)getpid()));
+    found_count = 0;
+    struct scan *scan = scan_open(&job);
+    scan_region(scan, &region, REGION);
+    cr_assert(scan_close(scan).is_complete);
+    memory_close(&memory);
+    return found_count;
+}
+
+static void begin_common(void)
+{
+    begin();
+    common = mmap(NULL, COMMON, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    common_pages = shared_pages_new();
+    cr_assert(common != MAP_FAILED && common_pages);
+    for (size_t page = 0; page < COMMON_PAGES; page++)
+        *word_of_page(page) = LOWEST + 7 * HEAP_PAGE_SIZE; /* no block is there */
+}
+
+static void finish_common(void)
+{
+    munmap(common, COMMON);
+    shared_pages_free(common_pages);
+    finish();
+}
+
+TestSuite(scan_shared, .init = begin_common, .fini = finish_common);
+
+/* A page that was searched since the process stands still is not read: a word that is written
+ * afterwards is not found there. Only those that notes were made of are such. */
+Test(scan_shared, skips_pages_that_were_searched_for_another_process)
+{
+    uint64_t still = shared_pages_now();
+    cr_assert_eq(search_common(&pages, 0, false), 0);
+    *word_of_page(100) = LOWEST;
+    cr_assert_eq(search_common(&pages, still, true), 1);
+    *word_of_page(1000) = LOWEST;
+    cr_assert_eq(search_common(&pages, still, true), 1);
+    cr_assert_eq(search_common(&pages, 0, false), 2);
+}
+
+/* One that was still running when a search began may have written since. */
+Test(scan_shared, reads_pages_that_were_searched_before_the_process_stood_still)
+{
+    cr_assert_eq(search_common(&pages, shared_pages_now(), true), 0);
+    *word_of_page(1000) = LOWEST;
+    uint64_t still = shared_pages_now();
+    cr_assert_eq(search_common(&pages, still, true), 1);
+    *word_of_page(2) = LOWEST;
+    cr_assert_eq(search_common(&pages, still, false), 1);
+    cr_assert_eq(search_common(&pages, shared_pages_now(), false), 2);
+}
+
+/* A process with blocks elsewhere has other references. */
+Test(scan_shared, reads_pages_that_point_into_other_heaps)
+{
+    struct heap_pages other = {0};
+    uint64_t still = shared_pages_now();
+    heap_pages_add(&other, LOWEST + 7 * HEAP_PAGE_SIZE, 64);
+    cr_assert_eq(search_common(&pages, still, true), 0);
+    cr_assert_eq(search_common(&other, still, false), COMMON_PAGES);
+    heap_pages_free(&other);
+    other = (struct heap_pages){0};
+    heap_pages_add(&other, LOWEST - 3 * HEAP_PAGE_SIZE, 64); /* lower than what was noted */
+    *word_of_page(5) = LOWEST - 3 * HEAP_PAGE_SIZE;
+    cr_assert_eq(search_common(&other, still, false), 1);
+    heap_pages_free(&other);
+}
+
+/* Of a chunk whose words have too many values not all are known. */
+Test(scan_shared, reads_chunks_with_many_values)
+{
+    uint64_t still = shared_pages_now();
+    for (uint64_t i = 0; i <= SHARED_CHUNK_VALUES; i++)
+        word_of_page(3)[i] = LOWEST + (1 << 20) * HEAP_PAGE_SIZE + i * HEAP_PAGE_SIZE;
+    cr_assert_eq(search_common(&pages, still, true), 0);
+    *word_of_page(4) = LOWEST;    /* in that chunk */
+    *word_of_page(1000) = LOWEST; /* in another one */
+    cr_assert_eq(search_common(&pages, still, true), 1);
+}
