@@ -215,9 +215,7 @@ static size_t read_parts(const struct memory *memory, const struct memory_image 
         local[count] = (struct iovec){image->bytes + part->offset, size};
         remote[count++] = (struct iovec){(void *)(uintptr_t)part->begin, size};
     } while (first + count < image->part_count);
-    reader_enter();
-    ssize_t read_size = process_vm_readv((pid_t)memory->tid, local, count, remote, count, 0);
-    reader_leave();
+    ssize_t read_size = memory_read_ranges(memory, local, remote, count);
     for (; whole < count && read_size >= (ssize_t)remote[whole].iov_len; whole++)
         read_size -= (ssize_t)remote[whole].iov_len;
     return whole;

@@ -66,11 +66,16 @@ bool memory_open(struct memory *memory, uint32_t pid, uint32_t tid)
     return false;
 }
 
+void memory_spare(struct memory *memory)
+{
+    memory->file = open_of(memory, "mem");
+}
+
 bool memory_open_copy(struct memory *memory, uint32_t pid)
 {
     if (!memory_open(memory, pid, pid))
         return false;
-    memory->file = open_of(memory, "mem");
+    memory_spare(memory);
     if (memory->file < 0)
         memory_close(memory);
     return memory->file >= 0;
@@ -95,9 +100,7 @@ bool memory_is_late(const struct memory *memory)
            (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec > memory->deadline;
 }
 
-/* Reads ranges of the process into as many here, up to the first page that is not there. Returns
- * the number of bytes; negative if there are none. */
-static ssize_t read_ranges(const struct memory *memory, const struct iovec *local,
+ssize_t memory_read_ranges(const struct memory *memory, const struct iovec *local,
                            const struct iovec *remote, size_t count)
 {
     if (memory->file < 0)
@@ -126,7 +129,7 @@ bool memory_read(const struct memory *memory, uint64_t address, void *bytes, siz
     if (memory->image && image_read(memory->image, address, bytes, size))
         return true;
     struct iovec local = {bytes, size}, remote = {(void *)(uintptr_t)address, size};
-    return read_ranges(memory, &local, &remote, 1) == (ssize_t)size;
+    return memory_read_ranges(memory, &local, &remote, 1) == (ssize_t)size;
 }
 
 uint64_t memory_batch_add(struct memory_batch *batch, uint64_t address, uint64_t size, uint32_t tag)
@@ -187,7 +190,7 @@ static void read_from(struct memory_batch *batch, const struct memory *memory,
         remote[count++] =
             (struct iovec){(void *)(uintptr_t)(piece->address + skip), piece->size - skip};
     }
-    ssize_t size = read_ranges(memory, local, remote, count);
+    ssize_t size = memory_read_ranges(memory, local, remote, count);
     if (size < 0 && (errno == ESRCH || errno == EPERM))
         batch->is_gone = true;
     move_on(batch, cursor, size > 0 ? (size_t)size : 0);

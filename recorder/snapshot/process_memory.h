@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 enum {
     MEMORY_PAGE = 4096,
@@ -40,8 +41,12 @@ struct memory_span {
  * permitted (errno is EPERM or EACCES), or if there is no such process. */
 bool memory_open(struct memory *memory, uint32_t pid, uint32_t tid);
 
-/* Opens the memory of a copy of a process, likewise. It is read through its file:
- * process_vm_readv() would give the copy pages of its own, as many as are read. */
+/* Has the memory read through its file if that can be opened: process_vm_readv() would give a
+ * process that shares pages with the one that it was forked from pages of its own, as many as are
+ * read. */
+void memory_spare(struct memory *memory);
+
+/* Opens the memory of a copy of a process, likewise, and spares it. */
 bool memory_open_copy(struct memory *memory, uint32_t pid);
 
 void memory_close(struct memory *memory);
@@ -56,6 +61,11 @@ void memory_hold(struct memory *memory, const uint64_t *pages, size_t count);
 
 /* Whether the deadline has passed. */
 bool memory_is_late(const struct memory *memory);
+
+/* Reads ranges of the process into as many here, up to the first page that is not there. Returns
+ * the number of bytes; negative if there are none. */
+ssize_t memory_read_ranges(const struct memory *memory, const struct iovec *local,
+                           const struct iovec *remote, size_t count);
 
 /* Reads all of [address, address + size). Returns false if some of it is not there, or the deadline
  * has passed. Untouched pages must not be among it: the system would make them. */

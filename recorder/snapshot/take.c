@@ -23,6 +23,8 @@ uint64_t taking_now_ns(void)
 static bool opens(struct taking *taking, uint32_t tid)
 {
     bool is_open = memory_open(&taking->memory, taking->order->pid, tid);
+    if (is_open && taking->order->is_forked)
+        memory_spare(&taking->memory);
     if (is_open)
         taking->result = TAKE_FAILED; /* from now on not for want of permission */
     else if (errno == EPERM || errno == EACCES)

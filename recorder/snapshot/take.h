@@ -34,6 +34,7 @@ struct snapshot_order {
     const struct borrowed_code *borrowed;  /* likewise */
     uint64_t copy_min;        /* resident memory from which a process is copied, if nobody waits */
     struct page_store *store; /* of the trace; needed if memory is among the contents */
+    bool is_forked;           /* the process may share pages with the one it was forked from */
     struct shared_search shared; /* its begin is set once it begins */
     bool is_hurried; /* many wait for theirs: no time for memory that the process has not touched
                         itself */

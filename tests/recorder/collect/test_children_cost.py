@@ -72,6 +72,11 @@ class Children(Recording):
         self.assert_parent_adds_less(
             82, lambda count: ['/usr/bin/python3', '-c', FORKS, str(count)], '--no-snapshot')
 
+    def test_snapshot_of_a_fork(self):
+        """The pages that it shares with its parent are read without a copy of each."""
+        self.assert_parent_adds_less(
+            700, lambda count: ['/usr/bin/python3', '-c', FORKS, str(count)])
+
     def test_forks_find_what_their_siblings_know(self):
         """What the first one learns of unwinding stays in the table that all share, and none makes a
         larger one of its own."""
