@@ -35,7 +35,7 @@ struct memory_image {
 enum {
     IMAGE_SPANS = 4096, /* no more calls are made once there are so many */
     IMAGE_PARTS = 1024,
-    IMAGE_BYTES = 2 << 20
+    IMAGE_BYTES = 4 << 20
 };
 
 /* Reads memory. Returns false if some of it is not in the image. */
