@@ -79,9 +79,18 @@ enum {
 
 enum channel_flags {
     CHANNEL_NO_CHILDREN = 1, /* only the first process records */
-    CHANNEL_NO_STACKS = 2,   /* calls are recorded without their stacks */
+    CHANNEL_FEW_STACKS = 2,  /* not all stacks are recorded: see `stackless` and `stack_depth` */
     CHANNEL_CHOOSES = 4,     /* not all blocks are recorded: `only_above` and `sample` say which */
     CHANNEL_LOSES = 1024,    /* a thread without room loses its call, and does not wait */
+};
+
+/* Kinds of calls that may be recorded without their stacks. */
+enum channel_calls {
+    CALLS_ACQUIRE = 1,
+    CALLS_REALLOCATE = 2,
+    CALLS_RELEASE = 4,
+    CALLS_OTHER = 8, /* of custom heaps */
+    CALLS_ALL = 15
 };
 
 /*
@@ -248,8 +257,11 @@ struct channel {
     uint64_t start;         /* CLOCK_MONOTONIC at clock 0, nanoseconds */
     uint32_t control_size;  /* of the name of the control socket; 0 if there is none */
     char control_name[16];  /* as in sockaddr_un, from sun_path on: see control.h */
-    uint64_t only_above;    /* bytes that a block has at least that is recorded, if `sample` is 0 */
-    uint64_t sample;        /* mean number of bytes from one recorded block to the next */
+    /* Set by the collector, at any time. */
+    _Atomic uint32_t stackless;   /* enum channel_calls, of calls that have no stacks */
+    _Atomic uint32_t stack_depth; /* innermost frames that a stack has at most; 0 for all */
+    uint64_t only_above; /* bytes that a block has at least that is recorded, if `sample` is 0 */
+    uint64_t sample;     /* mean number of bytes from one recorded block to the next */
 
     alignas(64) _Atomic uint64_t sequence; /* number of the newest fragment */
     _Atomic uint64_t clock;                /* nanoseconds since the start: see channel_tick() */

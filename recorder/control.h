@@ -21,7 +21,10 @@ enum control_command {
     CONTROL_RESUME = 5,
     CONTROL_DETACH = 6,
     CONTROL_SNAPSHOTS = 7, /* the text has the interval in nanoseconds, 64 bits; 0 for none */
-    CONTROL_COUNTS = 8,    /* of the recorder's process of an index, in place of its id */
+    /* The text has 64 bits: enum channel_calls that are to have no stacks, and in the upper half
+     * the number of frames of a stack, 0 for all. */
+    CONTROL_STACKS = 9,
+    CONTROL_COUNTS = 8, /* of the recorder's process of an index, in place of its id */
 };
 
 /* CONTROL_UNKNOWN: another collector may record the process. */
@@ -33,7 +36,7 @@ struct control_request {
     uint64_t magic;
     uint32_t command; /* enum control_command */
     uint32_t pid;     /* of the recorded process */
-    uint32_t size;    /* of the text, which CONTROL_MARK and CONTROL_SNAPSHOTS have */
+    uint32_t size; /* of the text, which CONTROL_MARK, CONTROL_SNAPSHOTS and CONTROL_STACKS have */
     char text[CONTROL_TEXT_MAX];
 };
 

@@ -39,6 +39,8 @@ static const char help[] =
     "                      files of their own beside it: FILE.PID.NAME\n"
     "      --no-children   record PROGRAM itself only\n"
     "      --no-stacks     record calls without their stacks\n"
+    "      --stacks=KINDS  record stacks of these calls only: alloc,realloc,free\n"
+    "      --stack-depth=N record the innermost N frames of a stack\n"
     "      --blocks-only   record only blocks that live at a snapshot or at the end\n"
     "      --only-above=SIZE\n"
     "                      record no blocks below SIZE bytes\n"
@@ -75,6 +77,8 @@ static const char help[] =
 enum {
     OPTION_NO_CHILDREN = 256,
     OPTION_NO_STACKS,
+    OPTION_STACKS,
+    OPTION_STACK_DEPTH,
     OPTION_WHEN_FULL,
     OPTION_MAX_SIZE,
     OPTION_KEEP,
@@ -166,6 +170,47 @@ static void parse_keep(const char *text, struct ring_limit *limit)
         limit->bytes = parse_size(text, ", and no time, such as 30s, 10min, 12h or 7d");
 }
 
+uint32_t options_stackless(const char *text)
+{
+    static const struct {
+        const char *name;
+        uint32_t calls;
+    } kinds[] = {{"alloc", CALLS_ACQUIRE | CALLS_OTHER},
+                 {"realloc", CALLS_REALLOCATE | CALLS_OTHER},
+                 {"free", CALLS_RELEASE | CALLS_OTHER},
+                 {"all", CALLS_ALL},
+                 {"none", 0}};
+    uint32_t calls = 0;
+    for (const char *word = text;; word++) {
+        size_t size = strcspn(word, ","), i = 0, count = sizeof kinds / sizeof *kinds;
+        while (i < count &&
+               (strlen(kinds[i].name) != size || strncmp(kinds[i].name, word, size) != 0))
+            i++;
+        if (i == count) {
+            message("'%s' names no kinds of calls: alloc, realloc, free, separated by commas; all "
+                    "or none",
+                    text);
+            options_fail();
+        }
+        calls |= kinds[i].calls;
+        word += size;
+        if (*word == '\0')
+            return CALLS_ALL & ~calls;
+    }
+}
+
+uint32_t options_stack_depth(const char *text)
+{
+    enum { DEPTH_MAX = 4096 };
+    char *end;
+    unsigned long depth = isdigit((unsigned char)*text) ? strtoul(text, &end, 10) : 0;
+    if (depth != 0 && depth <= DEPTH_MAX && *end == '\0')
+        return (uint32_t)depth;
+    message("'%s' is no number of frames from 1 to %d", text, DEPTH_MAX);
+    options_fail();
+    return 0;
+}
+
 uint64_t options_seconds(const char *text)
 {
     char *end;
@@ -216,7 +261,16 @@ static bool parse_recording_option(int option, struct recording_options *recordi
         recording->flags |= CHANNEL_NO_CHILDREN;
         return true;
     case OPTION_NO_STACKS:
-        recording->flags |= CHANNEL_NO_STACKS;
+        recording->flags |= CHANNEL_FEW_STACKS;
+        recording->stackless = CALLS_ALL;
+        return true;
+    case OPTION_STACKS:
+        recording->flags |= CHANNEL_FEW_STACKS;
+        recording->stackless = options_stackless(optarg);
+        return true;
+    case OPTION_STACK_DEPTH:
+        recording->flags |= CHANNEL_FEW_STACKS;
+        recording->stack_depth = options_stack_depth(optarg);
         return true;
     case OPTION_WHEN_FULL:
         parse_when_full(optarg, recording);
@@ -287,6 +341,8 @@ void options_parse(int argc, char **argv, struct options *options)
         {"output", required_argument, NULL, 'o'},
         {"no-children", no_argument, NULL, OPTION_NO_CHILDREN},
         {"no-stacks", no_argument, NULL, OPTION_NO_STACKS},
+        {"stacks", required_argument, NULL, OPTION_STACKS},
+        {"stack-depth", required_argument, NULL, OPTION_STACK_DEPTH},
         {"when-full", required_argument, NULL, OPTION_WHEN_FULL},
         {"keep", required_argument, NULL, OPTION_KEEP},
         {"max-size", required_argument, NULL, OPTION_MAX_SIZE},

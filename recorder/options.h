@@ -21,6 +21,13 @@ void options_parse(int argc, char **argv, struct options *options);
  */
 uint64_t options_seconds(const char *text);
 
+/* Returns the calls that have no stacks (enum channel_calls), by a list of those that have. Ends
+ * this process, with a message, if it is none. */
+uint32_t options_stackless(const char *text);
+
+/* Returns a number of frames, or ends this process likewise. */
+uint32_t options_stack_depth(const char *text);
+
 /* Says that the recording has begun to whoever waits for it. */
 void options_report_ready(const struct options *options);
 

@@ -201,42 +201,70 @@ static int run_start(struct session_arguments *arguments)
     return status == EXIT_SUCCESS ? make_changes(arguments) : status;
 }
 
-/* Takes the interval of snapshots, the only option of a recording that can be changed, and adds it
- * to the changes. Returns false after a message. */
-static bool take_interval(struct session_arguments *arguments, uint64_t *interval)
+/* Changes of recordings that run: of the interval of snapshots, and of stacks. */
+struct session_changes {
+    bool has_interval, has_stacks;
+    uint64_t interval, stacks; /* see CONTROL_SNAPSHOTS, CONTROL_STACKS */
+};
+
+/* Returns the value of an option that stands at `*argument`, which is moved to it if it stands by
+ * itself; NULL if it is another option, or has none. */
+static const char *option_value(char ***argument, const char *name)
 {
-    static const char name[] = "--snapshot-every";
-    char **left = arguments->left, text[32];
-    size_t length = sizeof name - 1;
-    const char *value = NULL;
-    if (strncmp(left[1], name, length) == 0 && left[1][length] == '=')
-        value = left[1] + length + 1;
-    else if (strcmp(left[1], name) == 0)
-        value = left[2];
-    int taken = value == left[2] ? 2 : 1;
-    if (!value || arguments->left_count != 1 + taken) {
-        message("'update' needs --pid, --remove-pid, --name, --remove-name or --snapshot-every "
-                "SECONDS, and has no other options");
-        return false;
+    size_t length = strlen(name);
+    const char *text = **argument;
+    if (strncmp(text, name, length) != 0)
+        return NULL;
+    if (text[length] == '=')
+        return text + length + 1;
+    return text[length] == '\0' && (*argument)[1] ? *++*argument : NULL;
+}
+
+/* Takes the options that can be changed, and adds them to the changes. Returns false after a
+ * message. */
+static bool take_changes(struct session_arguments *arguments, struct session_changes *changes)
+{
+    char text[32];
+    for (char **argument = arguments->left + 1; *argument; argument++) {
+        const char *value;
+        if ((value = option_value(&argument, "--snapshot-every"))) {
+            changes->interval = strcmp(value, "off") == 0 ? 0 : options_seconds(value);
+            changes->has_interval = true;
+        } else if ((value = option_value(&argument, "--stacks"))) {
+            changes->stacks = changes->stacks >> 32 << 32 | options_stackless(value);
+            changes->has_stacks = true;
+        } else if ((value = option_value(&argument, "--stack-depth"))) {
+            uint64_t depth = strcmp(value, "off") == 0 ? 0 : options_stack_depth(value);
+            changes->stacks = depth << 32 | (uint32_t)changes->stacks;
+            changes->has_stacks = true;
+        } else {
+            message("'update' needs --pid, --remove-pid, --name, --remove-name, --snapshot-every "
+                    "SECONDS, --stacks KINDS or --stack-depth N, and has no other options");
+            return false;
+        }
     }
-    *interval = strcmp(value, "off") == 0 ? 0 : options_seconds(value);
-    snprintf(text, sizeof text, "%llu", (unsigned long long)*interval);
-    return change_add(arguments, "+s", text);
+    snprintf(text, sizeof text, "%llu", (unsigned long long)changes->interval);
+    if (changes->has_interval && !change_add(arguments, "+s", text))
+        return false;
+    snprintf(text, sizeof text, "%llu", (unsigned long long)changes->stacks);
+    return !changes->has_stacks || change_add(arguments, "+k", text);
 }
 
 static int run_update(struct session_arguments *arguments)
 {
-    uint64_t interval;
-    if (arguments->left_count == 1 && arguments->size != 0)
-        return make_changes(arguments);
-    if (arguments->left_count == 1)
-        arguments->left[1] = arguments->left[2] = (char *)(uintptr_t) "";
-    if (!take_interval(arguments, &interval))
+    struct session_changes changes = {.has_interval = false};
+    if (arguments->left_count == 1 && arguments->size == 0)
+        arguments->left[1] = (char *)(uintptr_t) "";
+    if (!take_changes(arguments, &changes))
         return EXIT_RECORDER;
     int status = make_changes(arguments);
-    int changed = status != EXIT_NO_SESSION
-                      ? status_each(arguments->session, CONTROL_SNAPSHOTS, &interval)
-                      : status;
+    if (status == EXIT_NO_SESSION)
+        return status;
+    int changed = EXIT_SUCCESS;
+    if (changes.has_interval)
+        changed = status_each(arguments->session, CONTROL_SNAPSHOTS, &changes.interval);
+    if (changes.has_stacks && changed == EXIT_SUCCESS)
+        changed = status_each(arguments->session, CONTROL_STACKS, &changes.stacks);
     return status == EXIT_SUCCESS ? changed : status;
 }
 

@@ -69,6 +69,8 @@ static bool collector_keeps_recent(const struct collector *collector)
 bool collector_open(struct collector *collector, const char *output, struct ttd_error *error)
 {
     collector->host.channel->exit_contents = collector->snapshots.at_exit;
+    atomic_store(&collector->host.channel->stackless, collector->recording.stackless);
+    atomic_store(&collector->host.channel->stack_depth, collector->recording.stack_depth);
     collector->host.channel->only_above = collector->recording.only_above;
     collector->host.channel->sample = collector->recording.sample;
     group_init(&collector->group, output);
@@ -242,7 +244,9 @@ static void add_process(struct collector *collector, uint32_t index,
         collector->children += trace->writer != NULL;
     }
     trace->size_limit = collector->recording.max_size;
-    origin_describe(trace, collector->recording.flags);
+    origin_describe(trace);
+    if (collector->recording.stackless != 0 || collector->recording.stack_depth != 0)
+        origin_stacks(trace, collector->recording.stackless, collector->recording.stack_depth);
     if (launched)
         origin_image(trace, claim, collector->command);
     state_choice(&collector->recording, trace);

@@ -77,8 +77,10 @@ struct snapshot_options {
 
 /* The extent of a recording. */
 struct recording_options {
-    uint32_t flags;         /* enum channel_flags */
-    uint64_t max_size;      /* of a trace, in bytes, beyond which nothing is recorded; 0 for none */
+    uint32_t flags;       /* enum channel_flags */
+    uint32_t stackless;   /* enum channel_calls, of calls that are recorded without their stacks */
+    uint32_t stack_depth; /* innermost frames of a stack; 0 for all */
+    uint64_t max_size;    /* of a trace, in bytes, beyond which nothing is recorded; 0 for none */
     struct ring_limit keep; /* the past that a trace has; all 0 if it has all */
     bool blocks_only;       /* a trace has the blocks that are live at snapshots and at the end */
     uint64_t only_above;    /* size of the smallest blocks that are recorded */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "collect/process/origin.h"
 #include "collect/collector.h"
 
 #include <inttypes.h>
@@ -71,6 +72,35 @@ static void answer_snapshots(struct process *process, const struct control_reque
     else
         snprintf(answer->text, sizeof answer->text, "'%s': a snapshot every %g s",
                  process->trace->path, (double)every / 1e9);
+}
+
+/* Changes the stacks of the whole recording, and states it in the traces of all processes. */
+static void answer_stacks(struct collector *collector, const struct process *process,
+                          const struct control_request *request, struct control_answer *answer)
+{
+    struct channel *channel = collector->host.channel;
+    uint64_t wanted;
+    if (requests_refuse_stopped(process, answer))
+        return;
+    if (request->size != sizeof wanted) {
+        snprintf(answer->text, sizeof answer->text, "no stacks were named");
+        return;
+    }
+    memcpy(&wanted, request->text, sizeof wanted);
+    struct recording_options *recording = &collector->recording;
+    uint32_t stackless = (uint32_t)wanted & CALLS_ALL, depth = (uint32_t)(wanted >> 32);
+    bool is_changed = stackless != recording->stackless || depth != recording->stack_depth;
+    recording->stackless = stackless;
+    recording->stack_depth = depth;
+    recording->flags |= CHANNEL_FEW_STACKS;
+    atomic_store(&channel->stackless, stackless);
+    atomic_store(&channel->stack_depth, depth);
+    __atomic_store_n(&channel->flags, recording->flags, __ATOMIC_RELEASE);
+    for (size_t i = 0; i < collector->processes.count && is_changed; i++)
+        origin_stacks(collector->processes.items[i]->trace, stackless, depth);
+    answer->result = CONTROL_DONE;
+    snprintf(answer->text, sizeof answer->text, "'%s': other stacks are recorded from now on",
+             process->trace->path);
 }
 
 static void answer_mark(struct collector *collector, struct process *process,
@@ -163,6 +193,9 @@ void requests_answer(void *context, const struct control_request *request,
         break;
     case CONTROL_SNAPSHOTS:
         answer_snapshots(process, request, answer);
+        break;
+    case CONTROL_STACKS:
+        answer_stacks(collector, process, request, answer);
         break;
     case CONTROL_MARK:
         answer_mark(collector, process, request, answer);

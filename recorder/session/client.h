@@ -43,7 +43,7 @@ int client_list(void);
  * exit status. */
 int status_print(const char *session, bool watches, bool is_json);
 
-/* Sends a command to the recorder of each process, with an interval unless that is NULL, and prints
+/* Sends a command to the recorder of each process, with a number unless that is NULL, and prints
  * the answers. Returns an exit status: the status of a failure if one fails. */
 int status_each(const char *session, enum control_command command, const uint64_t *interval);
 

@@ -143,6 +143,13 @@ static int change_one(struct daemon *daemon, const char *word, char *text, size_
         daemon->options.snapshots.every = strtoull(value, NULL, 10); /* of recordings to come */
         return EXIT_SUCCESS;
     }
+    if (kind == 'k' && is_added && isdigit((unsigned char)value[0])) {
+        uint64_t stacks = strtoull(value, NULL, 10); /* likewise: see CONTROL_STACKS */
+        daemon->options.recording.stackless = (uint32_t)stacks & CALLS_ALL;
+        daemon->options.recording.stack_depth = (uint32_t)(stacks >> 32);
+        daemon->options.recording.flags |= CHANNEL_FEW_STACKS;
+        return EXIT_SUCCESS;
+    }
     if ((kind == 'n' || kind == 'e') && value[0] == '/') {
         if (is_added)
             return add_name(daemon, value, kind == 'n', text, size);

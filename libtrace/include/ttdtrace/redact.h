@@ -44,9 +44,9 @@ struct ttd_redaction {
  * registers of fatal signals, and chunks of kinds that this library does not know are left out.
  * Events, positions, ids, losses and references, which are addresses only, are kept. With
  * TTD_REDACT_STRINGS, each string becomes `redacted-ID`, so that equal names stay equal; metadata
- * records are left out, except `writer`, `unrecorded`, `chosen` and `redacted`; the data of user
- * events and the build-ids of modules become empty. A metadata record TTD_REDACTED_KEY lists the
- * removed parts.
+ * records are left out, except `writer`, `unrecorded`, `chosen`, `before`, `stacks` and `redacted`;
+ * the data of user events and the build-ids of modules become empty. A metadata record
+ * TTD_REDACTED_KEY lists the removed parts.
  *
  * Refuses a trace that is damaged or was not closed, with the first problem that ttd_verify()
  * finds; ttd_recover() makes an intact trace of it. After a refusal the output is not a trace.

@@ -111,7 +111,8 @@ static enum ttd_status put_redacted(struct redaction *r, const struct ttd_header
 /** Whether a metadata record says nothing of the program, its user or the machine. */
 static bool redact_is_harmless(const struct ttd_metadata *metadata)
 {
-    static const char *const keys[] = {"writer", "unrecorded", "chosen", TTD_REDACTED_KEY};
+    static const char *const keys[] = {"writer", "unrecorded", "chosen",
+                                       "before", "stacks",     TTD_REDACTED_KEY};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         if (metadata->key.size == strlen(keys[i]) &&
             memcmp(metadata->key.data, keys[i], metadata->key.size) == 0)

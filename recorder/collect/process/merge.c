@@ -195,6 +195,9 @@ static ttd_id update_stack(struct process *process, struct thread_stream *thread
 {
     uint32_t depth = record_kept(record->head);
     uint32_t added_frames = record_added(record->head);
+    /* Without a stack: what is known of the last one stays. */
+    if (depth + added_frames == 0)
+        return TTD_NONE;
     const volatile uint64_t *frames = parsed->operands + parsed->shape->operands;
     ttd_id stack = depth != 0 ? thread->path[depth - 1] : TTD_NONE;
     uint32_t hash = depth != 0 ? thread->hashes[depth - 1] : 0;

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-void origin_describe(struct trace *trace, uint32_t channel_flags)
+void origin_describe(struct trace *trace)
 {
     struct utsname system;
     char description[sizeof system];
@@ -25,8 +26,33 @@ void origin_describe(struct trace *trace, uint32_t channel_flags)
         trace_metadata(trace, "system", description);
     }
     trace_metadata(trace, "writer", "ttdrecord " TTD_VERSION_STRING);
-    if (channel_flags & CHANNEL_NO_STACKS)
-        trace_metadata(trace, "stacks", "not recorded");
+}
+
+void origin_stacks(struct trace *trace, uint32_t stackless, uint32_t depth)
+{
+    static const struct {
+        uint32_t calls;
+        const char *name;
+    } kinds[] = {{CALLS_ACQUIRE, "allocations"},
+                 {CALLS_REALLOCATE, "reallocations"},
+                 {CALLS_RELEASE, "releases"}};
+    char text[128] = "not recorded";
+    size_t size = strlen(text);
+    const char *separator = " of ";
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && stackless != CALLS_ALL; i++)
+        if ((stackless & kinds[i].calls) != 0) {
+            size +=
+                (size_t)snprintf(text + size, sizeof text - size, "%s%s", separator, kinds[i].name);
+            separator = ", ";
+        }
+    if (stackless == 0)
+        size = 0;
+    if (depth != 0 && stackless != CALLS_ALL)
+        snprintf(text + size, sizeof text - size, "%sthe innermost %" PRIu32 " frames",
+                 size != 0 ? "; else " : "", depth);
+    else if (stackless == 0)
+        strcpy(text, "recorded");
+    trace_metadata(trace, "stacks", text);
 }
 
 /* A copy of a process's own statements, which it may change meanwhile. */

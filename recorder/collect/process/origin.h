@@ -9,8 +9,12 @@
 #include "channel.h"
 #include "collect/trace/process_trace.h"
 
-/* Writes the metadata that all traces of a recording share; the flags are enum channel_flags. */
-void origin_describe(struct trace *trace, uint32_t channel_flags);
+/* Writes the metadata that all traces of a recording share. */
+void origin_describe(struct trace *trace);
+
+/* States which stacks are recorded from now on: all but those of the calls `stackless`, which are
+ * enum channel_calls, and `depth` frames of each, or all if that is 0. */
+void origin_stacks(struct trace *trace, uint32_t stackless, uint32_t depth);
 
 /* Writes command and directory of the image in a slot; `command`, if not NULL, replaces its own. */
 void origin_image(struct trace *trace, const struct process_slot *slot, const char *command);

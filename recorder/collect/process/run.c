@@ -104,7 +104,7 @@ static inline void take_frames(struct run *run, struct thread_stream *thread,
     /* Behind a stack that is not known yet, none is: it may depend on that one. */
     if (run->known == run->count)
         depth = recall_frames(thread, depth, end, frames, &run->calls[run->count].stack);
-    run->depth = end;
+    run->depth = end != 0 ? end : run->depth; /* without a stack, the last one stays known */
     if (depth == end && run->known == run->count)
         run->known++;
     else

@@ -190,9 +190,7 @@ static uint64_t chosen_size_of(unsigned operation, const uint64_t *operands)
     }
 }
 
-enum call_kind { ACQUIRES, RELEASES, REALLOCATES, RESIZES, OTHER };
-
-static enum call_kind chosen_kind_of(unsigned operation)
+enum call_kind chosen_kind_of(unsigned operation)
 {
     switch (operation) {
     case TTD_API_REALLOC:
@@ -257,7 +255,7 @@ void chosen_reallocated(struct thread *level, uint64_t block)
         return;
     struct unwind_delta stack;
     const uint64_t operands[] = {0, chosen->size};
-    thread_capture(level, &chosen->caller, &stack);
+    thread_capture(level, TTD_API_REALLOC, &chosen->caller, &stack);
     if (thread_append(level, TTD_API_REALLOC, &stack, operands, 2))
         thread_append(level, OP_REALLOC_END, &(const struct unwind_delta){0}, &block, 1);
 }

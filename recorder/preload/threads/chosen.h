@@ -22,6 +22,11 @@ enum chosen_part {
     CHOSEN_RELEASE, /* of a reallocation, as a free() */
 };
 
+enum call_kind { ACQUIRES, RELEASES, REALLOCATES, RESIZES, OTHER };
+
+/* Returns the kind of call that an operation is. */
+enum call_kind chosen_kind_of(unsigned operation);
+
 /*
  * Decides how thread_record() records a call. The step of an acquisition that is not recorded is
  * taken back; a release that is not recorded makes the level silent.

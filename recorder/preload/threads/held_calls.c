@@ -209,7 +209,7 @@ void level_hold(struct thread *level, unsigned operation, const struct unwind_re
         level_record_held(outer);
     held->is_captured = !level->serves;
     if (held->is_captured)
-        thread_capture(level, caller, &held->stack);
+        thread_capture(level, operation, caller, &held->stack);
     for (unsigned i = 0; i < count; i++)
         held->call.operands[i] = operands[i];
     held->call.operation = operation;

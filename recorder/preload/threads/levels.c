@@ -101,7 +101,7 @@ static struct thread *look_around(struct thread *thread, struct thread *level, u
     if (level->outer->held.is_captured) /* the level's next capture would overwrite it */
         level_record_held(level->outer);
     if (level_is_ready(level)) {
-        thread_capture(level, &caller, &stack);
+        unwinder_capture(level->unwinder, &caller, &stack);
         unwinder_reset(level->unwinder);
         for (struct thread *outer = thread; outer != level && free_level == level;
              outer = outer->inner) {
@@ -155,7 +155,7 @@ static void unwound(struct thread *level)
         if (call->operation != 0 && !level->outer) {
             struct unwind_regs caller = caller_of(level->guard);
             struct unwind_delta stack;
-            thread_capture(level, &caller, &stack);
+            thread_capture(level, call->operation, &caller, &stack);
             level_record(level, call->operation, &stack, call->operands, call->count);
         }
         target_phase(level, PHASE_CALL);

@@ -160,6 +160,36 @@ bool thread_append(struct thread *thread, unsigned operation, const struct unwin
     return true;
 }
 
+bool thread_has_stack(unsigned operation)
+{
+    static const uint32_t kinds[] = {[ACQUIRES] = CALLS_ACQUIRE,
+                                     [RELEASES] = CALLS_RELEASE,
+                                     [REALLOCATES] = CALLS_REALLOCATE,
+                                     [RESIZES] = CALLS_REALLOCATE,
+                                     [OTHER] = CALLS_OTHER};
+    uint32_t stackless = atomic_load_explicit(&target_channel->stackless, memory_order_relaxed);
+    return stackless == 0 || (stackless & kinds[chosen_kind_of(operation)]) == 0;
+}
+
+void thread_reduce_stack(struct thread *thread, unsigned operation, struct unwind_delta *stack)
+{
+    uint32_t limit = atomic_load_explicit(&target_channel->stack_depth, memory_order_relaxed);
+    uint32_t depth = stack->kept + stack->added;
+    bool has_stack = thread_has_stack(operation);
+    if (depth == 0 || (limit == 0 && has_stack))
+        return;
+    /* The collector learns nothing of what is left out: the next record has a whole stack. */
+    unwinder_reset(thread->unwinder);
+    if (!has_stack) {
+        *stack = (struct unwind_delta){0};
+        return;
+    }
+    uint32_t left_out = depth > limit ? depth - limit : 0;
+    stack->frames += left_out;
+    stack->kept = 0;
+    stack->added = depth - left_out;
+}
+
 bool thread_record_chosen(struct thread *thread, unsigned operation,
                           const struct unwind_regs *caller, const uint64_t *operands,
                           unsigned count)
@@ -168,8 +198,9 @@ bool thread_record_chosen(struct thread *thread, unsigned operation,
     if (part == CHOSEN_NONE)
         return false;
     struct unwind_delta stack;
-    thread_capture(thread, caller, &stack);
-    if (part == CHOSEN_WHOLE)
+    unsigned recorded = part == CHOSEN_WHOLE ? operation : TTD_API_FREE;
+    thread_capture(thread, recorded, caller, &stack);
+    if (recorded == operation)
         return thread_append(thread, operation, &stack, operands, count);
     thread_append(thread, TTD_API_FREE, &stack, operands, 1);
     thread->steps++;

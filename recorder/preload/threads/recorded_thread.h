@@ -200,20 +200,21 @@ struct event_data {
 bool thread_append_event(struct thread *thread, const uint64_t client[2], uint32_t flags,
                          const struct event_data *data);
 
-/* Whether calls are recorded with their stacks. */
-static inline bool thread_has_stacks(void)
-{
-    return LIKELY((target_channel->flags & CHANNEL_NO_STACKS) == 0);
-}
+/* Whether the stack of a call is recorded, if not all are. */
+bool thread_has_stack(unsigned operation);
+
+/* Reduces a captured stack to the part of it that is recorded, if not all is. */
+void thread_reduce_stack(struct thread *thread, unsigned operation, struct unwind_delta *stack);
 
 /* Captures the stack from `caller` on; it is valid until the thread's next capture. Only in
- * PHASE_RECORD, like thread_append(). `stack` is empty if stacks are not recorded. */
-static inline void thread_capture(struct thread *thread, const struct unwind_regs *caller,
-                                  struct unwind_delta *stack)
+ * PHASE_RECORD, like thread_append(). `stack` is as a record of the operation has it, which may be
+ * empty or the innermost frames. */
+static inline void thread_capture(struct thread *thread, unsigned operation,
+                                  const struct unwind_regs *caller, struct unwind_delta *stack)
 {
     unwinder_capture(thread->unwinder, caller, stack);
-    if (!thread_has_stacks())
-        *stack = (struct unwind_delta){0};
+    if (UNLIKELY((target_channel->flags & CHANNEL_FEW_STACKS) != 0))
+        thread_reduce_stack(thread, operation, stack);
 }
 
 /* Decides about a call and records it, if not all blocks are recorded. */
@@ -228,12 +229,15 @@ static inline bool thread_record(struct thread *thread, unsigned operation,
 {
     struct unwind_delta stack;
     uint32_t flags = target_channel->flags;
-    if (LIKELY((flags & (CHANNEL_NO_STACKS | CHANNEL_CHOOSES)) == 0))
-        unwinder_capture(thread->unwinder, caller, &stack);
-    else if ((flags & CHANNEL_CHOOSES) != 0)
+    bool is_usual = LIKELY((flags & (CHANNEL_FEW_STACKS | CHANNEL_CHOOSES)) == 0);
+    if (!is_usual && (flags & CHANNEL_CHOOSES) != 0)
         return thread_record_chosen(thread, operation, caller, operands, count);
+    if (is_usual || thread_has_stack(operation))
+        unwinder_capture(thread->unwinder, caller, &stack);
     else
         stack = (struct unwind_delta){0};
+    if (!is_usual)
+        thread_reduce_stack(thread, operation, &stack);
     return thread_append(thread, operation, &stack, operands, count);
 }
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Recording less than all, for programs that run for long: options that bound what a trace has."""
 
+import collections
 import csv
+import json
 import math
 import os
 import subprocess
@@ -67,6 +69,54 @@ class Stacks(Bounded):
         self.assertIn('7 blocks, 2,100 bytes, without recorded stacks', self.text('leaks'))
         self.assertGreater(released, 0)
 
+    def stacks_of(self, *options):
+        """Functions of the stacks that calls have, by action; also of calls without a stack."""
+        self.converse('calls 100', 'keep 3', 'calls 100', options=[*options, '--no-snapshot'])
+        self.assertTrue(analyze('verify', self.trace)['ok'])
+        stacks = {}
+        for line in self.text('events', '--stacks', '--full-stacks', '--format', 'json').splitlines():
+            event = json.loads(line)
+            if 'action' in event:
+                stack = tuple(frame['offset'] for frame in event['frames'] if not frame['inlined'])
+                stacks.setdefault(event['action'], collections.Counter())[stack] += 1
+        stated = [fact['value'] for fact in analyze('info', self.trace)['metadata']
+                  if fact['key'] == 'stacks']
+        return stacks, stated
+
+    def test_kinds_of_calls(self):
+        """Each kind has the stacks that it has otherwise, or none."""
+        kinds = {'alloc': 'Alloc', 'realloc': 'ReAlloc', 'free': 'Free'}
+        whole, stated = self.stacks_of()
+        self.assertEqual(stated, [])
+        for names, said in (('alloc', 'not recorded of reallocations, releases'),
+                            ('free,realloc', 'not recorded of allocations'),
+                            ('all', None), ('none', 'not recorded')):
+            stacks, stated = self.stacks_of('--stacks', names)
+            self.assertEqual(stated, [said] if said else [])
+            for name, action in kinds.items():
+                has_stacks = names == 'all' or name in names.split(',')
+                expected = whole[action] if has_stacks else {(): whole[action].total()}
+                self.assertEqual(stacks[action], expected, (names, action))
+
+    def test_depth(self):
+        """Of each stack the innermost frames are there."""
+        whole, _ = self.stacks_of()
+        for depth in 1, 3, 4096:
+            cut = {}
+            for action, stacks in whole.items():
+                cut[action] = collections.Counter()
+                for stack, count in stacks.items():
+                    cut[action][stack[:depth]] += count
+            stacks, stated = self.stacks_of('--stack-depth', str(depth))
+            self.assertEqual(stated, [f'the innermost {depth} frames'])
+            self.assertEqual(stacks, cut)
+
+    def test_refusals(self):
+        for kinds in 'allocs', '', 'alloc,', 'alloc free':
+            self.assertIn(f"'{kinds}' names no kinds of calls", self.refusal('--stacks', kinds))
+        for depth in '0', '4097', 'x', '-1', '':
+            self.assertIn(f"'{depth}' is no number of frames", self.refusal('--stack-depth', depth))
+
     def test_attached(self):
         process = subprocess.Popen([program('counted')], stdin=subprocess.PIPE, text=True,
                                    stdout=subprocess.PIPE, bufsize=1)
@@ -87,6 +137,14 @@ class Stacks(Bounded):
         self.assertEqual(calls, [])
         self.assertEqual([frame['function'] for frame in earlier],
                          ['[found when the recorder was attached]'])
+        # Neither is about the program.
+        redacted = self.directory / 'redacted.bin'
+        subprocess.run([ANALYZER, 'redact', '--strings', '-o', str(redacted), str(self.trace)],
+                       check=True, capture_output=True, timeout=PATIENCE)
+        whole, left = (analyze('info', trace)['metadata'] for trace in (self.trace, redacted))
+        for key in 'before', 'stacks':
+            [fact] = [fact for fact in whole if fact['key'] == key]
+            self.assertIn(fact, left)
 
 
 class Size(Bounded):

@@ -117,6 +117,33 @@ class Sessions(SessionTest):
             result = self.session('update', 'one', *wrong)
             self.assertEqual((result.returncode, result.stderr.count('\n')), (USAGE, 1), wrong)
 
+    def test_stacks_are_changed(self):
+        """Of what is recorded, from then on, and of what will be; each trace says so."""
+        first, second = self.start(), self.start()
+        self.begin('one', '--pid', first.pid, '--stacks', 'none')
+        self.call(first)
+        result = self.session('update', 'one', '--stacks', 'alloc', '--stack-depth=4')
+        self.assertEqual((result.returncode, result.stderr), (0, ''))
+        self.assertIn(': other stacks are recorded from now on\n', result.stdout)
+        self.call(first)
+        self.assertEqual(self.session('update', 'one', '--pid', second.pid).returncode, 0)
+        self.call(second)
+        files = [self.directory / process['file'] for process in self.status()['processes']]
+        self.assertEqual(self.session('stop', 'one').returncode, 0)
+        changed = 'not recorded of reallocations, releases; else the innermost 4 frames'
+        for file, stated in zip(files, (['not recorded', changed], [changed])):
+            self.assertTrue(analyze('verify', file)['ok'])
+            self.assertEqual([fact['value'] for fact in analyze('info', file)['metadata']
+                              if fact['key'] == 'stacks'], stated)
+            hot = analyze('hot', file, '--full-stacks')
+            depths = {sum(not frame['inlined'] for frame in group['stack'])
+                      for group in hot['groups']
+                      if group['stack'][:1] != [] and
+                      not (group['stack'][0]['function'] or '').startswith('[')}
+            self.assertEqual(max(depths), 4)
+        for wrong in ['--stacks'], ['--stacks', 'x'], ['--stack-depth=0']:
+            self.assertEqual(self.session('update', 'one', *wrong).returncode, USAGE, wrong)
+
     def test_processes_come_and_go(self):
         first, second = self.start(), self.start()
         self.begin('one', '--pid', first.pid, '-o', 'traces')
