@@ -48,16 +48,22 @@ def template_end(text, at):
     at += 1
     while text[at] != '`':
         if text.startswith('${', at):
-            at, depth = at + 2, 1
-            while depth:
-                if text[at] == '`':
-                    at = template_end(text, at)
-                    continue
-                depth += {'{': 1, '}': -1}.get(text[at], 0)
-                at += 1
+            at = placed_end(text, at)
         else:
             at += 2 if text[at] == '\\' else 1
     return at + 1
+
+
+def placed_end(text, at):
+    """Where what is put into a template ends, which begins at a dollar sign."""
+    at, depth = at + 2, 1
+    while depth:
+        if text[at] == '`':
+            at = template_end(text, at)
+            continue
+        depth += {'{': 1, '}': -1}.get(text[at], 0)
+        at += 1
+    return at
 
 
 def tokens(text):
@@ -78,9 +84,21 @@ def tokens(text):
         space, last, at = '', text[at:end], end
 
 
+def squeeze_template(text):
+    """The same of what is put into a template."""
+    parts, at = [], 0
+    while (begin := text.find('${', at)) >= 0:
+        end = placed_end(text, begin)
+        parts += text[at:begin + 2], squeeze(text[begin + 2:end - 1]), '}'
+        at = end
+    return ''.join(parts) + text[at:]
+
+
 def squeeze(text):
     """Leaves out spaces and lines that a script does not need."""
-    parts, last = [], ''
+    # For each open bracket, whether the statement in it declares variables: the next one that does
+    # may go on with it.
+    parts, last, declares = [], '', [False]
     for space, token in tokens(text):
         is_end = '\n' in space and last[-1:] not in NO_END_AFTER and token[0] not in NO_END_BEFORE
         is_joined = re.match(r'[\w$][\w$]|\+\+|--|//', last[-1:] + token[0])
@@ -90,8 +108,21 @@ def squeeze(text):
             parts.append(' ')
         elif (token == '}' and last == ';') or (token in ')]}' and last == ','):
             parts.pop()
+        if token == '.' and last == '0':
+            parts.pop()
         # Nothing is assigned to a constant, so it may as well be a variable, whose word is shorter.
-        parts.append('let' if token == 'const' else token)
+        token = 'let' if token == 'const' else token
+        if token == 'let' and last == ';' and declares[-1]:
+            parts[-1:] = ','
+            last = ','
+            continue
+        if last in ('', ';', '{', '}') or is_end:
+            declares[-1] = token == 'let'
+        if token in ('(', '[', '{'):
+            declares.append(False)
+        elif token in (')', ']', '}') and len(declares) > 1:
+            declares.pop()
+        parts.append(squeeze_template(token) if token[0] == '`' else token)
         last = token
     return ''.join(parts)
 

@@ -270,9 +270,22 @@ class Page {
   }
 
   draw() {
+    this.timeline.draw();
+    this.drawViews();
+  }
+
+  /** Draws the cursor, and the rest when that is on the screen. */
+  drawCursorFirst() {
+    this.timeline.draw();
+    this.rest ||= setTimeout(() => {
+      this.rest = 0;
+      if (!this.ending.signal.aborted) this.drawViews();
+    });
+  }
+
+  drawViews() {
     const view = this.view();
     view.made ||= view.make();
-    this.timeline.draw();
     this.showTabs();
     this.verdicts.draw();
     this.figures.draw();
@@ -291,7 +304,7 @@ class Page {
 
   listen() {
     const { signal } = this.ending;
-    this.state.listen(() => this.draw());
+    this.state.listen(() => this.drawCursorFirst());
     addEventListener('hashchange', () => this.exact?.follow(), { signal });
     this.observer = new ResizeObserver(() => this.state.tell());
     this.observer.observe(this.place);

@@ -287,6 +287,19 @@ class Timeline(PageCase):
         self.settle()
         self.assertEqual(evaluate(ends)[:2], [0, evaluate("heapPage.heap.last")])
 
+    def test_a_step_draws_the_cursor_first(self):
+        self.show(self.write(shop()))
+        self.assertEqual(evaluate("""new Promise((done) => {
+          const { drawViews, timeline: { canvas } } = heapPage;
+          let is_drawn = false;
+          heapPage.drawViews = () => { is_drawn = true; drawViews.call(heapPage); };
+          heapPage.state.set({ at: 7 });
+          requestAnimationFrame(() => {
+            const first = [canvas.getAttribute('aria-valuenow'), is_drawn];
+            setTimeout(() => done([...first, is_drawn]));
+          });
+        })"""), ["7", False, True])
+
     def test_steady_calls_are_a_level_line(self):
         script = Script().basics()
         for i in range(3000):
