@@ -463,8 +463,9 @@ static int diff_find_range(struct session *session, const struct diff_options *o
     return status;
 }
 
-static int diff_execute(struct session *session, const struct diff_options *options)
+static int diff_execute(struct session *session, const void *context)
 {
+    const struct diff_options *options = context;
     struct ttd_position from, to;
     struct heap_trace trace;
     int status = position_spec_resolve(&options->from, POSITION_FOR_ORDER, &session->source, &from);
@@ -521,11 +522,13 @@ static int diff_compare_traces(const struct common_options *common,
     return compare_heaps(common, &two);
 }
 
+static const struct diff_options diff_defaults = {.from = {.kind = POSITION_SPEC_START},
+                                                  .to = {.kind = POSITION_SPEC_END},
+                                                  .quadrant = HEAP_AIFO};
+
 static int diff_run(const struct command *command, int count, char **arguments)
 {
-    struct diff_options options = {.from = {.kind = POSITION_SPEC_START},
-                                   .to = {.kind = POSITION_SPEC_END},
-                                   .quadrant = HEAP_AIFO};
+    struct diff_options options = diff_defaults;
     struct common_options common_options;
     int status = command_options(&common_options, command, count, arguments, &options);
     if (status >= 0)
@@ -548,7 +551,8 @@ const struct command command_diff = {
     .summary = "what a range of positions has added and freed; what two heaps differ in",
     .help = diff_help,
     .shares = COMMAND_VIEWS | COMMAND_CLASSES,
-    .own = {.table = diff_own},
+    .own = {diff_own, &diff_defaults, sizeof diff_defaults},
     .traces_max = 2,
     .run = diff_run,
+    .execute = diff_execute,
 };

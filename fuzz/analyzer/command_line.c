@@ -35,6 +35,7 @@ static const char *const guids[] = {"00000000-0000-0000-0000-000000000001",
 static const char *const kinds[] = {"all", "definite", "reachable,indirect", "unknown", NULL};
 static const char *const files[] = {"/dev/null", "/nonexistent", "/", NULL};
 static const char *const empty[] = {"/dev/null", NULL};
+static const char *const seconds[] = {"1", NULL};
 static const char *const flag[] = {NULL};
 
 /* An option and its possible values: none for a flag; those of one command before those of all. */
@@ -100,8 +101,35 @@ static const struct choice choices[] = {
     {"--suppressions", files, NULL},
     {"--write-baseline", empty, NULL},
     {"--title", texts, NULL},
+    {"--timeout", seconds, &command_query},
     {"--exact", flag, NULL},
     {"--with-contents", flag, NULL},
+};
+
+static const char *const queries[] = {
+    "SELECT * FROM events",
+    "SELECT * FROM events WHERE number BETWEEN 3 AND 9 AND position > pos('1:0')",
+    "SELECT * FROM events WHERE position < 'x' OR position <= pos('FFFF:0')",
+    "SELECT * FROM blocks",
+    "SELECT * FROM history('0x1000') UNION ALL SELECT * FROM blocks",
+    "SELECT * FROM live('50%')",
+    "SELECT * FROM live_sites('50%') JOIN sites USING (stack_id)",
+    "SELECT * FROM heaps, threads, modules",
+    "SELECT class, sum(bytes) FROM leaks GROUP BY class",
+    "SELECT * FROM leaks('50%')",
+    "SELECT * FROM errors",
+    "SELECT * FROM moves",
+    "SELECT * FROM timeline(5)",
+    "SELECT * FROM diff('20%', '80%')",
+    "SELECT * FROM retained",
+    "SELECT * FROM fragmentation",
+    "SELECT (SELECT count(*) FROM losses), (SELECT count(*) FROM marks), count(*) FROM snapshots",
+    "SELECT l.api FROM live JOIN events l ON l.number = live.number",
+    "SELECT char(27), x'00ff', 1e999, -9223372036854775808, NULL",
+    "DELETE FROM events",
+    "",
+    ".schema",
+    NULL,
 };
 
 static unsigned draw(uint64_t *state)
@@ -200,6 +228,8 @@ struct command_line command_line_draw(uint64_t state, const char *trace_path,
     }
     line.makes_index = draw(&state) % 8 == 0;
     add_options(&line, &state);
+    if (line.command == &command_query)
+        add(&line, draw_value(queries, &state));
     add(&line, trace_path);
     if (line.command->traces_max > 1 && draw(&state) % 2)
         add(&line, trace_path);

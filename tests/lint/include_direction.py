@@ -69,7 +69,8 @@ ALLOWED = {
         ('report/page', *SECTIONS, 'analyses/activity', 'analyses/reachability',
          *BELOW_CONTENTS),
         ('report', 'view', 'symbols', *ANALYSES),
-        ('commands', 'cli', 'report', 'view', 'symbols', *ANALYSES),
+        ('query', 'cli', 'report', 'view', 'symbols', *ANALYSES),
+        ('commands', 'query', 'cli', 'report', 'view', 'symbols', *ANALYSES),
     )},
     **{'analyzer/cli/' + part: ['analyzer/' + other for other in (
         *('cli/' + folder for folder in (part, *below)), 'report', 'view', 'symbols', *ANALYSES,

@@ -228,6 +228,7 @@ extern const struct command command_marks;
 extern const struct command command_memory;
 extern const struct command command_moves;
 extern const struct command command_peak;
+extern const struct command command_query;
 extern const struct command command_recover;
 extern const struct command command_redact;
 extern const struct command command_referrers;

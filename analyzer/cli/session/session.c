@@ -209,6 +209,11 @@ int session_output(struct session *session, bool is_long)
     /* For a part of a page, the output was opened by the command that makes the page. */
     if (session->has_output)
         return STATUS_OK;
+    if (session->report.sink) {
+        out_init(&session->output.text, -1, false);
+        session->output.text.room = UINT64_MAX;
+        return STATUS_OK;
+    }
     bool pages = is_long && session->options.has_pager;
     int status =
         output_open(&session->output, session->options.output, session->options.trace, pages);

@@ -139,9 +139,13 @@ enum report_form {
     REPORT_FOLDED
 };
 
+struct row_sink;
+
 struct report {
     struct text_output *output;
     enum report_form form;
+    /** Receives the records in place of the output; NULL for a report. The form is JSON then. */
+    struct row_sink *sink;
     /** Records of a list that are shown. */
     size_t limit;
     /** Name of the trace's file. */

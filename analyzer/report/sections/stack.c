@@ -370,7 +370,9 @@ void report_call_text(struct report *report, const char *label, const struct hea
 
 static void row_init(struct row *row, struct report *report, bool is_indented)
 {
-    if (report->form == REPORT_CSV)
+    if (report->sink)
+        row_init_sink(row, report->output, report->sink);
+    else if (report->form == REPORT_CSV)
         row_init_csv(row, report->output);
     else
         row_init_json(row, report->output, is_indented);

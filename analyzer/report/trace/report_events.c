@@ -9,30 +9,6 @@
 
 /* The report of `events`: a grid of text, JSON lines, CSV. */
 
-/* Properties of an event: each exists only for some actions, and a report leaves the others empty.
- */
-
-static bool event_has_address(const struct ttd_event *event)
-{
-    return event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC;
-}
-
-static bool event_has_base_address(const struct ttd_event *event)
-{
-    return event->action == TTD_ACTION_FREE || event->action == TTD_ACTION_REALLOC;
-}
-
-static bool event_has_previous_address(const struct ttd_event *event)
-{
-    return event->action == TTD_ACTION_REALLOC;
-}
-
-/* A Free has a size only if the function takes it as an argument, such as sized operator delete. */
-static bool event_has_size(const struct ttd_event *event)
-{
-    return event_has_address(event) || (event->action == TTD_ACTION_FREE && event->size);
-}
-
 /** Whether the event has the sizes that a heap reserves and commits. */
 static bool event_has_limits(const struct ttd_event *event)
 {

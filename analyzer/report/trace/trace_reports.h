@@ -254,4 +254,29 @@ void report_recover(struct report *report, const struct report_recovery *data);
 void report_redact(struct report *report, const struct report_redaction *data);
 void report_index(struct report *report, const struct report_index *data);
 
+/* Properties of an event: each exists only for some actions, and a report leaves the others empty.
+ */
+
+static inline bool event_has_address(const struct ttd_event *event)
+{
+    return event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC;
+}
+
+static inline bool event_has_base_address(const struct ttd_event *event)
+{
+    return event->action == TTD_ACTION_FREE || event->action == TTD_ACTION_REALLOC;
+}
+
+static inline bool event_has_previous_address(const struct ttd_event *event)
+{
+    return event->action == TTD_ACTION_REALLOC;
+}
+
+/** A Free has a size only if the function takes it as an argument, such as sized operator delete.
+ */
+static inline bool event_has_size(const struct ttd_event *event)
+{
+    return event_has_address(event) || (event->action == TTD_ACTION_FREE && event->size);
+}
+
 #endif

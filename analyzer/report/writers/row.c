@@ -20,6 +20,23 @@ void row_init_csv(struct row *row, struct text_output *output)
     *row = (struct row){.output = output};
 }
 
+void row_init_sink(struct row *row, struct text_output *output, struct row_sink *sink)
+{
+    /* Records that are in no array are at level 1. */
+    *row = (struct row){.output = output, .sink = sink, .is_in_list = !sink->list, .list_depth = 1};
+}
+
+/* Passes a value to the sink, if there is one and the value is a record's. Returns false if the
+ * value is to be written as text. */
+static inline bool row_sinks(struct row *row, const char *key, const struct row_value *value)
+{
+    if (!row->sink)
+        return false;
+    if (key && row->is_in_list && row->depth == row->list_depth)
+        row->sink->value(row->sink, key, value);
+    return true;
+}
+
 static void row_new_line(struct row *row)
 {
     if (!row->is_indented)
@@ -76,6 +93,11 @@ static void row_quote(struct row *row, bool is_quoted)
 
 static void row_begin_level(struct row *row, const char *key, char bracket)
 {
+    if (row->sink && row->sink->list && key && bracket == '[' && !row->is_in_list &&
+        strcmp(key, row->sink->list) == 0) {
+        row->is_in_list = true;
+        row->list_depth = row->depth + 2;
+    }
     if (row->is_json) {
         row_begin_value(row, key);
         out_char(row->output, bracket);
@@ -85,11 +107,24 @@ static void row_begin_level(struct row *row, const char *key, char bracket)
     row->has_member[row->depth] = false;
 }
 
+/* Drops text that a visitor of CSV has written behind a value. */
+static void row_end_sunk_record(struct row *row)
+{
+    row->output->used = 0;
+    row->sink->end_record(row->sink);
+}
+
 static void row_end_level(struct row *row, char bracket)
 {
     /* An empty object or array stays on one line. */
     bool has_member = row->has_member[row->depth];
     row->depth--;
+    if (row->sink && row->is_in_list) {
+        if (bracket == '}' && row->depth + 1 == row->list_depth)
+            row_end_sunk_record(row);
+        if (bracket == ']' && row->sink->list && row->depth + 2 == row->list_depth)
+            row->is_in_list = false;
+    }
     if (!row->is_json)
         return;
     if (has_member)
@@ -128,7 +163,7 @@ void row_begin_record(struct row *row)
 
 void row_end_record(struct row *row)
 {
-    if (!row->is_json) {
+    if (!row->is_json && !row->sink) {
         if (row->has_verdict)
             row_bool(row, "certain", row->is_certain);
         out_char(row->output, '\n');
@@ -140,7 +175,7 @@ void row_end_record(struct row *row)
 
 bool row_begin_header(struct row *row)
 {
-    if (row->is_json || row->has_header)
+    if (row->is_json || row->has_header || row->sink)
         return false;
     row->is_header = row->has_header = true;
     row_begin_record(row);
@@ -179,6 +214,8 @@ const void *row_next(struct row *row)
 
 void row_string(struct row *row, const char *key, struct ttd_string text)
 {
+    if (row_sinks(row, key, &(struct row_value){.type = ROW_TEXT, .text = text}))
+        return;
     bool is_quoted = row->is_json;
     if (!row_begin_value(row, key))
         return;
@@ -222,6 +259,8 @@ static void row_number(struct row *row, bool is_negative, uint64_t value)
 
 void row_unsigned(struct row *row, const char *key, uint64_t value)
 {
+    if (row_sinks(row, key, &(struct row_value){.type = ROW_UNSIGNED, .number = value}))
+        return;
     if (row_begin_value(row, key))
         row_number(row, false, value);
 }
@@ -229,8 +268,10 @@ void row_unsigned(struct row *row, const char *key, uint64_t value)
 void row_difference(struct row *row, const char *key, uint64_t old_value, uint64_t new_value)
 {
     bool is_negative = old_value > new_value;
-    if (row_begin_value(row, key))
-        row_number(row, is_negative, is_negative ? old_value - new_value : new_value - old_value);
+    uint64_t size = is_negative ? old_value - new_value : new_value - old_value;
+    struct row_value value = {.type = is_negative ? ROW_NEGATIVE : ROW_UNSIGNED, .number = size};
+    if (!row_sinks(row, key, &value) && row_begin_value(row, key))
+        row_number(row, is_negative, size);
 }
 
 void row_count(struct row *row, const char *key, uint64_t value)
@@ -243,24 +284,31 @@ void row_double(struct row *row, const char *key, double value)
     /* JSON has neither infinities nor NaN. */
     if (!isfinite(value))
         row_null(row, key);
-    else if (row_begin_value(row, key))
+    else if (!row_sinks(row, key, &(struct row_value){.type = ROW_REAL, .real = value}) &&
+             row_begin_value(row, key))
         out_format(row->output, "%.6g", value);
 }
 
 void row_bool(struct row *row, const char *key, bool value)
 {
+    if (row_sinks(row, key, &(struct row_value){.type = ROW_BOOL, .number = value}))
+        return;
     if (row_begin_value(row, key))
         out_write(row->output, value ? "true" : "false", value ? 4 : 5);
 }
 
 void row_null(struct row *row, const char *key)
 {
+    if (row_sinks(row, key, &(struct row_value){.type = ROW_NULL}))
+        return;
     if (row_begin_value(row, key) && row->is_json)
         out_write(row->output, "null", 4);
 }
 
 void row_hex(struct row *row, const char *key, uint64_t value)
 {
+    if (row_sinks(row, key, &(struct row_value){.type = ROW_ADDRESS, .number = value}))
+        return;
     if (!row_begin_value(row, key))
         return;
     row_quote(row, row->is_json);
@@ -274,7 +322,8 @@ void row_position(struct row *row, const char *key, struct ttd_position position
         row_null(row, key);
         return;
     }
-    if (!row_begin_value(row, key))
+    if (row_sinks(row, key, &(struct row_value){.type = ROW_POSITION, .position = position}) ||
+        !row_begin_value(row, key))
         return;
     row_quote(row, row->is_json);
     out_position(row->output, position);
@@ -283,12 +332,15 @@ void row_position(struct row *row, const char *key, struct ttd_position position
 
 void row_bytes(struct row *row, const char *key, const uint8_t *data, size_t size)
 {
-    if (!row_begin_value(row, key))
+    bool is_quoted = row->is_json;
+    if (row->sink ? !row_begin_field(row, key) : !row_begin_value(row, key))
         return;
-    row_quote(row, row->is_json);
+    row_quote(row, is_quoted);
     for (size_t i = 0; i < size; i++)
         out_format(row->output, "%02x", data[i]);
-    row_quote(row, row->is_json);
+    row_quote(row, is_quoted);
+    if (row->sink)
+        row_end_field(row);
 }
 
 void row_unsigned_if(struct row *row, const char *key, bool has, uint64_t value)
@@ -314,8 +366,20 @@ bool row_has(struct row *row, const char *key, bool has)
     return has;
 }
 
+/* In the output's buffer, from its beginning, so that there is most room. */
+static bool row_begin_sunk_field(struct row *row, const char *key)
+{
+    if (!row->is_in_list || row->depth != row->list_depth)
+        return false;
+    row->output->used = 0;
+    row->field_key = key;
+    return true;
+}
+
 bool row_begin_field(struct row *row, const char *key)
 {
+    if (row->sink)
+        return row_begin_sunk_field(row, key);
     bool begins = row_begin_value(row, key);
     row_quote(row, begins);
     return begins;
@@ -330,5 +394,11 @@ void row_field_text(struct row *row, struct ttd_string text, bool is_first)
 
 void row_end_field(struct row *row)
 {
+    if (row->sink) {
+        struct ttd_string text = {row->output->buffer, row->output->used};
+        row_sinks(row, row->field_key, &(struct row_value){.type = ROW_TEXT, .text = text});
+        row->output->used = 0;
+        return;
+    }
     row_quote(row, true);
 }

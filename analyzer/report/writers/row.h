@@ -17,6 +17,38 @@
 
 struct report;
 
+/** Types of the values of records. */
+enum row_type {
+    ROW_NULL,
+    /** A number; and one below zero, by its magnitude. */
+    ROW_UNSIGNED,
+    ROW_NEGATIVE,
+    ROW_REAL,
+    ROW_BOOL,
+    /** An address, a handle or flags: a number that is written in hexadecimal. */
+    ROW_ADDRESS,
+    ROW_POSITION,
+    ROW_TEXT
+};
+
+/** A typed value. A text is valid during the call that receives it. */
+struct row_value {
+    enum row_type type;
+    uint64_t number;
+    double real;
+    struct ttd_position position;
+    struct ttd_string text;
+};
+
+/** Receiver of typed values: the third form of a row, beside JSON and CSV. It gets the columns of
+ * CSV, by name, from the records of one list. */
+struct row_sink {
+    /** Key of the array whose objects are the records. NULL for records that are in no array. */
+    const char *list;
+    void (*value)(struct row_sink *sink, const char *key, const struct row_value *value);
+    void (*end_record)(struct row_sink *sink);
+};
+
 /** A list of records in an array, as row_first() begins it. */
 struct row_list {
     /** The next record, the number of records from there on, and the size of each. */
@@ -45,16 +77,27 @@ struct row {
     /** The level has a member already; in CSV by level 0, the row has a column. */
     bool has_member[ROW_DEPTH_MAX + 1];
     struct row_list list;
+    /** NULL if text is written. */
+    struct row_sink *sink;
+    /** Whether the list of the sink is open, and the level of the members of its records. */
+    bool is_in_list;
+    unsigned list_depth;
+    /** Key of the field that is being composed. */
+    const char *field_key;
 };
 
 /** Begins JSON. */
 void row_init_json(struct row *row, struct text_output *output, bool is_indented);
 /** Begins CSV. */
 void row_init_csv(struct row *row, struct text_output *output);
+/** Begins records for a sink. Fields are composed in the output, whose text is dropped. */
+void row_init_sink(struct row *row, struct text_output *output, struct row_sink *sink);
 
-/** CSV: whether members are left out here. */
+/** CSV and sinks: whether members are left out here. */
 static inline bool row_is_skipped(const struct row *row)
 {
+    if (row->sink)
+        return !row->is_in_list || row->depth != row->list_depth;
     return !row->is_json && row->depth != row->record_depth;
 }
 

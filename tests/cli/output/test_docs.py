@@ -310,7 +310,7 @@ class Manual(TestCase):
             manual = file.read().replace("\\-", "-")
         for command in ("summary", "info", "events", "leaks", "moves", "state", "history", "peak", "diff",
                         "hot", "temporary", "lifetimes", "timeline", "fragmentation", "errors", "verify", "recover",
-                        "redact", "memory", "find",
+                        "redact", "memory", "find", "query",
                         "snapshots", "referrers", "roots",
                         "retained", "index"):
             self.assertRegex(manual, rf"(?m)^\.Ss .*\b{command}\b")

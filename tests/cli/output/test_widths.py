@@ -29,6 +29,7 @@ ARGUMENTS = {
     "info": [[], ["--group"]],
     "moves": [["--chains", "5"]],
     "events": [["--limit", "50"]],
+    "query": [["SELECT bytes, allocations, stack FROM sites"], ["SELECT * FROM events"]],
 }
 # They write no text about the trace.
 OTHERS = {"report", "recover", "redact", "index"}

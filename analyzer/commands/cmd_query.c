@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+/* ttdanalyze query: the tables, and the command. */
+#include <string.h>
+
+#include "cli/process/limits.h"
+#include "cli/process/message.h"
+#include "cli/session/session.h"
+#include "cli/traces/input.h"
+#include "query/query.h"
+
+/* The columns of each table are the members of its command's records: a test compares them. */
+
+static const struct query_column query_blocks_columns[] = {
+    {"address", QUERY_ADDRESS},      {"size", QUERY_INTEGER},
+    {"allocated", QUERY_POSITION},   {"thread", QUERY_INTEGER},
+    {"stack", QUERY_TEXT},           {"released", QUERY_POSITION},
+    {"released_by", QUERY_TEXT},     {"released_thread", QUERY_INTEGER},
+    {"released_stack", QUERY_TEXT},  {"lost_after", QUERY_POSITION},
+    {"lost_before", QUERY_POSITION}, {"holder_released", QUERY_POSITION},
+    {"unknown", QUERY_INTEGER},      {"previous_address", QUERY_ADDRESS},
+    {"moved", QUERY_INTEGER},        {NULL, QUERY_INTEGER}};
+
+static const struct query_column query_live_columns[] = {
+    {"address", QUERY_ADDRESS},  {"size", QUERY_INTEGER},    {"allocated", QUERY_POSITION},
+    {"number", QUERY_INTEGER},   {"heap_id", QUERY_INTEGER}, {"thread", QUERY_INTEGER},
+    {"stack_id", QUERY_INTEGER}, {"unknown", QUERY_INTEGER}, {NULL, QUERY_INTEGER}};
+
+static const struct query_column query_live_sites_columns[] = {{"blocks", QUERY_INTEGER},
+                                                               {"bytes", QUERY_INTEGER},
+                                                               {"first_position", QUERY_POSITION},
+                                                               {"last_position", QUERY_POSITION},
+                                                               {"stack_id", QUERY_INTEGER},
+                                                               {"stack", QUERY_TEXT},
+                                                               {NULL, QUERY_INTEGER}};
+
+static const struct query_column query_heaps_columns[] = {
+    {"heap_id", QUERY_INTEGER}, {"heap", QUERY_ADDRESS},
+    {"name", QUERY_TEXT},       {"parent_heap_id", QUERY_INTEGER},
+    {"blocks", QUERY_INTEGER},  {"bytes", QUERY_INTEGER},
+    {NULL, QUERY_INTEGER}};
+
+static const struct query_column query_sites_columns[] = {{"allocations", QUERY_INTEGER},
+                                                          {"bytes", QUERY_INTEGER},
+                                                          {"byte_seconds", QUERY_REAL},
+                                                          {"temporary", QUERY_INTEGER},
+                                                          {"temporary_bytes", QUERY_INTEGER},
+                                                          {"never_released", QUERY_INTEGER},
+                                                          {"destroyed", QUERY_INTEGER},
+                                                          {"stack_id", QUERY_INTEGER},
+                                                          {"stack", QUERY_TEXT},
+                                                          {NULL, QUERY_INTEGER}};
+
+static const struct query_column query_leaks_columns[] = {{"kind", QUERY_TEXT},
+                                                          {"class", QUERY_TEXT},
+                                                          {"blocks", QUERY_INTEGER},
+                                                          {"bytes", QUERY_INTEGER},
+                                                          {"total_blocks", QUERY_INTEGER},
+                                                          {"total_bytes", QUERY_INTEGER},
+                                                          {"first_position", QUERY_POSITION},
+                                                          {"last_position", QUERY_POSITION},
+                                                          {"lost_after", QUERY_POSITION},
+                                                          {"lost_before", QUERY_POSITION},
+                                                          {"first_release", QUERY_POSITION},
+                                                          {"last_release", QUERY_POSITION},
+                                                          {"way", QUERY_TEXT},
+                                                          {"way_offset", QUERY_INTEGER},
+                                                          {"group", QUERY_INTEGER},
+                                                          {"address", QUERY_ADDRESS},
+                                                          {"holder", QUERY_TEXT},
+                                                          {"below", QUERY_TEXT},
+                                                          {"stack_id", QUERY_INTEGER},
+                                                          {"stack", QUERY_TEXT},
+                                                          {NULL, QUERY_INTEGER}};
+
+static const struct query_column query_errors_columns[] = {{"kind", QUERY_TEXT},
+                                                           {"certain", QUERY_INTEGER},
+                                                           {"count", QUERY_INTEGER},
+                                                           {"address", QUERY_ADDRESS},
+                                                           {"size", QUERY_INTEGER},
+                                                           {"action", QUERY_TEXT},
+                                                           {"api", QUERY_TEXT},
+                                                           {"thread", QUERY_INTEGER},
+                                                           {"position", QUERY_POSITION},
+                                                           {"stack", QUERY_TEXT},
+                                                           {"allocated_position", QUERY_POSITION},
+                                                           {"allocated_stack", QUERY_TEXT},
+                                                           {"released_position", QUERY_POSITION},
+                                                           {"released_stack", QUERY_TEXT},
+                                                           {"conflict_position", QUERY_POSITION},
+                                                           {"conflict_stack", QUERY_TEXT},
+                                                           {"signal", QUERY_TEXT},
+                                                           {"place", QUERY_TEXT},
+                                                           {NULL, QUERY_INTEGER}};
+
+static const struct query_column query_moves_columns[] = {{"kind", QUERY_TEXT},
+                                                          {"reallocs", QUERY_INTEGER},
+                                                          {"moved", QUERY_INTEGER},
+                                                          {"in_place", QUERY_INTEGER},
+                                                          {"from_null", QUERY_INTEGER},
+                                                          {"to_zero", QUERY_INTEGER},
+                                                          {"failed", QUERY_INTEGER},
+                                                          {"unfinished", QUERY_INTEGER},
+                                                          {"unknown_old", QUERY_INTEGER},
+                                                          {"remapped", QUERY_INTEGER},
+                                                          {"unknown_moves", QUERY_INTEGER},
+                                                          {"bytes_copied", QUERY_INTEGER},
+                                                          {"bytes_copied_at_most", QUERY_INTEGER},
+                                                          {"bytes_avoidable", QUERY_INTEGER},
+                                                          {"growth", QUERY_TEXT},
+                                                          {"stack_id", QUERY_INTEGER},
+                                                          {"stack", QUERY_TEXT},
+                                                          {NULL, QUERY_INTEGER}};
+
+static const struct query_column query_timeline_columns[] = {
+    {"first", QUERY_INTEGER},           {"position", QUERY_POSITION},
+    {"peak_bytes", QUERY_INTEGER},      {"live_bytes", QUERY_INTEGER},
+    {"live_blocks", QUERY_INTEGER},     {"allocations", QUERY_INTEGER},
+    {"allocated_bytes", QUERY_INTEGER}, {"releases", QUERY_INTEGER},
+    {"duration_ns", QUERY_INTEGER},     {"allocations_per_second", QUERY_REAL},
+    {"bytes_per_second", QUERY_REAL},   {NULL, QUERY_INTEGER}};
+
+static const struct query_column query_diff_columns[] = {{"quadrant", QUERY_TEXT},
+                                                         {"blocks", QUERY_INTEGER},
+                                                         {"bytes", QUERY_INTEGER},
+                                                         {"first_position", QUERY_POSITION},
+                                                         {"last_position", QUERY_POSITION},
+                                                         {"stack_id", QUERY_INTEGER},
+                                                         {"stack", QUERY_TEXT},
+                                                         {NULL, QUERY_INTEGER}};
+
+static const struct query_column query_retained_columns[] = {{"depth", QUERY_INTEGER},
+                                                             {"retained_blocks", QUERY_INTEGER},
+                                                             {"retained_bytes", QUERY_INTEGER},
+                                                             {"blocks", QUERY_INTEGER},
+                                                             {"bytes", QUERY_INTEGER},
+                                                             {"reachable_blocks", QUERY_INTEGER},
+                                                             {"reachable_bytes", QUERY_INTEGER},
+                                                             {"others", QUERY_INTEGER},
+                                                             {"block", QUERY_ADDRESS},
+                                                             {"root", QUERY_TEXT},
+                                                             {"class", QUERY_TEXT},
+                                                             {"stack", QUERY_TEXT},
+                                                             {NULL, QUERY_INTEGER}};
+
+static const struct query_column query_fragmentation_columns[] = {
+    {"begin", QUERY_ADDRESS},       {"last", QUERY_ADDRESS}, {"blocks", QUERY_INTEGER},
+    {"used_bytes", QUERY_INTEGER},  {"gaps", QUERY_INTEGER}, {"gap_bytes", QUERY_INTEGER},
+    {"largest_gap", QUERY_INTEGER}, {NULL, QUERY_INTEGER}};
+
+static const struct query_column query_threads_columns[] = {
+    {"thread", QUERY_INTEGER}, {"os_id", QUERY_INTEGER},  {"name", QUERY_TEXT},
+    {"begun", QUERY_POSITION}, {"ended", QUERY_POSITION}, {"events", QUERY_INTEGER},
+    {"allocs", QUERY_INTEGER}, {"frees", QUERY_INTEGER},  {"reallocs", QUERY_INTEGER},
+    {NULL, QUERY_INTEGER}};
+
+static const struct query_column query_modules_columns[] = {
+    {"module", QUERY_INTEGER},  {"path", QUERY_TEXT},         {"build_id", QUERY_TEXT},
+    {"begin", QUERY_ADDRESS},   {"end", QUERY_ADDRESS},       {"bias", QUERY_ADDRESS},
+    {"loaded", QUERY_POSITION}, {"unloaded", QUERY_POSITION}, {NULL, QUERY_INTEGER}};
+
+static const struct query_column query_losses_columns[] = {
+    {"reason", QUERY_TEXT},        {"thread", QUERY_INTEGER},      {"events", QUERY_INTEGER},
+    {"last_good", QUERY_POSITION}, {"first_good", QUERY_POSITION}, {NULL, QUERY_INTEGER}};
+
+static const struct query_column query_marks_columns[] = {
+    {"position", QUERY_POSITION}, {"wall_time_ns", QUERY_INTEGER},
+    {"thread", QUERY_INTEGER},    {"kind", QUERY_TEXT},
+    {"client", QUERY_TEXT},       {"keyframe", QUERY_INTEGER},
+    {"activity", QUERY_INTEGER},  {"throttle", QUERY_TEXT},
+    {"text", QUERY_TEXT},         {"data", QUERY_TEXT},
+    {NULL, QUERY_INTEGER}};
+
+static const struct query_column query_snapshots_columns[] = {
+    {"number", QUERY_INTEGER},        {"position", QUERY_POSITION},
+    {"wall_time_ns", QUERY_INTEGER},  {"reason", QUERY_TEXT},
+    {"stopped", QUERY_INTEGER},       {"complete", QUERY_INTEGER},
+    {"missing_bytes", QUERY_INTEGER}, {"held_ns", QUERY_INTEGER},
+    {"copied", QUERY_INTEGER},        {"blocks", QUERY_INTEGER},
+    {"references", QUERY_INTEGER},    {"memory", QUERY_INTEGER},
+    {"stored_bytes", QUERY_INTEGER},  {"mapped_bytes", QUERY_INTEGER},
+    {"page_bytes", QUERY_INTEGER},    {NULL, QUERY_INTEGER}};
+
+static const struct query_table query_tables[] = {
+    {.name = "events",
+     .summary = "the heap calls",
+     .command = &command_events,
+     .columns = query_events_columns},
+    {.name = "blocks",
+     .summary = "every block, from its allocation to its release",
+     .command = &command_history,
+     .list = "blocks",
+     .columns = query_blocks_columns,
+     .options = {{"address", "0"}, {"size", "0xffffffffffffffff"}, {"limit", "1000000"}}},
+    {.name = "history",
+     .summary = "the blocks that ever covered an address: history('0x1000')",
+     .command = &command_history,
+     .list = "blocks",
+     .columns = query_blocks_columns,
+     .parameters = {{"of", "address"}},
+     .options = {{"limit", "1000000"}}},
+    {.name = "live",
+     .summary = "the live blocks, at a position: live('50%')",
+     .command = &command_state,
+     .list = "blocks",
+     .columns = query_live_columns,
+     .parameters = {{"at", "at"}},
+     .options = {{"blocks", NULL}}},
+    {.name = "live_sites",
+     .summary = "the call sites of live blocks, at a position",
+     .command = &command_state,
+     .list = "groups",
+     .columns = query_live_sites_columns,
+     .parameters = {{"at", "at"}}},
+    {.name = "heaps",
+     .summary = "the heaps with live blocks, at a position",
+     .command = &command_state,
+     .list = "heaps",
+     .columns = query_heaps_columns,
+     .parameters = {{"at", "at"}}},
+    {.name = "sites",
+     .summary = "the call sites that allocate",
+     .command = &command_hot,
+     .list = "groups",
+     .columns = query_sites_columns},
+    {.name = "leaks",
+     .summary = "lost blocks by call site, at a position",
+     .command = &command_leaks,
+     .list = "groups",
+     .columns = query_leaks_columns,
+     .parameters = {{"at", "at"}},
+     .options = {{"show", "all"}}},
+    {.name = "errors",
+     .summary = "calls that the program should not have made",
+     .command = &command_errors,
+     .list = "findings",
+     .columns = query_errors_columns},
+    {.name = "moves",
+     .summary = "what reallocation costs, by call site",
+     .command = &command_moves,
+     .list = "groups",
+     .columns = query_moves_columns},
+    {.name = "timeline",
+     .summary = "live bytes and rates, in slices of time",
+     .command = &command_timeline,
+     .list = "points",
+     .columns = query_timeline_columns,
+     .parameters = {{"slices", "points"}}},
+    {.name = "diff",
+     .summary = "blocks by whether they were allocated and released in a range",
+     .command = &command_diff,
+     .list = "groups",
+     .columns = query_diff_columns,
+     .parameters = {{"begin", "from"}, {"end", "to"}}},
+    {.name = "retained",
+     .summary = "blocks, and what they keep, by the newest snapshot",
+     .command = &command_retained,
+     .list = "retainers",
+     .columns = query_retained_columns,
+     .parameters = {{"at", "at"}}},
+    {.name = "fragmentation",
+     .summary = "runs of blocks, and the gaps between them",
+     .command = &command_fragmentation,
+     .list = "regions",
+     .columns = query_fragmentation_columns,
+     .parameters = {{"at", "at"}}},
+    {.name = "threads",
+     .summary = "the threads",
+     .command = &command_info,
+     .list = "thread_list",
+     .columns = query_threads_columns},
+    {.name = "modules",
+     .summary = "the program and its libraries",
+     .command = &command_info,
+     .list = "module_list",
+     .columns = query_modules_columns},
+    {.name = "losses",
+     .summary = "calls that were not recorded, or were damaged",
+     .command = &command_info,
+     .list = "loss_list",
+     .columns = query_losses_columns},
+    {.name = "marks",
+     .summary = "marks of the program and of people",
+     .command = &command_marks,
+     .list = NULL,
+     .columns = query_marks_columns},
+    {.name = "snapshots",
+     .summary = "the snapshots of memory",
+     .command = &command_snapshots,
+     .list = "snapshots",
+     .columns = query_snapshots_columns},
+    {.name = NULL}};
+
+static const char query_help[] =
+    "Usage: ttdanalyze query [OPTIONS] 'SELECT ...' [TRACE]\n"
+    "\n"
+    "Answers a question in SQL. The tables are what the commands say, such as leaks, sites,\n"
+    "live and blocks; some take a position: SELECT * FROM live('50%'). The query .schema\n"
+    "lists all tables with their columns. Nothing can be changed.\n"
+    "\n"
+    "      --timeout SECONDS   give up after so many seconds of work on rows\n" COMMAND_COMMON_HELP
+    "\n"
+    "Positions are texts of a fixed width, which are printed short: compare them with\n"
+    "pos('FAB:17B1'). Addresses are numbers, which are printed in hexadecimal.\n";
+
+static const struct own_option query_own[] = {
+    OWN_OPTION("timeout", option_number, struct query_options, timeout), OWN_OPTIONS_END};
+
+static int query_command(struct session *session, const void *context)
+{
+    return query_run(session, context, query_tables);
+}
+
+/* The first operand is the query, the second one the trace. */
+static int query_start(const struct command *command, int count, char **arguments)
+{
+    static char default_name[] = INPUT_DEFAULT;
+    struct common_options options;
+    struct query_options own = {.sql = NULL};
+    int status = command_options(&options, command, count, arguments, &own);
+    if (status >= 0)
+        return status;
+    own.sql = options.trace;
+    if (options.other_count)
+        options.trace = options.others[0];
+    else
+        options.trace = default_name;
+    options.other_count = 0;
+    options.has_index = options.has_index && !input_is_standard(options.trace);
+    char *traces[] = {(char *)(uintptr_t)options.trace};
+    limits_set(options.max_memory, traces, 1);
+    return session_execute(&options, &own);
+}
+
+const struct command command_query = {
+    .name = "query",
+    .summary = "any question, in SQL",
+    .help = query_help,
+    .own = {query_own, NULL, sizeof(struct query_options)},
+    .traces_max = 2,
+    .run = query_start,
+    .execute = query_command,
+};

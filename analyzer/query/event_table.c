@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of events. There may be billions: they are read as the query asks for them, and a range
+ * of numbers or positions reads its chunks only. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/process/message.h"
+#include "query/tables.h"
+#include "report/trace/trace_reports.h"
+
+#define EVENTS_KINDS (TTD_KIND_BIT(TTD_KIND_EVENTS) | TTD_KIND_BIT(TTD_KIND_LOSSES))
+
+enum event_table_column {
+    EVENTS_NUMBER,
+    EVENTS_POSITION,
+    EVENTS_ACTION,
+    EVENTS_API,
+    EVENTS_HEAP,
+    EVENTS_HEAP_ID,
+    EVENTS_ADDRESS,
+    EVENTS_PREVIOUS_ADDRESS,
+    EVENTS_BASE_ADDRESS,
+    EVENTS_SIZE,
+    EVENTS_FLAGS,
+    EVENTS_RESULT,
+    EVENTS_TIME_START,
+    EVENTS_TIME_END,
+    EVENTS_WALL_TIME,
+    EVENTS_THREAD,
+    EVENTS_STACK_ID
+};
+
+const struct query_column query_events_columns[] = {
+    {"number", QUERY_INTEGER},       {"position", QUERY_POSITION},
+    {"action", QUERY_TEXT},          {"api", QUERY_TEXT},
+    {"heap", QUERY_ADDRESS},         {"heap_id", QUERY_INTEGER},
+    {"address", QUERY_ADDRESS},      {"previous_address", QUERY_ADDRESS},
+    {"base_address", QUERY_ADDRESS}, {"size", QUERY_INTEGER},
+    {"flags", QUERY_ADDRESS},        {"result", QUERY_INTEGER},
+    {"time_start", QUERY_POSITION},  {"time_end", QUERY_POSITION},
+    {"wall_time_ns", QUERY_INTEGER}, {"thread", QUERY_INTEGER},
+    {"stack_id", QUERY_INTEGER},     {NULL, QUERY_INTEGER},
+};
+
+struct event_table_cursor {
+    sqlite3_vtab_cursor base;
+    struct query *query;
+    /** A session of its own, whose reader no other cursor moves. */
+    struct session session;
+    struct ttd_batch batch;
+    size_t next;
+    /** Numbers of the first event that is wanted, and of the first one behind them; the same as
+     * positions. */
+    uint64_t first;
+    uint64_t end;
+    struct ttd_position from;
+    struct ttd_position to;
+    struct heap_outcome outcome;
+    bool has_times;
+    bool is_over;
+    int status;
+};
+
+/* Takes over what the cursor knows about certainty, once. */
+static void event_table_judge(struct event_table_cursor *cursor)
+{
+    struct session *session = &cursor->session;
+    if (cursor->is_over)
+        return;
+    cursor->is_over = true;
+    session_outcome(session, &cursor->outcome,
+                    cursor->outcome.reached_end ? ttd_position_max() : cursor->outcome.position);
+    query_add_reasons(cursor->query, &session->report.certainty);
+}
+
+static enum ttd_status event_table_see_losses(void *context, const struct ttd_batch *batch)
+{
+    struct event_table_cursor *cursor = context;
+    if (batch->kind == TTD_KIND_LOSSES)
+        heap_losses_add(&cursor->outcome.losses, batch);
+    return TTD_OK;
+}
+
+static int event_table_open(sqlite3_vtab *table, sqlite3_vtab_cursor **result)
+{
+    struct event_table_cursor *cursor = calloc(1, sizeof *cursor);
+    if (!cursor)
+        return SQLITE_NOMEM;
+    cursor->query = query_of_table(table);
+    const struct common_options *asked = &cursor->query->session->options;
+    struct common_options options = {.command = &command_events,
+                                     .form = REPORT_JSON,
+                                     .max_memory = asked->max_memory,
+                                     .trace = asked->trace};
+    view_options_init(&options.view);
+    struct session *session = &cursor->session;
+    int status = session_open(session, &options);
+    if (status != STATUS_OK) {
+        free(cursor);
+        return query_failed(query_of_table(table), status);
+    }
+    session->has_reasons = true;
+    struct heap_batch_hook losses = {.context = cursor, .batch = event_table_see_losses};
+    status = source_define(&session->source, TTD_KIND_BIT(TTD_KIND_HEAPS), &session->definitions);
+    if (status == STATUS_OK)
+        status = source_read(&session->source, 0, &losses);
+    cursor->has_times = source_has_times(&session->source);
+    cursor->is_over = true;
+    *result = &cursor->base;
+    if (status == STATUS_OK)
+        return SQLITE_OK;
+    session_close(session, status, false);
+    free(cursor);
+    return query_failed(query_of_table(table), status);
+}
+
+static int event_table_close(sqlite3_vtab_cursor *base)
+{
+    struct event_table_cursor *cursor = (struct event_table_cursor *)base;
+    event_table_judge(cursor);
+    session_close(&cursor->session, STATUS_OK, false);
+    free(cursor);
+    return SQLITE_OK;
+}
+
+/* Conditions that bound a range are letters for xFilter: of numbers 'n', of positions 'p', with the
+ * comparison behind it. SQLite checks every row again. */
+static char event_table_comparison(unsigned op)
+{
+    switch (op) {
+    case SQLITE_INDEX_CONSTRAINT_EQ:
+        return '=';
+    case SQLITE_INDEX_CONSTRAINT_GT:
+    case SQLITE_INDEX_CONSTRAINT_GE:
+        return '>';
+    case SQLITE_INDEX_CONSTRAINT_LT:
+    case SQLITE_INDEX_CONSTRAINT_LE:
+        return '<';
+    default:
+        return 0;
+    }
+}
+
+static int event_table_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
+{
+    (void)table;
+    int count = 0;
+    sqlite3_str *plan = sqlite3_str_new(NULL);
+    info->estimatedCost = 1e9;
+    for (int i = 0; i < info->nConstraint; i++) {
+        int column = info->aConstraint[i].iColumn;
+        char comparison = event_table_comparison(info->aConstraint[i].op);
+        bool is_number = column == EVENTS_NUMBER || column == -1;
+        if (!info->aConstraint[i].usable || !comparison ||
+            (!is_number && column != EVENTS_POSITION))
+            continue;
+        info->aConstraintUsage[i].argvIndex = ++count;
+        sqlite3_str_appendf(plan, "%c%c", is_number ? 'n' : 'p', comparison);
+        info->estimatedCost /= comparison == '=' ? 1e6 : 4;
+    }
+    info->estimatedRows = (sqlite3_int64)info->estimatedCost;
+    info->idxStr = sqlite3_str_finish(plan);
+    info->needToFreeIdxStr = 1;
+    /* Events come in the order of their numbers, and so of their positions. */
+    if (info->nOrderBy == 1 && !info->aOrderBy[0].desc &&
+        (info->aOrderBy[0].iColumn == EVENTS_NUMBER || info->aOrderBy[0].iColumn == -1))
+        info->orderByConsumed = 1;
+    return count && !info->idxStr ? SQLITE_NOMEM : SQLITE_OK;
+}
+
+/* Narrows the range of numbers. A value that is no integer bounds nothing. */
+static void event_table_bound_number(struct event_table_cursor *cursor, char comparison,
+                                     sqlite3_value *value)
+{
+    if (sqlite3_value_type(value) != SQLITE_INTEGER)
+        return;
+    sqlite3_int64 number = sqlite3_value_int64(value);
+    uint64_t least = number < 0 ? 0 : (uint64_t)number;
+    if (comparison != '<' && least > cursor->first)
+        cursor->first = least;
+    if (comparison != '>' && number < 0)
+        cursor->end = 0;
+    else if (comparison != '>' && least + 1 < cursor->end)
+        cursor->end = least + 1;
+}
+
+/* The same for positions, as the tables have them. */
+static void event_table_bound_position(struct event_table_cursor *cursor, char comparison,
+                                       sqlite3_value *value)
+{
+    const char *text = (const char *)sqlite3_value_text(value);
+    struct ttd_position position;
+    if (!text || !query_position_parse(text, &position))
+        return;
+    if (comparison != '<' && ttd_position_compare(position, cursor->from) > 0)
+        cursor->from = position;
+    if (comparison != '>' && ttd_position_compare(position, cursor->to) < 0)
+        cursor->to = position;
+}
+
+static enum ttd_status event_table_seek(struct event_table_cursor *cursor, struct ttd_error *error)
+{
+    struct ttd_reader *reader = cursor->session.source.reader;
+    bool has_position = ttd_position_compare(cursor->from, ttd_position_min()) > 0;
+    if (!cursor->first && !has_position)
+        return ttd_reader_rewind_checked(reader, EVENTS_KINDS);
+    enum ttd_status status = ttd_reader_rewind(reader, EVENTS_KINDS);
+    if (status == TTD_OK)
+        status = cursor->first ? ttd_reader_seek_event(reader, cursor->first, error)
+                               : ttd_reader_seek(reader, cursor->from, error);
+    return status;
+}
+
+/* Reads the next batch of events. Returns a status of SQLite. */
+static int event_table_read(struct event_table_cursor *cursor)
+{
+    struct source *source = &cursor->session.source;
+    enum ttd_status status = TTD_OK;
+    cursor->next = 0;
+    do {
+        status = ttd_reader_next(source->reader, &cursor->batch, &cursor->outcome.error);
+        if (status == TTD_OK && cursor->batch.kind == TTD_KIND_LOSSES && cursor->batch.synthetic) {
+            source_damaged(source, &cursor->batch.error);
+            heap_losses_add(&cursor->outcome.losses, &cursor->batch);
+        }
+    } while (status == TTD_OK && cursor->batch.kind != TTD_KIND_EVENTS);
+    if (status == TTD_OK)
+        return SQLITE_OK;
+    cursor->batch.count = 0;
+    if (!heap_is_over(status))
+        return query_failed(cursor->query, source_fail(source, status, &cursor->outcome.error));
+    cursor->outcome.reached_end = true;
+    cursor->outcome.truncated = status != TTD_END;
+    event_table_judge(cursor);
+    return SQLITE_OK;
+}
+
+static const struct ttd_event *event_table_current(const struct event_table_cursor *cursor)
+{
+    return &cursor->batch.u.events[cursor->next];
+}
+
+/* Goes on to the next event of the range, from the present one inclusive. */
+static int event_table_settle(struct event_table_cursor *cursor)
+{
+    while (!cursor->is_over) {
+        if (cursor->next == cursor->batch.count) {
+            int status = event_table_read(cursor);
+            if (status != SQLITE_OK)
+                return status;
+            continue;
+        }
+        const struct ttd_event *event = event_table_current(cursor);
+        struct ttd_position position = ttd_event_position(event);
+        if (event->number >= cursor->end || ttd_position_compare(position, cursor->to) > 0) {
+            event_table_judge(cursor);
+            break;
+        }
+        cursor->outcome.position = position;
+        if (event->number >= cursor->first && ttd_position_compare(position, cursor->from) >= 0)
+            break;
+        cursor->next++;
+    }
+    return SQLITE_OK;
+}
+
+static int event_table_filter(sqlite3_vtab_cursor *base, int number, const char *plan, int count,
+                              sqlite3_value **values)
+{
+    (void)number;
+    struct event_table_cursor *cursor = (struct event_table_cursor *)base;
+    struct ttd_error error = {.what = NULL};
+    cursor->first = 0;
+    cursor->end = UINT64_MAX;
+    cursor->from = ttd_position_min();
+    cursor->to = ttd_position_max();
+    for (int i = 0; i < count; i++) {
+        if (plan[2 * i] == 'n')
+            event_table_bound_number(cursor, plan[2 * i + 1], values[i]);
+        else
+            event_table_bound_position(cursor, plan[2 * i + 1], values[i]);
+    }
+    cursor->outcome.reached_end = false;
+    cursor->is_over = false;
+    cursor->next = cursor->batch.count = 0;
+    enum ttd_status status = event_table_seek(cursor, &error);
+    if (status != TTD_OK)
+        return query_failed(cursor->query, source_fail(&cursor->session.source, status, &error));
+    return event_table_settle(cursor);
+}
+
+static int event_table_next(sqlite3_vtab_cursor *base)
+{
+    struct event_table_cursor *cursor = (struct event_table_cursor *)base;
+    cursor->next++;
+    return event_table_settle(cursor);
+}
+
+static int event_table_eof(sqlite3_vtab_cursor *base)
+{
+    return ((const struct event_table_cursor *)base)->is_over;
+}
+
+static void event_table_answer_position(sqlite3_context *answer, struct ttd_position position)
+{
+    char text[QUERY_POSITION_SIZE];
+    if (!ttd_position_is_valid(position))
+        return;
+    query_position_text(text, position);
+    sqlite3_result_text(answer, text, -1, SQLITE_TRANSIENT);
+}
+
+static void event_table_answer_number(sqlite3_context *answer, bool has, uint64_t value)
+{
+    if (has && value > INT64_MAX)
+        sqlite3_result_double(answer, (double)value);
+    else if (has)
+        sqlite3_result_int64(answer, (sqlite3_int64)value);
+}
+
+static void event_table_answer_bits(sqlite3_context *answer, bool has, uint64_t value)
+{
+    if (has)
+        sqlite3_result_int64(answer, (sqlite3_int64)value);
+}
+
+static int event_table_column(sqlite3_vtab_cursor *base, sqlite3_context *answer, int column)
+{
+    struct event_table_cursor *cursor = (struct event_table_cursor *)base;
+    const struct ttd_event *event = event_table_current(cursor);
+    switch ((enum event_table_column)column) {
+    case EVENTS_NUMBER:
+        event_table_answer_number(answer, true, event->number);
+        break;
+    case EVENTS_POSITION:
+        event_table_answer_position(answer, ttd_event_position(event));
+        break;
+    case EVENTS_ACTION:
+        sqlite3_result_text(answer, ttd_action_name((enum ttd_action)event->action), -1,
+                            SQLITE_STATIC);
+        break;
+    case EVENTS_API:
+        sqlite3_result_text(answer, ttd_api_name(event->api), -1, SQLITE_STATIC);
+        break;
+    case EVENTS_HEAP:
+        event_table_answer_bits(answer, true,
+                                definitions_heap_handle(&cursor->session.definitions, event->heap));
+        break;
+    case EVENTS_HEAP_ID:
+        event_table_answer_number(answer, true, event->heap);
+        break;
+    case EVENTS_ADDRESS:
+        event_table_answer_bits(answer, event_has_address(event), event->address);
+        break;
+    case EVENTS_PREVIOUS_ADDRESS:
+        event_table_answer_bits(answer, event_has_previous_address(event), event->previous_address);
+        break;
+    case EVENTS_BASE_ADDRESS:
+        event_table_answer_bits(answer, event_has_base_address(event), event->base_address);
+        break;
+    case EVENTS_SIZE:
+        event_table_answer_number(answer, event_has_size(event), event->size);
+        break;
+    case EVENTS_FLAGS:
+        event_table_answer_bits(answer, true, event->flags);
+        break;
+    case EVENTS_RESULT:
+        event_table_answer_number(answer, true, event->result);
+        break;
+    case EVENTS_TIME_START:
+        event_table_answer_position(answer, event->time_start);
+        break;
+    case EVENTS_TIME_END:
+        event_table_answer_position(answer, event->time_end);
+        break;
+    case EVENTS_WALL_TIME:
+        event_table_answer_number(answer, cursor->has_times && event->wall_time != TTD_UNKNOWN,
+                                  event->wall_time);
+        break;
+    case EVENTS_THREAD:
+        event_table_answer_number(answer, true, event->thread);
+        break;
+    case EVENTS_STACK_ID:
+        event_table_answer_number(answer, true, event->stack);
+        break;
+    }
+    return SQLITE_OK;
+}
+
+static int event_table_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *row)
+{
+    *row = (sqlite3_int64)event_table_current((const struct event_table_cursor *)base)->number;
+    return SQLITE_OK;
+}
+
+const sqlite3_module query_events_functions = {.xConnect = query_table_connect,
+                                               .xBestIndex = event_table_best_index,
+                                               .xDisconnect = query_table_disconnect,
+                                               .xOpen = event_table_open,
+                                               .xClose = event_table_close,
+                                               .xFilter = event_table_filter,
+                                               .xNext = event_table_next,
+                                               .xEof = event_table_eof,
+                                               .xColumn = event_table_column,
+                                               .xRowid = event_table_rowid};

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+#include "query/query.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/process/message.h"
+#include "cli/traces/position_spec.h"
+#include "query/result_rows.h"
+#include "query/tables.h"
+#include "report/sections/sections.h"
+
+/* Limits on what a query may ask of SQLite: it may come from somebody else than its user. */
+static const struct {
+    int limit;
+    int value;
+} query_limits[] = {{SQLITE_LIMIT_SQL_LENGTH, 100000},
+                    {SQLITE_LIMIT_LENGTH, 100000000},
+                    {SQLITE_LIMIT_COLUMN, RESULT_COLUMNS_MAX},
+                    {SQLITE_LIMIT_EXPR_DEPTH, 100},
+                    {SQLITE_LIMIT_COMPOUND_SELECT, 20},
+                    {SQLITE_LIMIT_VDBE_OP, 100000},
+                    {SQLITE_LIMIT_FUNCTION_ARG, 8},
+                    {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000},
+                    {SQLITE_LIMIT_ATTACHED, 0},
+                    {SQLITE_LIMIT_TRIGGER_DEPTH, 0},
+                    {SQLITE_LIMIT_WORKER_THREADS, 0}};
+
+/* Instructions of SQLite between two looks at the time. */
+#define QUERY_STEPS 10000
+
+/* A query reads; it changes nothing and opens nothing. */
+static int query_authorize(void *context, int action, const char *one, const char *other,
+                           const char *database, const char *trigger)
+{
+    (void)context;
+    (void)one;
+    (void)database;
+    (void)trigger;
+    /* It would load code into this process. */
+    if (action == SQLITE_FUNCTION && sqlite3_stricmp(other, "load_extension") == 0)
+        return SQLITE_DENY;
+    return action == SQLITE_SELECT || action == SQLITE_READ || action == SQLITE_FUNCTION ||
+                   action == SQLITE_RECURSIVE
+               ? SQLITE_OK
+               : SQLITE_DENY;
+}
+
+struct query_deadline {
+    /** Seconds of a monotonic clock; 0 for none. */
+    int64_t end;
+};
+
+static int64_t query_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
+static int query_is_late(void *context)
+{
+    const struct query_deadline *deadline = context;
+    return query_now() >= deadline->end;
+}
+
+/* pos('FAB:17B1'): a position as the tables have it, to be compared with theirs. */
+static void query_position(sqlite3_context *answer, int count, sqlite3_value **values)
+{
+    (void)count;
+    const char *text = (const char *)sqlite3_value_text(values[0]);
+    struct position_spec spec;
+    char fixed[QUERY_POSITION_SIZE];
+    if (!text || !position_spec_parse(text, &spec) || spec.kind != POSITION_SPEC_POSITION) {
+        sqlite3_result_error(answer, "pos() needs a position such as 'FAB:17B1'", -1);
+        return;
+    }
+    query_position_text(fixed, spec.position);
+    sqlite3_result_text(answer, fixed, -1, SQLITE_TRANSIENT);
+}
+
+static int query_prepare_database(sqlite3 *database, struct query *query,
+                                  const struct query_table *tables)
+{
+    int status = sqlite3_exec(database, "PRAGMA temp_store = MEMORY", NULL, NULL, NULL);
+    if (status == SQLITE_OK)
+        status = sqlite3_create_function(database, "pos", 1,
+                                         SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
+                                         NULL, query_position, NULL, NULL);
+    if (status == SQLITE_OK)
+        status = query_tables_add(database, query, tables);
+    for (size_t i = 0; i < sizeof query_limits / sizeof query_limits[0]; i++)
+        sqlite3_limit(database, query_limits[i].limit, query_limits[i].value);
+    if (status == SQLITE_OK)
+        status = sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    if (status == SQLITE_OK)
+        status = sqlite3_set_authorizer(database, query_authorize, NULL);
+    return status;
+}
+
+/* Reports the failure of SQLite, unless a command has reported its own. Returns an exit status. */
+static int query_fail(const struct query *query, sqlite3 *database, int status)
+{
+    if (query->status != STATUS_OK)
+        return query->status;
+    if (status == SQLITE_NOMEM)
+        return message_status("query", TTD_ERROR_NO_MEMORY);
+    if (status == SQLITE_INTERRUPT) {
+        message("query: the time of --timeout is over; no more rows are listed");
+        return STATUS_INTERNAL;
+    }
+    message("query: %s", sqlite3_errmsg(database));
+    return status == SQLITE_ERROR || status == SQLITE_AUTH ? message_help("query")
+                                                           : STATUS_INTERNAL;
+}
+
+/* Writes all rows of a statement. Returns an exit status. */
+static int query_write(struct query *query, sqlite3 *database, sqlite3_stmt *statement)
+{
+    struct session *session = query->session;
+    int exit_status = session_output(session, true);
+    if (exit_status != STATUS_OK)
+        return exit_status;
+    session->output.text.room = UINT64_MAX;
+    struct result_rows result;
+    int status =
+        result_rows_begin(&result, &session->report, statement) ? SQLITE_ROW : SQLITE_NOMEM;
+    while (status == SQLITE_ROW && !session->output.text.error) {
+        status = sqlite3_step(statement);
+        if (status == SQLITE_ROW && !result_rows_add(&result))
+            status = SQLITE_NOMEM;
+    }
+    bool is_complete = status == SQLITE_DONE || status == SQLITE_ROW;
+    result_rows_end(&result, is_complete);
+    return is_complete ? STATUS_OK : query_fail(query, database, status);
+}
+
+static int query_execute(struct query *query, sqlite3 *database, const char *sql)
+{
+    sqlite3_stmt *statement = NULL;
+    const char *rest = "";
+    int status = sqlite3_prepare_v2(database, sql, -1, &statement, &rest);
+    int exit_status = STATUS_OK;
+    if (status != SQLITE_OK)
+        exit_status = query_fail(query, database, status);
+    else if (!statement || rest[strspn(rest, " \t\r\n;")])
+        exit_status = message_usage("query", "one SELECT at a time");
+    else
+        exit_status = query_write(query, database, statement);
+    sqlite3_finalize(statement);
+    return exit_status;
+}
+
+/* Writes the schema in place of rows. Returns an exit status. */
+static int query_write_schema(struct session *session, const struct query_table *tables)
+{
+    if (session->options.form != REPORT_TEXT)
+        return message_usage("query", ".schema is text");
+    int status = session_output(session, true);
+    for (size_t i = 0; tables[i].name && status == STATUS_OK; i++) {
+        char *schema = query_table_schema(&tables[i], tables[i].name);
+        if (!schema)
+            return message_status("query", TTD_ERROR_NO_MEMORY);
+        out_format(&session->output.text, "-- %s\n%s;\n", tables[i].summary, schema);
+        sqlite3_free(schema);
+    }
+    return status;
+}
+
+int query_run(struct session *session, const struct query_options *options,
+              const struct query_table *tables)
+{
+    struct query query = {.session = session, .status = STATUS_OK};
+    if (strcmp(options->sql, ".schema") == 0)
+        return query_write_schema(session, tables);
+    sqlite3 *database = NULL;
+    struct query_deadline deadline = {options->timeout ? query_now() + (int64_t)options->timeout
+                                                       : 0};
+    int status =
+        sqlite3_open_v2(":memory:", &database,
+                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX, NULL);
+    if (status == SQLITE_OK)
+        status = query_prepare_database(database, &query, tables);
+    if (status == SQLITE_OK && deadline.end)
+        sqlite3_progress_handler(database, QUERY_STEPS, query_is_late, &deadline);
+    int exit_status = status == SQLITE_OK ? query_execute(&query, database, options->sql)
+                                          : query_fail(&query, database, status);
+    sqlite3_close(database);
+    query_results_free(&query);
+    return exit_status;
+}

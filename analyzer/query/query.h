@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * Queries in SQL over a trace. Each table is a command of the analyzer, whose records are the rows:
+ * what a table says is what the command says, and as certain. SQLite runs the query, and reads the
+ * tables as virtual ones; nothing is imported.
+ */
+#ifndef ANALYZER_QUERY_QUERY_H
+#define ANALYZER_QUERY_QUERY_H
+
+#include "cli/session/session.h"
+#include "query/query_records.h"
+
+/** The columns of the table of events, which is read as a query asks for it (event_table.c). */
+extern const struct query_column query_events_columns[];
+
+#define QUERY_PARAMETERS_MAX 2
+#define QUERY_OPTIONS_MAX    3
+
+/** A value that a query passes to a table, as in `leaks('50%')`: a hidden column, and the option of
+ * the command that it stands for. */
+struct query_parameter {
+    const char *name;
+    const char *option;
+};
+
+/** An option that a table always gives its command. */
+struct query_option {
+    const char *name;
+    const char *value;
+};
+
+struct query_table {
+    const char *name;
+    /** One line for people. */
+    const char *summary;
+    const struct command *command;
+    /** The list of the command's JSON whose records are the rows; NULL if it is a list itself. */
+    const char *list;
+    /** Ended by a column without a name. */
+    const struct query_column *columns;
+    struct query_parameter parameters[QUERY_PARAMETERS_MAX];
+    struct query_option options[QUERY_OPTIONS_MAX];
+};
+
+struct query_options {
+    const char *sql;
+    /** Seconds until the query is ended; 0 for no limit. */
+    uint64_t timeout;
+};
+
+/**
+ * Runs a query and writes its rows.
+ *
+ * @param session  of the trace, with the form and the output
+ * @param tables   ended by a table without a name
+ * @return an exit status; on failure a message was printed
+ */
+int query_run(struct session *session, const struct query_options *options,
+              const struct query_table *tables);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* In place of queries, for a build without SQLite. */
+#include "cli/process/message.h"
+#include "query/query.h"
+
+const struct query_column query_events_columns[] = {{NULL, QUERY_INTEGER}};
+
+int query_run(struct session *session, const struct query_options *options,
+              const struct query_table *tables)
+{
+    (void)session;
+    (void)options;
+    (void)tables;
+    message("query: this ttdanalyze was built without SQLite");
+    return STATUS_USAGE;
+}

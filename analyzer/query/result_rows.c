@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT */
+#include "query/result_rows.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "query/tables.h"
+#include "report/sections/sections.h"
+#include "report/writers/out.h"
+
+/* Values. */
+
+static bool result_is_address(const struct result_rows *result, int column)
+{
+    const char *type = sqlite3_column_decltype(result->statement, column);
+    return type && strcmp(type, "ADDRESS") == 0 &&
+           sqlite3_column_type(result->statement, column) == SQLITE_INTEGER;
+}
+
+/* Writes a number as every form has it. False if the value is none. */
+static bool result_write_number(const struct result_rows *result, int column)
+{
+    struct text_output *output = result->report->output;
+    sqlite3_stmt *statement = result->statement;
+    switch (sqlite3_column_type(statement, column)) {
+    case SQLITE_INTEGER:
+        out_format(output, "%" PRId64, (int64_t)sqlite3_column_int64(statement, column));
+        return true;
+    case SQLITE_FLOAT:
+        out_format(output, "%.15g", sqlite3_column_double(statement, column));
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The text of a value that is no number; a blob has the digits of its bytes. */
+static struct ttd_string result_string(const struct result_rows *result, int column)
+{
+    const char *data = (const char *)sqlite3_column_text(result->statement, column);
+    return (struct ttd_string){data ? data : "",
+                               data ? (size_t)sqlite3_column_bytes(result->statement, column) : 0};
+}
+
+/* Writes a value, with a text escaped by `escape`. */
+static void result_write_value(const struct result_rows *result, int column,
+                               void (*escape)(struct text_output *, struct ttd_string))
+{
+    struct text_output *output = result->report->output;
+    if (result_is_address(result, column)) {
+        out_hex(output, (uint64_t)sqlite3_column_int64(result->statement, column));
+        return;
+    }
+    if (result_write_number(result, column))
+        return;
+    struct ttd_string text = result_string(result, column);
+    struct ttd_position position;
+    if (text.size == QUERY_POSITION_SIZE - 1 && query_position_parse(text.data, &position))
+        out_position(output, position);
+    else
+        escape(output, text);
+}
+
+static bool result_is_null(const struct result_rows *result, int column)
+{
+    return sqlite3_column_type(result->statement, column) == SQLITE_NULL;
+}
+
+/* JSON: an object for each row. */
+
+/* JSON has neither infinities nor NaN. */
+static bool result_is_finite(const struct result_rows *result, int column)
+{
+    return sqlite3_column_type(result->statement, column) != SQLITE_FLOAT ||
+           isfinite(sqlite3_column_double(result->statement, column));
+}
+
+static void result_json_key(const struct result_rows *result, int column)
+{
+    struct text_output *output = result->report->output;
+    out_text(output, column ? ", \"" : "\"");
+    escape_json(output, escape_string(sqlite3_column_name(result->statement, column)));
+    out_text(output, "\": ");
+}
+
+static bool result_is_quoted(const struct result_rows *result, int column)
+{
+    int type = sqlite3_column_type(result->statement, column);
+    return result_is_address(result, column) || (type != SQLITE_INTEGER && type != SQLITE_FLOAT);
+}
+
+static void result_json_row(const struct result_rows *result)
+{
+    struct text_output *output = result->report->output;
+    out_text(output, result->rows ? ",\n    {" : "\n    {");
+    for (int column = 0; column < result->columns; column++) {
+        bool is_quoted = result_is_quoted(result, column);
+        result_json_key(result, column);
+        if (result_is_null(result, column) || !result_is_finite(result, column)) {
+            out_text(output, "null");
+            continue;
+        }
+        out_text(output, is_quoted ? "\"" : "");
+        result_write_value(result, column, escape_json);
+        out_text(output, is_quoted ? "\"" : "");
+    }
+    out_char(output, '}');
+}
+
+static void result_json_end(const struct result_rows *result)
+{
+    struct text_output *output = result->report->output;
+    const struct certainty *certainty = &result->report->certainty;
+    out_text(output, result->rows ? "\n  ],\n" : "],\n");
+    out_format(output, "  \"certain\": %s,\n  \"reasons\": [", certainty->count ? "false" : "true");
+    for (size_t i = 0; i < certainty->count; i++) {
+        out_text(output, i ? ", \"" : "\"");
+        escape_json(output, escape_string(certainty->reasons[i]));
+        out_char(output, '"');
+    }
+    out_text(output, "]\n}\n");
+}
+
+/* CSV. */
+
+static void result_csv_row(const struct result_rows *result, bool is_header)
+{
+    struct text_output *output = result->report->output;
+    for (int column = 0; column < result->columns; column++) {
+        if (column)
+            out_char(output, ',');
+        out_char(output, '"');
+        if (is_header)
+            escape_csv(output, escape_string(sqlite3_column_name(result->statement, column)));
+        else if (!result_is_null(result, column))
+            result_write_value(result, column, escape_csv);
+        out_char(output, '"');
+    }
+    out_char(output, '\n');
+}
+
+/* Text: columns as wide as the first rows need them. */
+
+/* Returns the text that `write` has composed in the output, to be freed. */
+static char *result_take_text(struct text_output *output, size_t begin)
+{
+    char *text = strndup(output->buffer + begin, output->used - begin);
+    output->column -= output->used - begin;
+    output->used = begin;
+    return text;
+}
+
+/* Composes a value, or the name of a column, as text to be freed. */
+static char *result_compose(const struct result_rows *result, int column, bool is_header)
+{
+    struct text_output *output = result->report->output;
+    out_flush(output);
+    size_t width = output->width;
+    output->width = 0;
+    if (is_header)
+        escape_text(output, escape_string(sqlite3_column_name(result->statement, column)));
+    else if (!result_is_null(result, column))
+        result_write_value(result, column, escape_text);
+    output->width = width;
+    return result_take_text(output, 0);
+}
+
+/* Columns of a terminal that an escaped text takes: its characters. */
+static size_t result_columns(const char *text)
+{
+    size_t count = 0;
+    for (; *text; text++)
+        count += (*text & 0xc0) != 0x80;
+    return count;
+}
+
+/* Returns the text behind so many characters. */
+static const char *result_skip(const char *text, size_t count)
+{
+    while (*text && count) {
+        text++;
+        if ((*text & 0xc0) != 0x80)
+            count--;
+    }
+    return text;
+}
+
+/* Writes a text without its middle if it is wider than its column. */
+static size_t result_write_cell(struct text_output *output, const char *text, size_t width)
+{
+    size_t columns = result_columns(text);
+    if (columns <= width) {
+        out_text(output, text);
+        return columns;
+    }
+    size_t head = (width - 1) / 2, tail = width - 1 - head;
+    const char *end = result_skip(text, head);
+    out_write(output, text, (size_t)(end - text));
+    out_text(output, output->has_utf8 ? "…" : "~");
+    out_text(output, result_skip(text, columns - tail));
+    return width;
+}
+
+/* Narrows the widest columns of texts until a row fits a line; numbers are never cut. */
+static void result_fit(struct result_rows *result)
+{
+    size_t room = result->report->output->width, *widths = result->text.widths;
+    size_t total = 2 * (size_t)(result->columns - 1);
+    for (int i = 0; i < result->columns; i++)
+        total += widths[i];
+    while (room && total > room) {
+        int widest = -1;
+        for (int i = 0; i < result->columns; i++) {
+            if (!result->text.is_number[i] && widths[i] > RESULT_WIDTH_MIN &&
+                (widest < 0 || widths[i] > widths[widest]))
+                widest = i;
+        }
+        if (widest < 0)
+            return;
+        widths[widest]--;
+        total--;
+    }
+}
+
+static void result_write_line(const struct result_rows *result, char *const *cells)
+{
+    struct text_output *output = result->report->output;
+    for (int i = 0; i < result->columns; i++) {
+        size_t width = result->text.widths[i], columns = result_columns(cells[i]);
+        bool is_number = result->text.is_number[i];
+        if (i)
+            out_text(output, "  ");
+        for (size_t blanks = is_number ? columns : width; blanks < width; blanks++)
+            out_char(output, ' ');
+        columns = result_write_cell(output, cells[i], is_number ? SIZE_MAX : width);
+        for (size_t blanks = is_number || i + 1 == result->columns ? width : columns;
+             blanks < width; blanks++)
+            out_char(output, ' ');
+    }
+    out_char(output, '\n');
+}
+
+/* Writes the rows that were kept; later ones are written at once. */
+static void result_begin_text(struct result_rows *result)
+{
+    struct result_text *text = &result->text;
+    if (!text->is_begun)
+        result_fit(result);
+    for (size_t row = 0; row < text->rows; row++) {
+        char **cells = &text->cells[row * (size_t)result->columns];
+        bool is_header = !row && !text->is_begun;
+        if (is_header)
+            out_bold(result->report->output);
+        result_write_line(result, cells);
+        if (is_header)
+            out_plain(result->report->output);
+        for (int i = 0; i < result->columns; i++)
+            free(cells[i]);
+    }
+    text->rows = 0;
+    text->is_begun = true;
+}
+
+static bool result_text_row(struct result_rows *result, bool is_header)
+{
+    struct result_text *text = &result->text;
+    char **cells = &text->cells[text->rows * (size_t)result->columns];
+    bool is_whole = true;
+    for (int i = 0; i < result->columns; i++) {
+        cells[i] = result_compose(result, i, is_header);
+        is_whole &= cells[i] != NULL;
+        size_t size = cells[i] ? result_columns(cells[i]) : 0;
+        if (!text->is_begun && size > text->widths[i])
+            text->widths[i] = size;
+        if (!is_header && !text->is_begun)
+            text->is_number[i] |= !result_is_quoted(result, i) || result_is_address(result, i);
+    }
+    text->rows++;
+    if (is_whole && (text->is_begun || text->rows == RESULT_ROWS_KEPT))
+        result_begin_text(result);
+    return is_whole;
+}
+
+bool result_rows_begin(struct result_rows *result, struct report *report, sqlite3_stmt *statement)
+{
+    *result = (struct result_rows){
+        .report = report, .statement = statement, .columns = sqlite3_column_count(statement)};
+    if (report->form == REPORT_JSON) {
+        out_text(report->output, "{\n  \"rows\": [");
+        return true;
+    }
+    if (report->form == REPORT_CSV) {
+        result_csv_row(result, true);
+        return true;
+    }
+    result->text.cells =
+        calloc((RESULT_ROWS_KEPT + 1) * (size_t)result->columns, sizeof *result->text.cells);
+    return result->text.cells && result_text_row(result, true);
+}
+
+bool result_rows_add(struct result_rows *result)
+{
+    bool is_whole = true;
+    if (result->report->form == REPORT_JSON)
+        result_json_row(result);
+    else if (result->report->form == REPORT_CSV)
+        result_csv_row(result, false);
+    else
+        is_whole = result_text_row(result, false);
+    result->rows++;
+    return is_whole;
+}
+
+void result_rows_end(struct result_rows *result, bool is_complete)
+{
+    if (is_complete && result->report->form == REPORT_JSON)
+        result_json_end(result);
+    if (is_complete && result->text.cells) {
+        if (!result->text.is_begun)
+            result_begin_text(result);
+        report_certainty_text(result->report);
+    }
+    for (size_t i = 0; i < result->text.rows * (size_t)result->columns; i++)
+        free(result->text.cells[i]);
+    free(result->text.cells);
+}

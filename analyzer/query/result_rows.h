@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/** Writing the rows of a query, as a table of text, as JSON and as CSV. */
+#ifndef ANALYZER_QUERY_RESULT_ROWS_H
+#define ANALYZER_QUERY_RESULT_ROWS_H
+
+#include <sqlite3.h>
+
+#include "report/sections/report.h"
+
+/** Columns of a query at most. */
+#define RESULT_COLUMNS_MAX 200
+
+/** Columns of a text are not narrowed below this. */
+#define RESULT_WIDTH_MIN 12
+
+/** Rows of text that are kept to find the widths of columns. */
+#define RESULT_ROWS_KEPT 100
+
+/** Rows of text in memory: `count` values for each column, each of them text to be freed. */
+struct result_text {
+    char **cells;
+    size_t rows;
+    size_t widths[RESULT_COLUMNS_MAX];
+    bool is_number[RESULT_COLUMNS_MAX];
+    /** The first rows were written; the widths stay. */
+    bool is_begun;
+};
+
+struct result_rows {
+    struct report *report;
+    sqlite3_stmt *statement;
+    int columns;
+    uint64_t rows;
+    struct result_text text;
+};
+
+/** Begins the output. False without memory. */
+bool result_rows_begin(struct result_rows *result, struct report *report, sqlite3_stmt *statement);
+
+/** Writes the row that the statement has. False without memory. */
+bool result_rows_add(struct result_rows *result);
+
+/** Ends the output, after the certainty of the report was judged; releases everything. */
+void result_rows_end(struct result_rows *result, bool is_complete);
+
+#endif

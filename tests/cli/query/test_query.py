@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: MIT
+"""Queries in SQL: each table says what its command says, and no query can do more than read"""
+
+import csv
+import io
+import os
+import random
+
+import oracle
+import support
+from snapshot_support import SnapshotScript
+from support import Script, TestCase, run
+
+# Each table, the command that has its records as CSV, or the list of a command's JSON.
+TABLES = {
+    "events": (("events",), None),
+    "live": (("state", "--blocks"), "blocks"),
+    "live_sites": (("state", "--limit", "0"), None),
+    "heaps": (("state",), "heaps"),
+    "sites": (("hot", "--limit", "0"), None),
+    "leaks": (("leaks", "--show", "all", "--limit", "0"), None),
+    "errors": (("errors",), None),
+    "moves": (("moves", "--limit", "0"), None),
+    "timeline": (("timeline",), None),
+    "diff": (("diff", "--limit", "0"), None),
+    "blocks": (("history", "--address", "0", "--size", "0xffffffffffffffff", "--limit", "1000000"),
+               None),
+    "fragmentation": (("fragmentation", "--limit", "0"), None),
+    "threads": (("info",), "thread_list"),
+    "modules": (("info",), "module_list"),
+    "losses": (("info",), "loss_list"),
+    "marks": (("marks",), None),
+    "snapshots": (("snapshots",), None),
+}
+# Columns of the tables, where the command has another name, and those of the certainty of a row.
+ONLY_HERE = ("position",)
+ONLY_THERE = ("certain", "reserve_size", "commit_size", "make_read_only")
+
+
+def same(value, text):
+    """Whether a value of a query is the text, or the JSON, that a command has."""
+    if isinstance(text, bool):
+        text = str(text).lower()
+    if value is None or text is None:
+        return (value if value is not None else "") == (text if text is not None else "")
+    if text in ("true", "false"):
+        return bool(value) == (text == "true")
+    if isinstance(value, float) or "e" in str(text) and not isinstance(value, str):
+        return abs(float(text) - float(value)) <= 1e-5 * abs(float(value))
+    return str(value) == str(text)
+
+
+class Query(TestCase):
+    def query(self, path, sql, *options):
+        return self.run_ok("query", "-f", "json", *options, sql, path).json
+
+    def rows(self, path, sql):
+        return self.query(path, sql)["rows"]
+
+    def records(self, path, command, name):
+        if name:
+            return self.json_of(command[0], path, *command[1:])[name]
+        text = self.run_ok(*command, "-f", "csv", path).text
+        return list(csv.DictReader(io.StringIO(text)))
+
+    def random_trace(self, seed, **options):
+        script = oracle.random_script(random.Random(seed), 60)
+        return self.write(script, f"{seed}.ttd")
+
+    def compare(self, path, table, command, name):
+        there = self.records(path, command, name)
+        here = self.rows(path, f"SELECT * FROM {table}")
+        self.assertEqual(len(here), len(there), table)
+        for row, record in zip(here, there):
+            for key, value in row.items():
+                if key == "stack_id" and table == "events":
+                    key = "stack"
+                if key in ONLY_HERE and table == "events":
+                    continue
+                self.assertTrue(same(value, record.pop(key)), (table, key, value))
+            self.assertLessEqual({k for k in record if not isinstance(record[k], (dict, list))},
+                                 set(ONLY_THERE), table)
+
+    def test_tables(self):
+        for seed in (1, 2, 3):
+            path = self.random_trace(seed)
+            for table, (command, name) in TABLES.items():
+                with self.subTest(seed=seed, table=table):
+                    self.compare(path, table, command, name)
+
+    def test_tables_of_snapshots(self):
+        script = SnapshotScript().basics()
+        for i in range(8):
+            script.alloc(0x11000 + i * 0x100, 64, stack=2 + i % 2)
+        script.snapshot((0x11000, 0x11100), (0x11100, 0x11200), (2, 0, 0x11000))
+        path = self.write(script.close())
+        for table, (command, name) in (*TABLES.items(),
+                                       ("retained", (("retained", "--limit", "0"), None))):
+            with self.subTest(table=table):
+                self.compare(path, table, command, name)
+        self.assertEqual({(r["class"], r["n"]) for r in self.rows(
+            path, "SELECT class, sum(blocks) AS n FROM leaks GROUP BY class")},
+            {("definitely_lost", 5), ("still_reachable", 3)})
+
+    def test_rows_are_there(self):
+        """The comparison above compares something."""
+        path = self.random_trace(1)
+        for table in ("events", "live", "heaps", "sites", "leaks", "errors", "moves", "diff",
+                      "blocks", "threads"):
+            self.assertGreater(self.rows(path, f"SELECT count(*) AS n FROM {table}")[0]["n"], 0,
+                               table)
+
+    def test_parameters(self):
+        path = self.random_trace(4)
+        for at in ("25%", "50%", "#20"):
+            state = self.json_of("state", path, "--blocks", "--at", at)
+            self.assertEqual(self.rows(path, f"SELECT count(*) AS n FROM live('{at}')"),
+                             [{"n": state["live_blocks"]}])
+        both = self.rows(path, "SELECT (SELECT count(*) FROM live('25%')) AS a, "
+                               "(SELECT count(*) FROM live('50%')) AS b")
+        self.assertEqual([both[0]["a"], both[0]["b"]],
+                         [self.json_of("state", path, "--at", at)["live_blocks"]
+                          for at in ("25%", "50%")])
+        owners = self.json_of("history", path, "--address", "0x1000")["blocks"]
+        self.assertEqual(len(self.rows(path, "SELECT * FROM history('0x1000')")), len(owners))
+
+    def test_ranges(self):
+        """Conditions that are answered by going there give what a filter gives."""
+        path = self.random_trace(5)
+        rows = self.rows(path, "SELECT number, position FROM events")
+        self.assertEqual([r["number"] for r in rows], list(range(60)))
+        chance = random.Random(5)
+        for _ in range(40):
+            low, high = sorted(chance.choices(range(-3, 64), k=2))
+            lower, upper = chance.choice((">", ">=")), chance.choice(("<", "<="))
+            got = self.rows(path, "SELECT number FROM events WHERE "
+                                  f"number {lower} {low} AND number {upper} {high}")
+            self.assertEqual([r["number"] for r in got],
+                             [n for n in range(60) if (n >= low if lower == ">=" else n > low)
+                              and (n <= high if upper == "<=" else n < high)])
+        for _ in range(40):
+            at = chance.choice(rows)["position"]
+            sign = chance.choice((">", ">=", "<", "<=", "="))
+            got = self.rows(path, f"SELECT number FROM events WHERE position {sign} pos('{at}')")
+            value = oracle.position(at)
+            holds = {">": lambda p: p > value, ">=": lambda p: p >= value,
+                     "<": lambda p: p < value, "<=": lambda p: p <= value,
+                     "=": lambda p: p == value}[sign]
+            self.assertEqual([r["number"] for r in got],
+                             [r["number"] for r in rows if holds(oracle.position(r["position"]))],
+                             (sign, at))
+
+    def test_joins(self):
+        """Two cursors over the events do not move each other."""
+        path = self.random_trace(6)
+        pairs = self.rows(path, "SELECT a.number AS a, b.number AS b FROM events a JOIN events b "
+                                "ON b.number = a.number + 1 ORDER BY 1")
+        self.assertEqual([(p["a"], p["b"]) for p in pairs], [(n, n + 1) for n in range(59)])
+
+    def test_positions_sort(self):
+        script = Script().basics()
+        for place in ("2:0", "2:10", "10:0", "FFFF:0"):
+            script.alloc(0x1000 + int(place.replace(":", ""), 16) * 16, 8, start=place,
+                         end=place.replace(":", ":") + "1")
+        path = self.write(script.close())
+        got = self.rows(path, "SELECT position FROM events ORDER BY position DESC")
+        self.assertEqual([r["position"] for r in got], ["FFFF:1", "10:1", "2:101", "2:1"])
+        self.assertEqual(self.rows(path, "SELECT max(position) AS p FROM events"),
+                         [{"p": "FFFF:1"}])
+
+    def test_only_reads(self):
+        path = self.random_trace(7)
+        for sql in ("DROP TABLE events", "CREATE TABLE t(x)", "ATTACH 'x.db' AS y",
+                    "PRAGMA table_info(events)", "SELECT load_extension('x')",
+                    "INSERT INTO events(number) VALUES(1)", "SELECT 1; SELECT 2", "", ";",
+                    "VACUUM INTO 'x.db'", "SELECT * FROM nothing", "SELECT pos('here')",
+                    "BEGIN", "EXPLAIN QUERY PLAN SELECT 1 FROM sqlite_temp_master; DELETE FROM x"):
+            with self.subTest(sql):
+                result = run("query", sql, path, cwd=self.folder)
+                self.assertEqual(result.status, support.USAGE, result.errors)
+                self.assertEqual(result.text, "")
+                self.assertTrue(result.errors)
+        self.assertEqual([f for f in os.listdir(self.folder) if f.endswith(".db")], [])
+
+    def test_no_parameter_given(self):
+        path = self.random_trace(7)
+        result = run("query", "SELECT * FROM live('500%')", path)
+        self.assertEqual(result.status, support.USAGE)
+        self.assertIn("invalid argument '500%'", result.errors)
+
+    def test_timeout(self):
+        path = self.random_trace(7)
+        endless = "WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x+1 FROM c) " \
+                  "SELECT count(*) FROM c"
+        result = run("query", "--timeout", "1", endless, path)
+        self.assertEqual(result.status, support.INTERNAL)
+        self.assertIn("--timeout", result.errors)
+
+    def test_uncertain(self):
+        """Of several tables, each reason once; in every form."""
+        script = oracle.random_script(random.Random(8), 30)
+        script.lines = [line for line in script.lines if not line.startswith("close")]
+        path = self.write(script.abandon())
+        sql = "SELECT (SELECT count(*) FROM events) + (SELECT count(*) FROM live) AS n"
+        reason = "the trace was not closed cleanly"
+        data = self.query(path, sql)
+        self.assertIs(data["certain"], False)
+        self.assertEqual(len([r for r in data["reasons"] if reason in r]), 1)
+        self.assertEqual(self.run_ok("query", sql, path).text.count(reason), 1)
+        self.assertEqual(self.run_ok("query", "-f", "csv", sql, path).errors.count(reason), 1)
+        script = Script().basics()
+        script.alloc(0x1000, 8)
+        whole = self.write(script.close(), "whole.ttd")
+        self.assertEqual(self.query(whole, sql)["reasons"], [])
+        self.assertNotIn("Uncertain", self.run_ok("query", sql, whole).text)
+
+    def test_part_of_a_damaged_trace(self):
+        """A range before the damage is not certain either."""
+        path = self.random_trace(9)
+        with open(path, "r+b") as file:
+            file.seek(-400, 2)
+            byte = file.read(1)
+            file.seek(-400, 2)
+            file.write(bytes([byte[0] ^ 255]))
+        data = run("query", "-f", "json", "SELECT number FROM events WHERE number < 5", path).json
+        self.assertIs(data["certain"], False)
+
+    def test_escaped(self):
+        path = self.random_trace(7)
+        name = "a\x1b[31m\"b"
+        result = self.run_ok("query", f"SELECT char(27) || '[0m' AS \"{name.replace(chr(34), '')}\"",
+                             path)
+        self.assertNotIn("\x1b", result.text)
+        data = self.query(path, "SELECT 'x' || char(10) AS \"a\"\"b\"")
+        self.assertEqual(data["rows"], [{'a"b': "x\n"}])
+        text = self.run_ok("query", "-f", "csv", "SELECT '=1+1' AS \"=x\"", path).text
+        self.assertNotIn("=", text)
+
+    def test_wide_numbers(self):
+        script = Script().basics()
+        script.alloc(0xfffffffffffffff0, 2**64 - 1)
+        path = self.write(script.close())
+        row = self.rows(path, "SELECT address, size FROM events")[0]
+        self.assertEqual(row["address"], "0xfffffffffffffff0")
+        self.assertAlmostEqual(row["size"] / 2**64, 1)
+
+    def test_schema(self):
+        """Every table is in the schema, and its columns are those that it has."""
+        path = self.random_trace(7)
+        text = self.run_ok("query", ".schema", path).text
+        for table in TABLES:
+            line = next(l for l in text.splitlines() if l.startswith(f"CREATE TABLE {table}("))
+            row = self.run_ok("query", "-f", "csv", f"SELECT * FROM {table} LIMIT 0", path).text
+            for column in row.replace('"', "").strip().split(","):
+                self.assertIn(f'"{column}" ', line)
+
+
+if __name__ == "__main__":
+    support.main()
