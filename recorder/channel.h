@@ -139,6 +139,7 @@ enum process_notes {
     NOTE_STARTED = 4096,        /* functions are not patched any more */
     NOTE_PATCHED_WITHIN = 8192, /* calls of an allocator under names of its own are */
     NOTE_OF_PROGRAM = 16384,    /* by the collector: the program itself has such an allocator */
+    NOTE_TRIED = 32768,         /* NOTE_FORWARDS was set once */
     /* Flags about calls that are not recorded. */
     NOTES_UNRECORDED = NOTE_FOREIGN_MALLOC | NOTE_NAMESPACE | NOTE_ARENAS | NOTE_ALLOCATOR |
                        NOTE_WITHIN | NOTE_PATCHED,

@@ -328,6 +328,10 @@ void process_drain(struct process *process, struct host *host)
     _Atomic uint32_t *notes = &channel_process(&host->view, process->slot)->notes;
     if ((atomic_load(notes) & NOTE_FORWARDS) != 0)
         atomic_fetch_or(notes, NOTE_FOREIGN_MALLOC);
+    else if ((atomic_load(notes) & NOTE_TRIED) != 0)
+        trace_metadata(process->trace, "assumed",
+                       "the program's own malloc, free or operator new always call the C "
+                       "library's, as they do at its start and at its end");
     while (process_merge(process, host, UINT64_MAX - 1) != 0)
         host_tick(host);
     losses_of_process(process, host); /* by modules that came last */

@@ -116,7 +116,7 @@ bool process_attach(void)
 static void note_replaced(void)
 {
     if (replaced_any && runtime_tries_functions())
-        process_note(NOTE_FORWARDS);
+        process_note(NOTE_FORWARDS | NOTE_TRIED);
     else if (replaced_any)
         process_note(replaced_patch() ? NOTE_PATCHED : NOTE_FOREIGN_MALLOC);
     if (patch_within())

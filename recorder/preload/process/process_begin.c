@@ -188,7 +188,7 @@ void process_told_all(void)
 void process_note(uint32_t note)
 {
     slot_keep_notes(note & (NOTES_UNRECORDED | NOTE_FORWARDS | NOTE_BREAK | NOTE_USABLE_SIZES |
-                            NOTE_STARTED | NOTE_PATCHED_WITHIN));
+                            NOTE_STARTED | NOTE_PATCHED_WITHIN | NOTE_TRIED));
     if (slot_index != CHANNEL_NONE)
         atomic_fetch_or(&channel_process(&target_view, slot_index)->notes, note);
 }
