@@ -307,6 +307,18 @@ CASE(recycled_holder_cleared)
     kept[0] = calloc(1, 256);
 }
 
+CASE(recycled_holder_copied)
+{
+    void *holder = block(256);
+
+    put(holder, 128, block(40));
+    free(holder);
+    holder = malloc(256);
+    kept[0] = block(300);
+    memcpy(kept[0], holder, 256);
+    free(holder);
+}
+
 CASE(recycled_target)
 {
     void *target = block(40);
