@@ -264,6 +264,34 @@ size_t runtime_main_of(const struct frame_list *list)
     return list->count;
 }
 
+unsigned runtime_traits(const struct frame *frame)
+{
+    bool is_note = !frame->module_id && frame->function.size && frame->function.data[0] == '[';
+    return (runtime_is_main(frame) ? RUNTIME_IS_MAIN : 0u) |
+           (runtime_begins(frame) ? RUNTIME_IS_BEGINNING : 0u) |
+           (runtime_has_module(frame->module) ? RUNTIME_IS_LIBRARY : 0u) |
+           (frame->function.size ? 0u : RUNTIME_IS_NAMELESS) | (is_note ? RUNTIME_IS_NOTE : 0u);
+}
+
+enum runtime_reach runtime_reach_next(enum runtime_reach reach, unsigned traits)
+{
+    bool is_outer = reach == RUNTIME_ONE_NAMED || reach == RUNTIME_ONE_NAMELESS;
+    if (reach == RUNTIME_WHOLE || (traits & RUNTIME_IS_MAIN))
+        return RUNTIME_WHOLE;
+    if (reach == RUNTIME_NO_FRAME) {
+        if (traits & (RUNTIME_IS_BEGINNING | RUNTIME_IS_LIBRARY | RUNTIME_IS_NOTE))
+            return RUNTIME_WHOLE;
+        return traits & RUNTIME_IS_NAMELESS ? RUNTIME_ONE_NAMELESS : RUNTIME_ONE_NAMED;
+    }
+    /* _start() of a stripped program has no name; the C library's function calls main(). */
+    if (is_outer && (traits & RUNTIME_IS_BEGINNING))
+        return RUNTIME_WHOLE;
+    if (reach == RUNTIME_ONE_NAMELESS && (traits & RUNTIME_IS_NAMELESS) &&
+        (traits & RUNTIME_IS_LIBRARY))
+        return RUNTIME_WHOLE;
+    return RUNTIME_CUT;
+}
+
 /* Whether a symbol is in the namespaces of the C++ library. Return types, which demangled names may
  * begin with, do not matter here. */
 static bool is_of_cxx_library(struct ttd_string symbol)

@@ -71,6 +71,34 @@ bool runtime_begins(const struct frame *frame);
  * definitions name any such function, or the recorder's own module, which records whole stacks. */
 bool runtime_has_beginning(const struct definitions *definitions);
 
+/** Properties of a frame that show whether a stack is whole: bits. */
+enum runtime_trait {
+    RUNTIME_IS_MAIN = 1,
+    /** See runtime_begins(). */
+    RUNTIME_IS_BEGINNING = 2,
+    /** See runtime_has_module(). */
+    RUNTIME_IS_LIBRARY = 4,
+    RUNTIME_IS_NAMELESS = 8,
+    /** Stands for a stack, as of blocks that a recorder found when it was attached. */
+    RUNTIME_IS_NOTE = 16
+};
+
+unsigned runtime_traits(const struct frame *frame);
+
+/** Whether the frames of a stack, from the outermost inward, reach the function that its thread
+ * began with. */
+enum runtime_reach {
+    RUNTIME_NO_FRAME,
+    /** They do not as far as is known, with the outermost frame alone. */
+    RUNTIME_ONE_NAMED,
+    RUNTIME_ONE_NAMELESS,
+    RUNTIME_CUT,
+    RUNTIME_WHOLE
+};
+
+/** Goes on to the next frame inward, by its traits. */
+enum runtime_reach runtime_reach_next(enum runtime_reach reach, unsigned traits);
+
 /**
  * Whether a function, by its canonical name, is defined in the C++ library's headers, whatever
  * module it is in.

@@ -83,6 +83,23 @@ static enum ttd_status add_first(const struct view_addition *addition, struct he
     return status == TTD_OK ? view_tree_descend(addition, index, node, &is_new) : status;
 }
 
+/* Adds a node around the outermost frame of a stack that ends early: no other shows that functions
+ * have called it. */
+static enum ttd_status add_unknown_callers(const struct view_addition *addition, ttd_id stack,
+                                           uint32_t *node)
+{
+    static const char name[] = "(callers unknown)";
+    static const struct view_label label = {.kind = LABEL_FUNCTION,
+                                            .name = {name, sizeof name - 1}};
+    uint32_t index;
+    bool is_cut, is_new;
+    enum ttd_status status = view_stack_is_cut(addition->view, stack, &is_cut);
+    if (status != TTD_OK || !is_cut || view_tree_is_last(addition->tree, *node))
+        return status;
+    status = labels_add(&addition->view->labels, &label, &index);
+    return status == TTD_OK ? view_tree_descend(addition, index, node, &is_new) : status;
+}
+
 uint64_t view_tree_levels(const struct view_options *options)
 {
     bool has_first = view_is_by_property(options);
@@ -167,6 +184,9 @@ static enum ttd_status add_record(struct view_addition *addition, struct heap_ke
     enum ttd_status status = caller_status == TTD_END ? TTD_OK : caller_status;
     if (status == TTD_OK)
         status = add_first(addition, key, caller_status == TTD_OK, &node);
+    if (status == TTD_OK && caller_status == TTD_OK &&
+        addition->view->options.shape == VIEW_TOP_DOWN)
+        status = add_unknown_callers(addition, key.stack, &node);
     if (status == TTD_OK && caller_status == TTD_OK)
         status = addition->view->options.shape == VIEW_TOP_DOWN
                      ? add_inward(addition, &caller, site, &node)

@@ -31,6 +31,7 @@ void view_free(struct view *view)
     stack_memo_free(&view->callers);
     stack_memo_free(&view->own_callers);
     stack_memo_free(&view->label_counts);
+    stack_memo_free(&view->reaches);
     same_stacks_free(&view->same);
     frame_list_free(&view->scratch);
     free(view->sites);
@@ -112,7 +113,8 @@ static enum ttd_status view_add_frame(struct view *view, const struct frame *fra
         .allocates = view_is_skipped(view, frame),
         .is_own = view_has_own(view, frame),
         .is_included = view_matches_frame(&view->options.include, frame),
-        .is_excluded = view_matches_frame(&view->options.exclude, frame)};
+        .is_excluded = view_matches_frame(&view->options.exclude, frame),
+        .traits = (unsigned char)runtime_traits(frame)};
     struct view_label label = label_of_frame(kind_of_frames(view->options.by), frame);
     enum ttd_status status = labels_add(&view->labels, &label, &view_frame.label);
     if (status == TTD_OK)
@@ -210,6 +212,36 @@ enum ttd_status view_count_labels(struct view *view, ttd_id stack, uint64_t *cou
         return TTD_END;
     if (status == TTD_OK)
         *count = fact - 1;
+    return status;
+}
+
+static enum ttd_status view_find_reach(void *context, const struct ttd_stack *stack,
+                                       uint32_t caller_fact, uint32_t *fact)
+{
+    struct view *view = context;
+    struct view_site site;
+    enum runtime_reach reach = (enum runtime_reach)caller_fact;
+    enum ttd_status status = view_go_through(view, stack, &site);
+    if (status != TTD_OK)
+        return status;
+    for (size_t i = site.count; i-- > 0;)
+        reach = runtime_reach_next(reach, view->frames[site.first + i].traits);
+    *fact = reach == RUNTIME_NO_FRAME ? RUNTIME_WHOLE : reach;
+    return TTD_OK;
+}
+
+enum ttd_status view_stack_is_cut(struct view *view, ttd_id stack, bool *is_cut)
+{
+    uint32_t fact;
+    *is_cut = false;
+    if (!view->knows_beginning)
+        view->has_beginning = runtime_has_beginning(view->definitions);
+    view->knows_beginning = true;
+    if (!view->has_beginning)
+        return TTD_OK;
+    enum ttd_status status = view_find_fact(view, &view->reaches, stack, view_find_reach, &fact);
+    if (status == TTD_OK)
+        *is_cut = fact && fact != RUNTIME_WHOLE;
     return status;
 }
 

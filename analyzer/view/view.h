@@ -54,6 +54,8 @@ struct view_frame {
     bool is_own;
     bool is_included;
     bool is_excluded;
+    /** See enum runtime_trait. */
+    unsigned char traits;
 };
 
 /** The frames of an address: `count` from `first` on in view.frames, innermost first. */
@@ -86,6 +88,10 @@ struct view {
     /** By stack: the number of labels from its last call outward. Adjacent equal labels of files
      * and modules count once. */
     struct stack_memo label_counts;
+    /** By stack: enum runtime_reach. Not used where no stack of the trace has a beginning. */
+    struct stack_memo reaches;
+    bool has_beginning;
+    bool knows_beginning;
     /** Stacks of modules that were loaded more than once. */
     struct same_stacks same;
 };
@@ -119,6 +125,10 @@ size_t view_skipped(const struct view *view, const struct frame_list *list);
 
 /** Counts the labels of a stack, see view.label_counts. Statuses as view_find_caller(). */
 enum ttd_status view_count_labels(struct view *view, ttd_id stack, uint64_t *count);
+
+/** Sets `is_cut` to whether a stack ends before the function that its thread began with. Statuses
+ * as view_find_caller(). */
+enum ttd_status view_stack_is_cut(struct view *view, ttd_id stack, bool *is_cut);
 
 /** Whether groups are formed by a property of the blocks other than their stack. */
 static inline bool view_is_by_property(const struct view_options *options)

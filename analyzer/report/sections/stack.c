@@ -106,19 +106,10 @@ void report_frame_text(struct report *report, const struct frame *frame)
 bool report_stack_is_cut(struct report *report)
 {
     const struct frame_list *list = &report->frames;
-    if (!list->count || runtime_main_of(list) < list->count)
-        return false;
-    const struct frame *last = &list->frames[list->count - 1];
-    /* A name in brackets and no module stand for a stack, as of blocks that a recorder found when
-     * it was attached. */
-    if (!last->module_id && last->function.size && last->function.data[0] == '[')
-        return false;
-    if (runtime_begins(last) || runtime_has_module(last->module))
-        return false;
-    /* _start() of a stripped program has no name; the C library's function calls main(). */
-    const struct frame *inner = list->count > 1 ? &list->frames[list->count - 2] : NULL;
-    if (inner && (runtime_begins(inner) || (!last->function.size && !inner->function.size &&
-                                            runtime_has_module(inner->module))))
+    enum runtime_reach reach = RUNTIME_NO_FRAME;
+    for (size_t i = list->count; i-- > 0 && reach != RUNTIME_WHOLE;)
+        reach = runtime_reach_next(reach, runtime_traits(&list->frames[i]));
+    if (reach == RUNTIME_NO_FRAME || reach == RUNTIME_WHOLE)
         return false;
     if (!report->knows_beginning)
         report->has_beginning = runtime_has_beginning(report->definitions);

@@ -76,6 +76,52 @@ class CutStacks(Stacks):
         self.assertNotIn(ANY, self.text((0, 1, None), (1, 2, None), (2, 1, None), others=self.OWN))
 
 
+class Trees(Stacks):
+    """A tree from main() on shows stacks that end early below a node of their own."""
+
+    def write_stacks(self, *begins):
+        """Each a stack of two frames; all have the same functions."""
+        script = Script()
+        script.add("module", path="/opt/demo", bias=1 << 24, begin=1 << 24, end=2 << 24,
+                   position="0:0")
+        script.add("thread", os=1, position="0:0").add("heap", name="malloc")
+        for number, name in enumerate(begins):
+            script.add("stack", parent=0, module=1, offset=0x10 * (number + 1))
+            script.add("symbol", module=1, offset=0x10 * (number + 1), frames=f"{name}@x.c@1")
+            script.add("stack", parent=2 * number + 1, module=1, offset=0x100)
+        script.add("symbol", module=1, offset=0x100, frames="work@x.c@2")
+        for number in range(len(begins)):
+            script.alloc(0x1000 * (number + 1), 100, stack=2 * number + 2)
+        return self.write(script.close(), f"{len(os.listdir(self.folder))}.ttd")
+
+    def tree(self, path):
+        return [(node["depth"], node["function"], node["count"])
+                for node in self.json_of("leaks", path, "--tree", "top-down")["nodes"]]
+
+    def test_a_tree(self):
+        path = self.write_stacks("_start", "make", "take")
+        self.assertEqual(self.tree(path), [
+            (0, "(callers unknown)", 2), (1, "make", 1), (2, "work", 1), (1, "take", 1),
+            (2, "work", 1), (0, "_start", 1), (1, "work", 1)])
+        self.assertIn("  - (callers unknown)\n",
+                      self.run_ok("leaks", "--tree", "top-down", path).text)
+        self.assertEqual(self.run_ok("leaks", "--tree", "top-down", "-f", "folded", path).text,
+                         "(callers unknown);make;work 100\n(callers unknown);take;work 100\n"
+                         "_start;work 100\n")
+
+    def test_files(self):
+        path = self.write_stacks("_start", "make")
+        self.assertEqual(self.run_ok("leaks", "--tree", "top-down", "--by", "file", "-f", "folded",
+                                     path).text, "x.c 100\n(callers unknown);x.c 100\n")
+
+    def test_where_no_stack_has_a_beginning(self):
+        self.assertEqual(self.tree(self.write_stacks("make")), [(0, "make", 1), (1, "work", 1)])
+
+    def test_whole(self):
+        self.assertEqual(self.tree(self.write_stacks("_start", "main")),
+                         [(0, "_start", 1), (1, "work", 1), (0, "main", 1), (1, "work", 1)])
+
+
 class FoldedStacks(Stacks):
     THREAD = (0, 2, "clone3"), (1, 2, "start_thread")
 
