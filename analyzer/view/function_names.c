@@ -5,11 +5,15 @@
 
 #include "symbols/canonical.h"
 
-/* Allocation functions, by whole name. */
-static const char *const functions[] = {
-    "malloc",         "calloc",        "realloc",       "reallocarray",   "memalign",
-    "posix_memalign", "aligned_alloc", "valloc",        "pvalloc",        "operator new",
-    "operator new[]", "__libc_malloc", "__libc_calloc", "__libc_realloc", "__libc_memalign"};
+/* The functions of C and C++ that return a block, by their whole names. */
+#define FUNCTION(name, value, text, symbol, template, effect, family, ...)                         \
+    [value] = TTD_FAMILY_##family <= TTD_FAMILY_NEW_ARRAY_ALIGNED &&                               \
+                      (TTD_EFFECT_##effect == TTD_EFFECT_ALLOC ||                                  \
+                       TTD_EFFECT_##effect == TTD_EFFECT_REALLOC)                                  \
+                  ? (text)                                                                         \
+                  : NULL,
+
+static const char *const functions[] = {TTD_APIS(FUNCTION)};
 
 /* Allocation functions, by the beginning of the name: operators with their parameters, and the
  * functions that containers allocate through. */
@@ -89,9 +93,15 @@ bool allocators_wrap(struct ttd_string canonical)
 
 bool allocators_have(struct ttd_string function)
 {
+    /* The C library's functions have such names too. */
+    static const char libc[] = "__libc_";
+    const size_t libc_size = sizeof libc - 1;
+    struct ttd_string plain = function;
+    if (function.size > libc_size && memcmp(function.data, libc, libc_size) == 0)
+        plain = (struct ttd_string){function.data + libc_size, function.size - libc_size};
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
-        if (strlen(functions[i]) == function.size &&
-            memcmp(functions[i], function.data, function.size) == 0)
+        if (functions[i] && strlen(functions[i]) == plain.size &&
+            memcmp(functions[i], plain.data, plain.size) == 0)
             return true;
     }
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
@@ -116,27 +126,8 @@ bool allocators_are_operator(struct ttd_string function)
 
 const char *allocators_symbol(uint8_t api)
 {
-    static const char *const symbols[] = {
-        [TTD_API_NEW] = "_Znwm",
-        [TTD_API_NEW_NOTHROW] = "_ZnwmRKSt9nothrow_t",
-        [TTD_API_NEW_ALIGNED] = "_ZnwmSt11align_val_t",
-        [TTD_API_NEW_ALIGNED_NOTHROW] = "_ZnwmSt11align_val_tRKSt9nothrow_t",
-        [TTD_API_NEW_ARRAY] = "_Znam",
-        [TTD_API_NEW_ARRAY_NOTHROW] = "_ZnamRKSt9nothrow_t",
-        [TTD_API_NEW_ARRAY_ALIGNED] = "_ZnamSt11align_val_t",
-        [TTD_API_NEW_ARRAY_ALIGNED_NOTHROW] = "_ZnamSt11align_val_tRKSt9nothrow_t",
-        [TTD_API_DELETE] = "_ZdlPv",
-        [TTD_API_DELETE_NOTHROW] = "_ZdlPvRKSt9nothrow_t",
-        [TTD_API_DELETE_SIZED] = "_ZdlPvm",
-        [TTD_API_DELETE_ALIGNED] = "_ZdlPvSt11align_val_t",
-        [TTD_API_DELETE_ALIGNED_NOTHROW] = "_ZdlPvSt11align_val_tRKSt9nothrow_t",
-        [TTD_API_DELETE_SIZED_ALIGNED] = "_ZdlPvmSt11align_val_t",
-        [TTD_API_DELETE_ARRAY] = "_ZdaPv",
-        [TTD_API_DELETE_ARRAY_NOTHROW] = "_ZdaPvRKSt9nothrow_t",
-        [TTD_API_DELETE_ARRAY_SIZED] = "_ZdaPvm",
-        [TTD_API_DELETE_ARRAY_ALIGNED] = "_ZdaPvSt11align_val_t",
-        [TTD_API_DELETE_ARRAY_ALIGNED_NOTHROW] = "_ZdaPvSt11align_val_tRKSt9nothrow_t",
-        [TTD_API_DELETE_ARRAY_SIZED_ALIGNED] = "_ZdaPvmSt11align_val_t"};
+#define SYMBOL(name, value, text, symbol, ...) [value] = (symbol),
+    static const char *const symbols[] = {TTD_APIS(SYMBOL)};
     if (api < sizeof symbols / sizeof symbols[0] && symbols[api])
         return symbols[api];
     return ttd_api_name(api);

@@ -288,10 +288,9 @@ def values(layout, spec):
 
 def apis(root, spec):
     """The table of APIs has the values and templates of the code."""
-    values = constants(root / 'libtrace/include/ttdtrace/event.h')
-    source = (root / 'libtrace/src/codec/api.c').read_text()
-    code = {int(values[name]): (text, template or 'none') for name, text, template in re.findall(
-        r'\[(TTD_API_\w+)\] = \{"([^"]*)", (?:"(\w+)"|NULL)\}', source)}
+    source = (root / 'libtrace/include/ttdtrace/apis.h').read_text()
+    code = {int(value): (text, template or 'none') for value, text, template in re.findall(
+        r'ROW\(\w+, (\d+), "([^"]*)",[\s\\]+(?:"\w+"|NULL), (?:"(\w+)"|NULL),', source)}
     document = {}
     for row in tables(section(spec, 'APIs'))[0]:
         for number, name, template in (row[:3], row[3:]):

@@ -5,82 +5,28 @@
 #include "analyses/errors/errors_parts.h"
 #include "heap/heap_live.h"
 
-/* Pairs of allocation functions: which one may release the blocks of which. */
-
-/* Functions that may be paired. Aligned and unaligned operators are families of their own, since
- * their allocators may differ; free() takes blocks of any C function, including functions that only
- * one allocator has. */
-enum family {
-    FAMILY_UNKNOWN,
-    FAMILY_C,
-    FAMILY_NEW,
-    FAMILY_NEW_ALIGNED,
-    FAMILY_NEW_ARRAY,
-    FAMILY_NEW_ARRAY_ALIGNED,
-    FAMILY_WINDOWS
-};
-
-static enum family errors_api_family(uint8_t api)
-{
-    switch (api) {
-    case TTD_API_NEW:
-    case TTD_API_NEW_NOTHROW:
-    case TTD_API_DELETE:
-    case TTD_API_DELETE_NOTHROW:
-    case TTD_API_DELETE_SIZED:
-        return FAMILY_NEW;
-    case TTD_API_NEW_ALIGNED:
-    case TTD_API_NEW_ALIGNED_NOTHROW:
-    case TTD_API_DELETE_ALIGNED:
-    case TTD_API_DELETE_ALIGNED_NOTHROW:
-    case TTD_API_DELETE_SIZED_ALIGNED:
-        return FAMILY_NEW_ALIGNED;
-    case TTD_API_NEW_ARRAY:
-    case TTD_API_NEW_ARRAY_NOTHROW:
-    case TTD_API_DELETE_ARRAY:
-    case TTD_API_DELETE_ARRAY_NOTHROW:
-    case TTD_API_DELETE_ARRAY_SIZED:
-        return FAMILY_NEW_ARRAY;
-    case TTD_API_NEW_ARRAY_ALIGNED:
-    case TTD_API_NEW_ARRAY_ALIGNED_NOTHROW:
-    case TTD_API_DELETE_ARRAY_ALIGNED:
-    case TTD_API_DELETE_ARRAY_ALIGNED_NOTHROW:
-    case TTD_API_DELETE_ARRAY_SIZED_ALIGNED:
-        return FAMILY_NEW_ARRAY_ALIGNED;
-    default:
-        break;
-    }
-    if ((api >= TTD_API_MALLOC && api <= TTD_API_FREE_ALIGNED_SIZED) ||
-        (api >= TTD_API_MALLOCX && api <= TTD_API_MI_REALPATH))
-        return FAMILY_C;
-    if (api >= TTD_API_HEAP_ALLOC && api <= TTD_API_HEAP_FREE)
-        return FAMILY_WINDOWS;
-    return FAMILY_UNKNOWN;
-}
+/* The effect and family of each function. */
+static const struct errors_api {
+    uint8_t effect, family;
+} errors_apis[UINT8_MAX + 1] = {
+#define API(name, value, text, symbol, template, effect, family, ...)                              \
+    [value] = {TTD_EFFECT_##effect, TTD_FAMILY_##family},
+    TTD_APIS(API)};
 
 /** Whether the function `release` (enum ttd_api) may release a block that `allocation` returned;
- * true if either function is unknown. */
+ * true if either function is unknown, or about a custom heap. */
 static bool heap_api_matches(uint8_t allocation, uint8_t release)
 {
-    enum family a = errors_api_family(allocation);
-    enum family b = errors_api_family(release);
-    return a == FAMILY_UNKNOWN || b == FAMILY_UNKNOWN || a == b;
+    unsigned a = errors_apis[allocation].family, b = errors_apis[release].family;
+    return a == b || a == TTD_FAMILY_NONE || b == TTD_FAMILY_NONE || a == TTD_FAMILY_CUSTOM ||
+           b == TTD_FAMILY_CUSTOM;
 }
 
-/** Whether a function takes the size of the block that it releases as an argument. */
+/** Whether a function takes the size that was asked for, of the block that it releases, as an
+ * argument. */
 static bool heap_release_is_sized(uint8_t release)
 {
-    switch (release) {
-    case TTD_API_FREE_SIZED:
-    case TTD_API_FREE_ALIGNED_SIZED:
-    case TTD_API_DELETE_SIZED:
-    case TTD_API_DELETE_SIZED_ALIGNED:
-    case TTD_API_DELETE_ARRAY_SIZED:
-    case TTD_API_DELETE_ARRAY_SIZED_ALIGNED:
-        return true;
-    default:
-        return false;
-    }
+    return errors_apis[release].effect == TTD_EFFECT_FREE_SIZED;
 }
 
 /* Blocks that may be looked through for addresses inside them: at first, and for each call. */
@@ -249,9 +195,8 @@ static enum ttd_status check_unknown(struct error_finder *finder, const struct t
     bool is_interior = finding.kind == HEAP_ERROR_INTERIOR_FREE;
     struct ttd_position since = is_interior ? finding.allocated.position : ttd_position_min();
     /* Blocks of a heap of the program's own may lie anywhere. */
-    bool is_possible =
-        (event->api >= TTD_API_LIVE_HEAP_CREATE && event->api <= TTD_API_LIVE_HEAP_DESTROY) ||
-        errors_may_be_block(finder, event->base_address);
+    bool is_possible = errors_apis[event->api].family == TTD_FAMILY_CUSTOM ||
+                       errors_may_be_block(finder, event->base_address);
     if (is_possible && errors_has_gap(finder, since, event)) {
         finder->errors->gap_releases++;
         return release_unseen(finder, event);
@@ -364,7 +309,7 @@ static enum ttd_status errors_check_action(struct error_finder *finder,
 /* Nothing to give for no bytes is no failure, nor is a block that cannot grow where it is. */
 static bool is_failure(const struct ttd_event *event)
 {
-    if (event->api == TTD_API_XALLOCX || event->api == TTD_API_MI_EXPAND)
+    if (errors_apis[event->api].effect == TTD_EFFECT_RESIZE)
         return false;
     bool allocates = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC;
     return ttd_event_returned(event) && !event->result && !(allocates && !event->size);

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <ttdtrace/apis.h>
 #include <ttdtrace/ids.h>
 #include <ttdtrace/position.h>
 
@@ -28,78 +29,14 @@ enum ttd_action {
     TTD_ACTION_DESTROY = 8
 };
 
-/** The function that was called. Values as in the format (spec, "APIs"). */
+#define TTD_API_VALUE(name, value, ...) TTD_API_##name = (value),
+
+/** The function that was called: a TTD_API_... for each row of TTD_APIS. Values as in the format
+ * (spec, "APIs"). */
 enum ttd_api {
-    TTD_API_OTHER = 0,
-    TTD_API_MALLOC = 1,
-    TTD_API_CALLOC = 2,
-    TTD_API_REALLOC = 3,
-    TTD_API_REALLOCARRAY = 4,
-    TTD_API_FREE = 5,
-    TTD_API_CFREE = 6,
-    TTD_API_MEMALIGN = 7,
-    TTD_API_POSIX_MEMALIGN = 8,
-    TTD_API_ALIGNED_ALLOC = 9,
-    TTD_API_VALLOC = 10,
-    TTD_API_PVALLOC = 11,
-    TTD_API_FREE_SIZED = 12,
-    TTD_API_FREE_ALIGNED_SIZED = 13,
-    /* C++: plain, array, aligned and nothrow forms; deletes also sized. */
-    TTD_API_NEW = 16,
-    TTD_API_NEW_NOTHROW = 17,
-    TTD_API_NEW_ALIGNED = 18,
-    TTD_API_NEW_ALIGNED_NOTHROW = 19,
-    TTD_API_NEW_ARRAY = 20,
-    TTD_API_NEW_ARRAY_NOTHROW = 21,
-    TTD_API_NEW_ARRAY_ALIGNED = 22,
-    TTD_API_NEW_ARRAY_ALIGNED_NOTHROW = 23,
-    TTD_API_DELETE = 24,
-    TTD_API_DELETE_NOTHROW = 25,
-    TTD_API_DELETE_SIZED = 26,
-    TTD_API_DELETE_ALIGNED = 27,
-    TTD_API_DELETE_ALIGNED_NOTHROW = 28,
-    TTD_API_DELETE_SIZED_ALIGNED = 29,
-    TTD_API_DELETE_ARRAY = 30,
-    TTD_API_DELETE_ARRAY_NOTHROW = 31,
-    TTD_API_DELETE_ARRAY_SIZED = 32,
-    TTD_API_DELETE_ARRAY_ALIGNED = 33,
-    TTD_API_DELETE_ARRAY_ALIGNED_NOTHROW = 34,
-    TTD_API_DELETE_ARRAY_SIZED_ALIGNED = 35,
-    /* Windows. */
-    TTD_API_HEAP_ALLOC = 48,
-    TTD_API_HEAP_REALLOC = 49,
-    TTD_API_HEAP_FREE = 50,
-    TTD_API_HEAP_CREATE = 51,
-    TTD_API_HEAP_PROTECT = 52,
-    TTD_API_HEAP_LOCK = 53,
-    TTD_API_HEAP_UNLOCK = 54,
-    TTD_API_HEAP_DESTROY = 55,
-    /* Custom heaps, reported by the program through ttdtrace/live_heap.h. */
-    TTD_API_LIVE_HEAP_CREATE = 56,
-    TTD_API_LIVE_HEAP_ALLOC = 57,
-    TTD_API_LIVE_HEAP_REALLOC = 58,
-    TTD_API_LIVE_HEAP_FREE = 59,
-    TTD_API_LIVE_HEAP_PROTECT = 60,
-    TTD_API_LIVE_HEAP_LOCK = 61,
-    TTD_API_LIVE_HEAP_UNLOCK = 62,
-    TTD_API_LIVE_HEAP_DESTROY = 63,
-    /* Functions of other allocators whose parameters differ from all of the above. */
-    TTD_API_MALLOCX = 64,
-    TTD_API_RALLOCX = 65,
-    TTD_API_XALLOCX = 66,
-    TTD_API_DALLOCX = 67,
-    TTD_API_SDALLOCX = 68,
-    TTD_API_MI_MALLOC_ALIGNED = 69,
-    TTD_API_MI_CALLOC_ALIGNED = 70,
-    TTD_API_MI_REALLOC_ALIGNED = 71,
-    TTD_API_MI_RECALLOC_ALIGNED = 72,
-    TTD_API_MI_EXPAND = 73,
-    TTD_API_MI_FREE_SIZE = 74,
-    TTD_API_MI_FREE_ALIGNED = 75,
-    TTD_API_MI_STRDUP = 76,
-    TTD_API_MI_REALPATH = 77,
+    TTD_APIS(TTD_API_VALUE)
     /** One more than the largest known value. Unknown values are valid and are preserved. */
-    TTD_API_COUNT = 78
+    TTD_API_COUNT
 };
 
 /** Returns the name of an action as the reference spells it, such as "ReAlloc"; "?" if unknown.

@@ -17,9 +17,17 @@ enum call_kind {
     CALL_EVENT,        /* an event of the live API, which is no call */
 };
 
-/* Largest number of operands of a record; and the indexes of two constants, which stand for
- * operands that a call does not have. */
-enum { CALL_OPERANDS_MAX = 5, OPERAND_ZERO = CALL_OPERANDS_MAX, OPERAND_ONE, CALL_OPERANDS };
+/* Indexes of operands as TTD_APIS has them, their largest number, and the indexes of two constants
+ * that stand for operands which a call does not have. */
+enum {
+    OPERAND_0,
+    OPERAND_1,
+    OPERAND_2,
+    CALL_OPERANDS_MAX = 5,
+    OPERAND_ZERO = CALL_OPERANDS_MAX,
+    OPERAND_ONE,
+    CALL_OPERANDS
+};
 
 /* Calls that can be a struct ttd_call, if they have an address, by their operands. */
 enum usual_call {
@@ -41,7 +49,7 @@ struct call_shape {
     uint8_t usual; /* enum usual_call */
 };
 
-/* By operation. */
+/* By operation; functions by TTD_APIS. */
 extern const struct call_shape call_shapes[UINT8_MAX + 1];
 
 /*

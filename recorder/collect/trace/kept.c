@@ -12,6 +12,7 @@
 #include <sys/random.h>
 
 #include "arrays.h"
+#include "collect/channel/translate.h"
 
 /* A call, without its parameters. */
 struct kept_call {
@@ -133,17 +134,9 @@ static bool kept_reserve(struct kept *kept)
 /* Returns the function by which a block is released that a function has reallocated. */
 static uint8_t kept_release_of(uint8_t api)
 {
-    switch (api) {
-    case TTD_API_REALLOC:
-    case TTD_API_REALLOCARRAY:
-        return TTD_API_FREE;
-    case TTD_API_LIVE_HEAP_REALLOC:
-        return TTD_API_LIVE_HEAP_FREE;
-    case TTD_API_RALLOCX:
-        return TTD_API_DALLOCX;
-    default:
+    if (call_shapes[api].kind != CALL_REALLOCATION)
         return TTD_API_OTHER;
-    }
+    return api == TTD_API_LIVE_HEAP_REALLOC ? TTD_API_LIVE_HEAP_FREE : TTD_API_FREE;
 }
 
 static void kept_forget(struct kept *kept, struct kept_call *call)

@@ -14,13 +14,8 @@
 #include "preload/system/sys.h"
 
 /* The C library's other names, which no header declares; hooks here. */
-void *__libc_malloc(size_t);
-void *__libc_calloc(size_t, size_t);
-void *__libc_realloc(void *, size_t);
-void __libc_free(void *);
-void *__libc_memalign(size_t, size_t);
-void *__libc_valloc(size_t);
-void *__libc_pvalloc(size_t);
+#define DECLARE_LIBC(result, name, parameters) result __libc_##name parameters;
+REAL_FUNCTIONS_LIBC(DECLARE_LIBC)
 
 struct real_functions real, real_libc;
 void *(*real_glibc_realloc)(void *, size_t);
@@ -59,8 +54,9 @@ size_t arena_size(const void *block)
  * POSIX lets dlsym return functions; ISO C has no cast for it. Functions that may be absent are not
  * looked up here: the loader may be calling, before the C library can word an error.
  */
-#define FIND(name)      (*(void **)&real.name = dlsym(RTLD_NEXT, #name))
-#define FIND_LIBC(name) (*(void **)&real_libc.name = dlsym(RTLD_NEXT, "__libc_" #name))
+#define FIND(result, name, parameters) *(void **)&real.name = dlsym(RTLD_NEXT, #name);
+#define FIND_LIBC(result, name, parameters)                                                        \
+    *(void **)&real_libc.name = dlsym(RTLD_NEXT, "__libc_" #name);
 
 /* Whether a function is the C library's. Sets `object` to where it is, unless that is unknown. */
 static bool is_of_libc(uintptr_t function, struct dl_find_object *object)
@@ -92,24 +88,9 @@ static void find_allocator(void)
 
 static void real_find_functions(void)
 {
-    FIND_LIBC(malloc);
-    FIND_LIBC(calloc);
-    FIND_LIBC(realloc);
-    FIND_LIBC(free);
-    FIND_LIBC(memalign);
-    FIND_LIBC(valloc);
-    FIND_LIBC(pvalloc);
-    FIND(malloc);
-    FIND(calloc);
-    FIND(realloc);
-    FIND(reallocarray);
-    FIND(free);
-    FIND(memalign);
-    FIND(posix_memalign);
-    FIND(aligned_alloc);
-    FIND(valloc);
-    FIND(pvalloc);
-    FIND(malloc_usable_size);
+    REAL_FUNCTIONS_LIBC(FIND_LIBC)
+    REAL_FUNCTIONS(FIND)
+    FIND(size_t, malloc_usable_size, (void *))
     find_allocator();
     find_glibc_realloc();
     replaced_find();
@@ -174,25 +155,14 @@ void real_find_later(void)
 void real_redirect(void)
 {
     enum { MAX = 64 };
-#define REDIRECTION(name)                                                                          \
-    {                                                                                              \
-#name, (uintptr_t)real.name, (uintptr_t)name, NULL                                         \
-    }
-#define REDIRECTION_LIBC(name)                                                                     \
-    {                                                                                              \
-        "__libc_" #name, (uintptr_t)real_libc.name, (uintptr_t)__libc_##name, NULL                 \
-    }
-    struct redirection redirections[MAX] = {
-        REDIRECTION(malloc),         REDIRECTION(calloc),        REDIRECTION(realloc),
-        REDIRECTION(reallocarray),   REDIRECTION(free),          REDIRECTION(memalign),
-        REDIRECTION(posix_memalign), REDIRECTION(aligned_alloc), REDIRECTION(valloc),
-        REDIRECTION(pvalloc),        REDIRECTION_LIBC(malloc),   REDIRECTION_LIBC(calloc),
-        REDIRECTION_LIBC(realloc),   REDIRECTION_LIBC(free),     REDIRECTION_LIBC(memalign),
-        REDIRECTION_LIBC(valloc),    REDIRECTION_LIBC(pvalloc),
-    };
-#undef REDIRECTION
-#undef REDIRECTION_LIBC
-    size_t count = 17;
+#define REDIRECTION(result, name, parameters) {#name, (uintptr_t)real.name, (uintptr_t)name, NULL},
+#define REDIRECTION_LIBC(result, name, parameters)                                                 \
+    {"__libc_" #name, (uintptr_t)real_libc.name, (uintptr_t)__libc_##name, NULL},
+#define ONE(result, name, parameters) +1
+    struct redirection redirections[MAX] = {REAL_FUNCTIONS(REDIRECTION)
+                                                REAL_FUNCTIONS_LIBC(REDIRECTION_LIBC)};
+    size_t count = REAL_FUNCTIONS(ONE) REAL_FUNCTIONS_LIBC(ONE);
+#undef ONE
     for (const struct real_later *later = &first_later; later < &last_later && count < MAX; later++)
         if (later->hook)
             redirections[count++] = (struct redirection){later->name, (uintptr_t)*later->function,

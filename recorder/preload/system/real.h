@@ -11,17 +11,26 @@
 
 #include "preload/system/sys.h"
 
+/* ROW(result, name, parameters) for each function that the C library has under another name too,
+ * such as __libc_malloc; and for the others. */
+#define REAL_FUNCTIONS_LIBC(ROW)                                                                   \
+    ROW(void *, malloc, (size_t))                                                                  \
+    ROW(void *, calloc, (size_t, size_t))                                                          \
+    ROW(void *, realloc, (void *, size_t))                                                         \
+    ROW(void, free, (void *))                                                                      \
+    ROW(void *, memalign, (size_t, size_t))                                                        \
+    ROW(void *, valloc, (size_t))                                                                  \
+    ROW(void *, pvalloc, (size_t))
+#define REAL_FUNCTIONS(ROW)                                                                        \
+    REAL_FUNCTIONS_LIBC(ROW)                                                                       \
+    ROW(void *, reallocarray, (void *, size_t, size_t))                                            \
+    ROW(int, posix_memalign, (void **, size_t, size_t))                                            \
+    ROW(void *, aligned_alloc, (size_t, size_t))
+
 struct real_functions {
-    void *(*malloc)(size_t);
-    void *(*calloc)(size_t, size_t);
-    void *(*realloc)(void *, size_t);
-    void *(*reallocarray)(void *, size_t, size_t);
-    void (*free)(void *);
-    void *(*memalign)(size_t, size_t);
-    int (*posix_memalign)(void **, size_t, size_t);
-    void *(*aligned_alloc)(size_t, size_t);
-    void *(*valloc)(size_t);
-    void *(*pvalloc)(size_t);
+#define REAL_MEMBER(result, name, parameters) result(*name) parameters;
+    REAL_FUNCTIONS(REAL_MEMBER)
+#undef REAL_MEMBER
     size_t (*malloc_usable_size)(void *);
 };
 

@@ -165,57 +165,41 @@ static uint64_t chosen_product(uint64_t count, uint64_t size)
     return __builtin_mul_overflow(count, size, &bytes) ? UINT64_MAX : bytes;
 }
 
+#define FACTS(name, value, text, symbol, template, effect, family, operands, arguments, base,      \
+              size, count)                                                                         \
+    [value] = {TTD_EFFECT_##effect, TTD_FAMILY_##family, OPERAND_##size, OPERAND_##count},
+
+enum { OPERAND_0, OPERAND_1, OPERAND_2, OPERAND_ZERO, OPERAND_ONE };
+
+static const struct call_facts chosen_facts[TTD_API_COUNT] = {TTD_APIS(FACTS)};
+
+struct call_facts call_facts_of(unsigned operation)
+{
+    return operation < TTD_API_COUNT ? chosen_facts[operation] : (struct call_facts){0};
+}
+
 /* Returns the size that is asked for by an acquisition or reallocation. */
 static uint64_t chosen_size_of(unsigned operation, const uint64_t *operands)
 {
-    switch (operation) {
-    case TTD_API_CALLOC:
-    case TTD_API_MI_CALLOC_ALIGNED:
-        return chosen_product(operands[0], operands[1]);
-    case TTD_API_MEMALIGN:
-    case TTD_API_ALIGNED_ALLOC:
-    case TTD_API_REALLOC:
-    case TTD_API_RALLOCX:
-    case TTD_API_MI_REALLOC_ALIGNED:
-    case TTD_API_MI_STRDUP:
-    case TTD_API_MI_REALPATH:
-        return operands[1];
-    case TTD_API_REALLOCARRAY:
-    case TTD_API_MI_RECALLOC_ALIGNED:
-        return chosen_product(operands[1], operands[2]);
-    case TTD_API_POSIX_MEMALIGN:
-        return operands[2];
-    default:
-        return operands[0];
-    }
+    struct call_facts facts = call_facts_of(operation);
+    uint64_t size = operands[facts.size];
+    return facts.count == OPERAND_ONE ? size : chosen_product(operands[facts.count], size);
 }
 
 enum call_kind chosen_kind_of(unsigned operation)
 {
-    switch (operation) {
-    case TTD_API_REALLOC:
-    case TTD_API_REALLOCARRAY:
-    case TTD_API_RALLOCX:
-    case TTD_API_MI_REALLOC_ALIGNED:
-    case TTD_API_MI_RECALLOC_ALIGNED:
+    struct call_facts facts = call_facts_of(operation);
+    if (facts.family == TTD_FAMILY_CUSTOM)
+        return OTHER;
+    switch (facts.effect) {
+    case TTD_EFFECT_REALLOC:
         return REALLOCATES;
-    case TTD_API_XALLOCX:
-    case TTD_API_MI_EXPAND:
+    case TTD_EFFECT_RESIZE:
         return RESIZES;
-    case TTD_API_FREE:
-    case TTD_API_CFREE:
-    case TTD_API_FREE_SIZED:
-    case TTD_API_FREE_ALIGNED_SIZED:
-    case TTD_API_DALLOCX:
-    case TTD_API_SDALLOCX:
-    case TTD_API_MI_FREE_SIZE:
-    case TTD_API_MI_FREE_ALIGNED:
+    case TTD_EFFECT_FREE:
+    case TTD_EFFECT_FREE_SIZED:
         return RELEASES;
     default:
-        if (operation >= TTD_API_DELETE && operation <= TTD_API_DELETE_ARRAY_SIZED_ALIGNED)
-            return RELEASES;
-        if (operation >= TTD_API_LIVE_HEAP_CREATE && operation <= TTD_API_LIVE_HEAP_DESTROY)
-            return OTHER;
         return ACQUIRES;
     }
 }

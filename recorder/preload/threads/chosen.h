@@ -12,6 +12,15 @@
 #include "preload/threads/stale_stack.h"
 #include "preload/threads/recorded_thread.h"
 
+/* The facts about a function, from its row of TTD_APIS: enum ttd_api_effect, enum ttd_api_family,
+ * and the indexes of the operands whose product is the size. */
+struct call_facts {
+    uint8_t effect, family, size, count;
+};
+
+/* Returns no facts for an operation that is no function. */
+struct call_facts call_facts_of(unsigned operation);
+
 /* Makes the set, if not all blocks are recorded. False if there is no memory. */
 bool chosen_begin(void);
 

@@ -90,23 +90,7 @@ void level_forget_early(struct thread *level)
 /* Whether free() may release a block that the operation has acquired. */
 static bool is_for_free(unsigned operation)
 {
-    switch (operation) {
-    case TTD_API_MALLOC:
-    case TTD_API_CALLOC:
-    case TTD_API_REALLOC:
-    case TTD_API_REALLOCARRAY:
-    case TTD_API_POSIX_MEMALIGN:
-    case TTD_API_MEMALIGN:
-    case TTD_API_ALIGNED_ALLOC:
-    case TTD_API_VALLOC:
-    case TTD_API_PVALLOC:
-    case TTD_API_MI_MALLOC_ALIGNED:
-    case TTD_API_MI_CALLOC_ALIGNED:
-    case TTD_API_MI_STRDUP:
-        return true;
-    default:
-        return false;
-    }
+    return call_facts_of(operation).family == TTD_FAMILY_C;
 }
 
 /* Records, by the level within `outer`, the release of the block that the call there acquires

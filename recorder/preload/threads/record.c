@@ -111,17 +111,7 @@ static inline void publish(struct thread *thread, uint64_t head)
 /* Whether a record of this operation is the first one of a reallocation. */
 static bool begins_reallocation(unsigned operation)
 {
-    switch (operation) {
-    case TTD_API_REALLOC:
-    case TTD_API_REALLOCARRAY:
-    case TTD_API_LIVE_HEAP_REALLOC:
-    case TTD_API_RALLOCX:
-    case TTD_API_MI_REALLOC_ALIGNED:
-    case TTD_API_MI_RECALLOC_ALIGNED:
-        return true;
-    default:
-        return false;
-    }
+    return (call_facts_of(operation).effect & TTD_EFFECT_ACTION_MASK) == TTD_EFFECT_REALLOC;
 }
 
 /* Suspends the thread after a record that has reached its island's throttle, or because the

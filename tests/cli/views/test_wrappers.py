@@ -116,6 +116,8 @@ class Shapes(TestCase):
     def test_other_shapes(self):
         for function, calls in (
                 ("xmalloc", self.CALLS),  # a list has it
+                ("__libc_pvalloc", self.CALLS),  # the table of APIs has them
+                ("mallocx", self.CALLS),
                 ("node_new", [(caller, 16, 0x20) for caller, _, _ in self.CALLS]),
                 ("work", [("parse", 10, 0x20), ("read", 20, 0x30), ("load", 30, 0x20)]),
                 ("grab", [*self.CALLS[:2], ("read", 30, 0x20)])):  # from two functions
