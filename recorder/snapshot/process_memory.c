@@ -173,27 +173,33 @@ static void move_on(const struct memory_batch *batch, struct piece_cursor *curso
     }
 }
 
-/* Reads the pieces that are not known yet, from the cursor on, which moves to where the reading
- * ended.
- */
-static void read_from(struct memory_batch *batch, const struct memory *memory,
+/* Reads pieces that are not known yet and read in the same way, from the cursor on, which moves to
+ * where the reading ended. Returns whether all of them were read. */
+static bool read_from(struct memory_batch *batch, const struct memory *memory,
                       struct piece_cursor *cursor)
 {
     struct iovec local[MEMORY_SPANS], remote[MEMORY_SPANS];
     size_t count = 0;
+    ssize_t wanted = 0;
     for (size_t i = cursor->piece; i < batch->count; i++) {
         const struct memory_piece *piece = &batch->pieces[i];
         uint32_t skip = i == cursor->piece ? cursor->offset : 0;
         if (piece->is_known)
             continue;
+        if (piece->is_shared != batch->pieces[cursor->piece].is_shared)
+            break;
         local[count] = (struct iovec){batch->bytes + piece->at + skip, piece->size - skip};
         remote[count++] =
             (struct iovec){(void *)(uintptr_t)(piece->address + skip), piece->size - skip};
+        wanted += piece->size - skip;
     }
-    ssize_t size = memory_read_ranges(memory, local, remote, count);
+    ssize_t size = batch->pieces[cursor->piece].is_shared
+                       ? memory_read_vectors(memory->tid, local, remote, count)
+                       : memory_read_ranges(memory, local, remote, count);
     if (size < 0 && (errno == ESRCH || errno == EPERM))
         batch->is_gone = true;
     move_on(batch, cursor, size > 0 ? (size_t)size : 0);
+    return size == wanted;
 }
 
 /* Reads memory that the program has protected. */
@@ -251,9 +257,7 @@ void memory_batch_read(struct memory_batch *batch, struct memory *memory)
     }
     move_on(batch, &cursor, 0);
     while (cursor.piece < batch->count) {
-        if (!batch->is_gone)
-            read_from(batch, memory, &cursor);
-        if (cursor.piece < batch->count)
+        if (batch->is_gone || !read_from(batch, memory, &cursor))
             pass_hole(batch, memory, &cursor);
     }
 }

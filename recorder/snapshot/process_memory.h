@@ -93,6 +93,7 @@ struct memory_batch {
         bool is_known;              /* the image has given its bytes */
         const unsigned char *bytes; /* once it is read: there, or in the image */
         bool may_lack;  /* an unreadable part of it does not exist, and is not missing */
+        bool is_shared; /* others may share it: no reading gives the process pages of its own */
         bool is_device; /* reading other than plain memory may have an effect */
     } pieces[MEMORY_SPANS];
     size_t count;

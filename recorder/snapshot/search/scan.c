@@ -261,6 +261,7 @@ static void set_piece(struct memory_piece *piece, const struct region *region, b
 {
     piece->may_lack = may_lack;
     piece->is_device = region->is_device;
+    piece->is_shared = region->shared_inode != 0;
 }
 
 /* Adds a span of a region to the batch, which is searched whenever it is full. */

@@ -145,6 +145,32 @@ Test(memory, reading_goes_on_behind_holes)
     free(batch);
 }
 
+/* Of a process that is spared, shared memory is read in another way; no piece counts as a hole for
+ * that. */
+Test(memory, pieces_are_read_in_either_way)
+{
+    struct child child = child_start(punch);
+    struct memory memory;
+    struct memory_batch *batch = calloc(1, sizeof *batch);
+    uint64_t begin = child.shared->values[0];
+    cr_assert(memory_open(&memory, (uint32_t)child.pid, (uint32_t)child.pid));
+    memory_spare(&memory);
+    cr_assert_geq(memory.file, 0);
+    for (uint32_t i = 0; i < 12; i++) {
+        cr_assert_eq(memory_batch_add(batch, begin + 2 * i * MEMORY_PAGE, MEMORY_PAGE, 0),
+                     MEMORY_PAGE);
+        batch->pieces[i].is_shared = i / 2 % 2 == 0;
+        batch->pieces[i].is_device = true;
+    }
+    memory_batch_read(batch, &memory);
+    cr_assert_eq(batch->missing, 0);
+    for (uint32_t i = 0; i < 12; i++)
+        cr_assert_eq(word_at(batch, i * MEMORY_PAGE + 8), 2 * i);
+    memory_close(&memory);
+    cr_assert_eq(child_end(&child), 0);
+    free(batch);
+}
+
 /* A page that was written and then protected, between two that were not touched. */
 static void protect(volatile struct child_shared *shared)
 {
