@@ -8,7 +8,7 @@ import { Table } from './table.js';
 
 function growthText(row) {
   if (row.growth === 'linear') return `linear, ${bytes(Number(row.growth_bytes))} a time`;
-  return row.growth === 'geometric' ? `by a factor of ${row.growth_factor}` : row.growth;
+  return row.growth === 'geometric' ? `by a factor of ${Number(row.growth_factor).toPrecision(3)}` : row.growth;
 }
 
 const growthColumn = {

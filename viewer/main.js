@@ -186,7 +186,7 @@ class Page {
       button('Whole trace', () => state.set({ from: 0, to: this.heap.last, zoom: '' })),
       menu('Timeline', choice(state, 'plot', 'Show', [['bytes-sites', 'live bytes by function'],
         ['bytes', 'live bytes'],
-        ...(this.heap.memory.time.length ? [['memory', 'live bytes, resident and mapped memory']] : []), ['blocks-sites', 'live blocks by function'], ['blocks', 'live blocks']]),
+        ...(this.heap.memory.time.length ? [['memory', 'resident, mapped memory']] : []), ['blocks-sites', 'live blocks by function'], ['blocks', 'live blocks']]),
       ...(this.scope.has_times ? [segments(state, 'axis', 'Over', [['time', 'over time'], ['events', 'over events']],
         { zoom: '' }, () => (this.timeline.axis === 'time' ? 'time' : 'events'))] : []),
       this.ticks.button, this.timeline.tools));

@@ -191,7 +191,7 @@ export class Verdicts {
     const at_most = Number(moves.bytes_copied) === copied ? '' : 'at most ';
     const group = this.parts.moves.groups.find((row) => row.stack_id === moves.owner?.stack_id);
     const grows = { linear: group && `grows by ${bytes(Number(group.growth_bytes))} each time: double it instead`,
-      geometric: group && `grows by a factor of ${group.growth_factor}` }[group?.growth] || '';
+      geometric: group && `grows by a factor of ${Number(group.growth_factor).toPrecision(3)}` }[group?.growth] || '';
     return this.card({ kind: 'moves', title: 'Reallocation', owner: copied ? moves.owner : null,
       value: copied ? `${at_most}${bytes(copied)} copied` : 'None', doubt: copied ? this.doubt : '',
       lines: copied ? [grows, `${count(Number(moves.moved))} of ${things(Number(moves.reallocs), 'reallocation')} moved`]

@@ -160,6 +160,28 @@ class Verdicts(PageCase):
         self.show(self.write(shop(), "without"))
         self.assertNotIn("resident", evaluate("document.querySelector('.timeline-box').textContent") + self.card("peak")[2])
 
+    def test_growth_has_three_digits(self):
+        script = Script().basics()
+        sizes = [1000 * 16 ** i // 11 ** i for i in range(8)]
+        script.alloc(0x10000, sizes[0])
+        for i in range(1, 8):
+            script.realloc(0x10000 * i, 0x10000 * (i + 1), sizes[i])
+        self.show(self.write(script.close()))
+        self.assertRegex(self.card("moves")[2], r"grows by a factor of 1\.4\d;")
+
+    def test_verdicts_take_one_line(self):
+        opened = test_page.opened
+        size = evaluate("[innerWidth, innerHeight]")
+        self.show(self.write(shop()))
+        try:
+            opened.size(1180, 720)
+            self.settle()
+            tops = evaluate("[...document.querySelectorAll('.verdict')].map((card) => card.offsetTop)")
+            self.assertEqual(len(set(tops)), 1, tops)
+        finally:
+            opened.size(*size)
+            self.settle()
+
     def test_a_leak_is_steady_or_at_once(self):
         self.show(self.write(shop()))
         self.assertIn("shop::audit()", self.card("leak")[1])
