@@ -157,6 +157,17 @@ char *strchr(const char *text, int c)
     }
 }
 
+char *strrchr(const char *text, int c)
+{
+    const char *last = NULL;
+    for (;; text++) {
+        if (*text == (char)c)
+            last = text;
+        if (*text == '\0')
+            return (char *)(size_t)last;
+    }
+}
+
 size_t strcspn(const char *text, const char *stops)
 {
     size_t size = 0;
