@@ -20,6 +20,7 @@ TRACEGEN = os.environ["TRACEGEN"]
 
 USAGE, OPEN, DAMAGED, INTERNAL = 2, 3, 4, 5
 HAS_VIEWER = os.environ.get("HAS_VIEWER", "1") == "1"
+HAS_QUERY = os.environ.get("HAS_QUERY", "1") == "1"
 
 
 class Script:
