@@ -8,7 +8,8 @@
 #include "cli/traces/input.h"
 #include "query/query.h"
 
-/* The columns of each table are the members of its command's records: a test compares them. */
+/* The columns of each table are the members of its command's records: a test compares them. Some
+ * records have estimates, and columns are in no order that matters. */
 
 static const struct query_column query_blocks_columns[] = {
     {"address", QUERY_ADDRESS},      {"size", QUERY_INTEGER},
@@ -29,6 +30,8 @@ static const struct query_column query_live_sites_columns[] = {{"blocks", QUERY_
                                                                {"bytes", QUERY_INTEGER},
                                                                {"first_position", QUERY_POSITION},
                                                                {"last_position", QUERY_POSITION},
+                                                               {"estimated_blocks", QUERY_INTEGER},
+                                                               {"estimated_bytes", QUERY_INTEGER},
                                                                {"stack_id", QUERY_INTEGER},
                                                                {"stack", QUERY_TEXT},
                                                                {NULL, QUERY_INTEGER}};
@@ -68,6 +71,8 @@ static const struct query_column query_leaks_columns[] = {{"kind", QUERY_TEXT},
                                                           {"address", QUERY_ADDRESS},
                                                           {"holder", QUERY_TEXT},
                                                           {"below", QUERY_TEXT},
+                                                          {"estimated_blocks", QUERY_INTEGER},
+                                                          {"estimated_bytes", QUERY_INTEGER},
                                                           {"stack_id", QUERY_INTEGER},
                                                           {"stack", QUERY_TEXT},
                                                           {NULL, QUERY_INTEGER}};
@@ -117,13 +122,16 @@ static const struct query_column query_timeline_columns[] = {
     {"live_blocks", QUERY_INTEGER},     {"allocations", QUERY_INTEGER},
     {"allocated_bytes", QUERY_INTEGER}, {"releases", QUERY_INTEGER},
     {"duration_ns", QUERY_INTEGER},     {"allocations_per_second", QUERY_REAL},
-    {"bytes_per_second", QUERY_REAL},   {NULL, QUERY_INTEGER}};
+    {"bytes_per_second", QUERY_REAL},   {"resident_bytes", QUERY_INTEGER},
+    {"mapped_bytes", QUERY_INTEGER},    {NULL, QUERY_INTEGER}};
 
 static const struct query_column query_diff_columns[] = {{"quadrant", QUERY_TEXT},
                                                          {"blocks", QUERY_INTEGER},
                                                          {"bytes", QUERY_INTEGER},
                                                          {"first_position", QUERY_POSITION},
                                                          {"last_position", QUERY_POSITION},
+                                                         {"estimated_blocks", QUERY_INTEGER},
+                                                         {"estimated_bytes", QUERY_INTEGER},
                                                          {"stack_id", QUERY_INTEGER},
                                                          {"stack", QUERY_TEXT},
                                                          {NULL, QUERY_INTEGER}};
@@ -143,9 +151,9 @@ static const struct query_column query_retained_columns[] = {{"depth", QUERY_INT
                                                              {NULL, QUERY_INTEGER}};
 
 static const struct query_column query_fragmentation_columns[] = {
-    {"begin", QUERY_ADDRESS},       {"last", QUERY_ADDRESS}, {"blocks", QUERY_INTEGER},
-    {"used_bytes", QUERY_INTEGER},  {"gaps", QUERY_INTEGER}, {"gap_bytes", QUERY_INTEGER},
-    {"largest_gap", QUERY_INTEGER}, {NULL, QUERY_INTEGER}};
+    {"begin", QUERY_ADDRESS},          {"last", QUERY_ADDRESS},        {"blocks", QUERY_INTEGER},
+    {"used_bytes", QUERY_INTEGER},     {"gaps", QUERY_INTEGER},        {"gap_bytes", QUERY_INTEGER},
+    {"overhead_bytes", QUERY_INTEGER}, {"largest_gap", QUERY_INTEGER}, {NULL, QUERY_INTEGER}};
 
 static const struct query_column query_threads_columns[] = {
     {"thread", QUERY_INTEGER}, {"os_id", QUERY_INTEGER},  {"name", QUERY_TEXT},

@@ -324,66 +324,88 @@ static void event_table_answer_bits(sqlite3_context *answer, bool has, uint64_t 
         sqlite3_result_int64(answer, (sqlite3_int64)value);
 }
 
-static int event_table_column(sqlite3_vtab_cursor *base, sqlite3_context *answer, int column)
+/* Answers a column that is a position or a name. False if it is none of them. */
+static bool event_table_answer_text(sqlite3_context *answer, const struct ttd_event *event,
+                                    enum event_table_column column)
 {
-    struct event_table_cursor *cursor = (struct event_table_cursor *)base;
-    const struct ttd_event *event = event_table_current(cursor);
-    switch ((enum event_table_column)column) {
-    case EVENTS_NUMBER:
-        event_table_answer_number(answer, true, event->number);
-        break;
+    switch (column) {
     case EVENTS_POSITION:
         event_table_answer_position(answer, ttd_event_position(event));
-        break;
+        return true;
     case EVENTS_ACTION:
         sqlite3_result_text(answer, ttd_action_name((enum ttd_action)event->action), -1,
                             SQLITE_STATIC);
-        break;
+        return true;
     case EVENTS_API:
         sqlite3_result_text(answer, ttd_api_name(event->api), -1, SQLITE_STATIC);
-        break;
+        return true;
+    case EVENTS_TIME_START:
+        event_table_answer_position(answer, event->time_start);
+        return true;
+    case EVENTS_TIME_END:
+        event_table_answer_position(answer, event->time_end);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The same for addresses, handles and flags. */
+static bool event_table_answer_address(sqlite3_context *answer, struct event_table_cursor *cursor,
+                                       enum event_table_column column)
+{
+    const struct ttd_event *event = event_table_current(cursor);
+    switch (column) {
     case EVENTS_HEAP:
         event_table_answer_bits(answer, true,
                                 definitions_heap_handle(&cursor->session.definitions, event->heap));
-        break;
-    case EVENTS_HEAP_ID:
-        event_table_answer_number(answer, true, event->heap);
-        break;
+        return true;
     case EVENTS_ADDRESS:
         event_table_answer_bits(answer, event_has_address(event), event->address);
-        break;
+        return true;
     case EVENTS_PREVIOUS_ADDRESS:
         event_table_answer_bits(answer, event_has_previous_address(event), event->previous_address);
-        break;
+        return true;
     case EVENTS_BASE_ADDRESS:
         event_table_answer_bits(answer, event_has_base_address(event), event->base_address);
-        break;
-    case EVENTS_SIZE:
-        event_table_answer_number(answer, event_has_size(event), event->size);
-        break;
+        return true;
     case EVENTS_FLAGS:
         event_table_answer_bits(answer, true, event->flags);
-        break;
-    case EVENTS_RESULT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void event_table_answer_count(sqlite3_context *answer,
+                                     const struct event_table_cursor *cursor,
+                                     enum event_table_column column)
+{
+    const struct ttd_event *event = event_table_current(cursor);
+    if (column == EVENTS_NUMBER)
+        event_table_answer_number(answer, true, event->number);
+    else if (column == EVENTS_HEAP_ID)
+        event_table_answer_number(answer, true, event->heap);
+    else if (column == EVENTS_SIZE)
+        event_table_answer_number(answer, event_has_size(event), event->size);
+    else if (column == EVENTS_RESULT)
         event_table_answer_number(answer, true, event->result);
-        break;
-    case EVENTS_TIME_START:
-        event_table_answer_position(answer, event->time_start);
-        break;
-    case EVENTS_TIME_END:
-        event_table_answer_position(answer, event->time_end);
-        break;
-    case EVENTS_WALL_TIME:
+    else if (column == EVENTS_WALL_TIME)
         event_table_answer_number(answer, cursor->has_times && event->wall_time != TTD_UNKNOWN,
                                   event->wall_time);
-        break;
-    case EVENTS_THREAD:
+    else if (column == EVENTS_THREAD)
         event_table_answer_number(answer, true, event->thread);
-        break;
-    case EVENTS_STACK_ID:
+    else if (column == EVENTS_STACK_ID)
         event_table_answer_number(answer, true, event->stack);
-        break;
-    }
+}
+
+static int event_table_column(sqlite3_vtab_cursor *base, sqlite3_context *answer, int number)
+{
+    struct event_table_cursor *cursor = (struct event_table_cursor *)base;
+    enum event_table_column column = (enum event_table_column)number;
+    if (!event_table_answer_text(answer, event_table_current(cursor), column) &&
+        !event_table_answer_address(answer, cursor, column))
+        event_table_answer_count(answer, cursor, column);
     return SQLITE_OK;
 }
 

@@ -32,8 +32,8 @@ TABLES = {
     "marks": (("marks",), None),
     "snapshots": (("snapshots",), None),
 }
-# Columns of the tables, where the command has another name, and those of the certainty of a row.
-ONLY_HERE = ("position",)
+# Columns that only traces of a sample have, and members that the tables do not have.
+ONLY_HERE = ("estimated_blocks", "estimated_bytes")
 ONLY_THERE = ("certain", "reserve_size", "commit_size", "make_read_only")
 
 
@@ -75,7 +75,7 @@ class Query(TestCase):
             for key, value in row.items():
                 if key == "stack_id" and table == "events":
                     key = "stack"
-                if key in ONLY_HERE and table == "events":
+                if key in ONLY_HERE or (table, key) == ("events", "position"):
                     continue
                 self.assertTrue(same(value, record.pop(key)), (table, key, value))
             self.assertLessEqual({k for k in record if not isinstance(record[k], (dict, list))},
@@ -101,6 +101,18 @@ class Query(TestCase):
         self.assertEqual({(r["class"], r["n"]) for r in self.rows(
             path, "SELECT class, sum(blocks) AS n FROM leaks GROUP BY class")},
             {("definitely_lost", 5), ("still_reachable", 3)})
+
+    def test_estimates(self):
+        script = Script().basics()
+        script.add("metadata", key="chosen", value="a%20sample:%20one%20block%20for%20every%20524288%20bytes")
+        for i in range(5):
+            script.alloc(0x1000 * (i + 1), 1000)
+        path = self.write(script.close())
+        groups = self.json_of("state", path)["groups"]
+        self.assertGreater(groups[0]["estimated_bytes"], 5000)
+        self.assertEqual(self.rows(path, "SELECT estimated_bytes AS b FROM live_sites"),
+                         [{"b": g["estimated_bytes"]} for g in groups])
+        self.assertIs(self.query(path, "SELECT * FROM leaks")["certain"], False)
 
     def test_rows_are_there(self):
         """The comparison above compares something."""

@@ -11,8 +11,8 @@ from support import Script, TestCase, USAGE, run
 FILTERED = ("state", "peak", "leaks", "hot", "temporary", "lifetimes", "moves", "errors", "timeline",
             "diff", "report")
 OTHER = ("events", "marks")
-UNFILTERED = ("fragmentation", "history", "retained", "roots", "snapshots", "memory", "find", "summary", "info",
-              "verify", "recover", "redact", "index")
+UNFILTERED = ("fragmentation", "history", "retained", "roots", "snapshots", "memory", "find", "query", "summary",
+              "info", "verify", "recover", "redact", "index")
 # The groups of leaks are selected by islands.
 GROUPED = ("referrers",)
 
