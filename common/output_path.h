@@ -15,7 +15,7 @@ struct output_path {
     bool exists; /* the file exists already */
 };
 
-/*
+/**
  * Resolves `name`. Anything but a regular file is opened and gets a descriptor of its own; a file
  * that is also our standard output or error is written to through a copy of that descriptor.
  * Returns 0, or an errno value, and then leaves `output` untouched: EISDIR for a directory, ENOENT
@@ -24,10 +24,10 @@ struct output_path {
  */
 int output_path_resolve(const char *name, struct output_path *output);
 
-/* Releases the path. The caller closes the descriptor. */
+/** Releases the path. The caller closes the descriptor. */
 void output_path_free(struct output_path *output);
 
-/*
+/**
  * Opens those of descriptors 0, 1 and 2 that are closed, so that no file of ours gets one of these
  * numbers and has messages written into it. Such a descriptor is opened the wrong way round, so
  * that its use still fails, and is closed by an exec. Called first in main().

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Growing arrays, and searching sorted ones. */
+/** Growing arrays, and searching sorted ones. */
 #ifndef RECORDER_ARRAYS_H
 #define RECORDER_ARRAYS_H
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/*
+/**
  * Makes room for one more than `count` elements of `size` bytes. Returns the array, which may have
  * moved; NULL if memory ran out, and then the array is as it was.
  */
@@ -22,7 +22,7 @@ static inline void *array_grow(void *array, size_t count, size_t *capacity, size
     return grown;
 }
 
-/*
+/**
  * Returns how many of `count` elements of `size` bytes have an address of at most `address` in
  * their uint64_t at `offset`, by which the array is sorted.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
+/**
  * The library that is attached to a process which runs: its image, between the recorder, which puts
  * it there, and the library itself. The recorder maps it, relocates it and writes it through the
  * process's memory; neither the C library nor the loader of the process know of it. Functions of
@@ -19,7 +19,7 @@
 #define ATTACHED_SYMBOL "ttdrecord_attached"
 #define ATTACHED_MAGIC  UINT64_C(0x3243545441445454) /* "TTDATTC2" */
 
-/* In the padding of the identification of the image's ELF header, so that it is found in memory.
+/** In the padding of the identification of the image's ELF header, so that it is found in memory.
  * The entry point of that header is the offset of the struct attached. */
 #define ATTACHED_MARK    "TTDATT"
 #define ATTACHED_MARK_AT 9
@@ -37,7 +37,7 @@ enum {
     ATTACHED_SIGNALS = 64,
 };
 
-/* A hook, by the name of the function that it stands for. */
+/** A hook, by the name of the function that it stands for. */
 struct attached_hook {
     _Alignas(64) char name[ATTACHED_NAME_SIZE];
     uint64_t address;
@@ -45,7 +45,7 @@ struct attached_hook {
     uint32_t place;     /* enum attached_place */
 };
 
-/* Modules in which the function is hooked. */
+/** Modules in which the function is hooked. */
 enum attached_place {
     ATTACHED_EVERYWHERE,
     ATTACHED_IN_ALLOCATOR, /* those that define functions which only one allocator has */
@@ -53,10 +53,10 @@ enum attached_place {
     ATTACHED_IN_LOADER, /* the C library or its loader */
 };
 
-/* The hook is assembly, which expects the function behind it in r11. */
+/** The hook is assembly, which expects the function behind it in r11. */
 enum { ATTACHED_IN_R11 = 100 };
 
-/* The changes to undo, in the order in which they were made. */
+/** The changes to undo, in the order in which they were made. */
 struct attached_undo {
     uint64_t patch_count;
     struct attached_patch {
@@ -78,31 +78,31 @@ struct attached {
     uint64_t run;              /* address of the code that begins to record: see borrow_run() */
     uint64_t own_memory;       /* address of the first struct own_memory */
     struct borrowed_code borrowed;
-    /* Set by the recorder. */
+    /** Set by the recorder. */
     uint64_t key;          /* see stale.h */
     uint32_t id_field;     /* likewise */
     int32_t file;          /* descriptor of the channel, which the library closes; -1 then */
     uint64_t begin, end;   /* of the image */
     uint64_t thread_block; /* offset of the thread-local data from the thread pointer */
     uint64_t thread_size;
-    /* Return addresses of calls within allocators: see internal.h of the library. */
+    /** Return addresses of calls within allocators: see internal.h of the library. */
     uint64_t internal_begin, internal_end; /* they lie there */
     uint64_t internal_count;
     uint64_t internal[ATTACHED_INTERNAL]; /* sorted */
     uint32_t is_filtered; /* by seccomp: the library makes no system call once it has begun */
     uint32_t command_size;
     char command[ATTACHED_COMMAND]; /* arguments, each with a NUL behind it */
-    /* NAME=VALUE, for programs that the process executes: LD_PRELOAD, and where the channel is. */
+    /** NAME=VALUE, for programs that the process executes: LD_PRELOAD, and where the channel is. */
     char preload[ATTACHED_PRELOAD];
     char place[ATTACHED_PLACE];
     uint64_t module_count;
     uint64_t modules[ATTACHED_MODULES]; /* an address in each */
     struct attached_undo undo;
-    /* Set by the library. */
+    /** Set by the library. */
     uint32_t over;    /* it has begun, or has failed to */
     uint32_t records; /* it has begun */
     uint64_t channel; /* address of the channel */
-    /* Signals whose default action the library's handler may have taken the place of, a bit for
+    /** Signals whose default action the library's handler may have taken the place of, a bit for
      * each; that action, as the system has it, which the recorder restores; and room for the
      * present one. */
     uint64_t signals;
@@ -111,7 +111,7 @@ struct attached {
     } defaults[ATTACHED_SIGNALS + 1], present;
 };
 
-/* The thread-local data of the library begin with these. They lie in bytes of the thread's control
+/** The thread-local data of the library begin with these. They lie in bytes of the thread's control
  * block that the C library does not use. */
 struct attached_thread {
     uint64_t mark; /* ATTACHED_MAGIC: the bytes are the library's, of this or an earlier time */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
+/**
  * The shared memory between the recorded processes and the collector: its contract and structures.
  * channel_snapshot.h has requests for snapshots, channel_view.h lays all out in the file,
  * channel_pool.h takes and gives back entries, and channel_record.h describes what threads write
@@ -40,37 +40,37 @@
 
 #include "channel_snapshot.h"
 
-/* The name of the channel's memory file, and as the system shows it in lists of mappings. */
+/** The name of the channel's memory file, and as the system shows it in lists of mappings. */
 #define CHANNEL_FILE "ttdrecord"
 #define CHANNEL_NAME "/memfd:" CHANNEL_FILE
 
 #define CHANNEL_MAGIC   UINT64_C(0x314c4e4843445454) /* "TTDCHNL1" */
 #define CHANNEL_VERSION 11u
 
-/* Names the channel to processes that start: a path that opens the memfd, and if these cannot open
+/** Names the channel to processes that start: a path that opens the memfd, and if these cannot open
  * it, '=' and the number of a descriptor that they inherit. */
 #define CHANNEL_ENV "TTDRECORD_CHANNEL"
 
 enum {
     CHANNEL_PROCESSES = 8192,
-    /* Slots of the processes, then one for the copy of each: see channel_copy(). */
+    /** Slots of the processes, then one for the copy of each: see channel_copy(). */
     CHANNEL_SLOTS = 2 * CHANNEL_PROCESSES,
     CHANNEL_THREADS = 32768,
     CHANNEL_CLAIMS = 256,
     CHANNEL_CHUNK_SIZE = 64 * 1024,
-    /* The first chunk of a chain is a small one: many threads never fill it. */
+    /** The first chunk of a chain is a small one: many threads never fill it. */
     CHANNEL_SMALL_SIZE = 4 * 1024,
-    /* Full chunks that are not collected yet, at most: a thread waits before it takes another one.
+    /** Full chunks that are not collected yet, at most: a thread waits before it takes another one.
        16 MiB stay in the cache of some machines, and are collected in a moment when the program
        ends. Beyond these, there is one chunk of each size for every thread. */
     CHANNEL_BACKLOG = 256,
-    /* Backlog at which waiting threads are woken: waking them for every chunk costs the busiest
+    /** Backlog at which waiting threads are woken: waking them for every chunk costs the busiest
        programs more than they gain. */
     CHANNEL_RELIEF = CHANNEL_BACKLOG - CHANNEL_BACKLOG / 16,
     CHANNEL_SMALL_CHUNKS = CHANNEL_THREADS + CHANNEL_SLOTS,
     CHANNEL_LARGE_CHUNKS = CHANNEL_SMALL_CHUNKS + CHANNEL_BACKLOG,
     CHANNEL_CHUNKS = CHANNEL_SMALL_CHUNKS + CHANNEL_LARGE_CHUNKS, /* small ones first */
-    /* Entries in the first window, of processes, threads and small chunks. */
+    /** Entries in the first window, of processes, threads and small chunks. */
     CHANNEL_NEAR_PROCESSES = 12,
     CHANNEL_NEAR_THREADS = 64,
     CHANNEL_NEAR_CHUNKS = 36,
@@ -84,7 +84,7 @@ enum channel_flags {
     CHANNEL_LOSES = 1024,    /* a thread without room loses its call, and does not wait */
 };
 
-/* Kinds of calls that may be recorded without their stacks. */
+/** Kinds of calls that may be recorded without their stacks. */
 enum channel_calls {
     CALLS_ACQUIRE = 1,
     CALLS_REALLOCATE = 2,
@@ -93,7 +93,7 @@ enum channel_calls {
     CALLS_ALL = 15
 };
 
-/*
+/**
  * A slot goes FREE -> CLAIMED -> READY by the target; a thread's then to KNOWN, and all back to
  * FREE by the collector, once the process or thread is gone. A process that the collector has no
  * memory for goes to REFUSED and stays there: it stops recording, but may not have noticed yet. A
@@ -112,7 +112,7 @@ enum slot_state {
 enum process_flags {
     PROCESS_FORKED = 1, /* began as a copy of its parent, with the parent's live blocks */
     PROCESS_GUEST = 2,  /* runs in an emulator, which is recorded under the same process id */
-    /* Ids that it states, of itself and of its threads, belong to another PID namespace than the
+    /** Ids that it states, of itself and of its threads, belong to another PID namespace than the
        collector's, or may. */
     PROCESS_ELSEWHERE = 4,
 };
@@ -125,22 +125,22 @@ enum process_notes {
     NOTE_ARENAS = 8,    /* it may have released all blocks of an arena at once */
     NOTE_EXECUTES = 16, /* another program is being executed; it attaches anew, if it can */
     NOTE_SNAPSHOT_LATE = 32, /* it has ended without the snapshot that it waited for */
-    /* There are such functions, and when the program started they called the C library's each time.
-       Cleared if they do so when it ends. */
+    /** There are such functions, and when the program started they called the C library's each
+       time. Cleared if they do so when it ends. */
     NOTE_FORWARDS = 64,
     NOTE_ALLOCATOR = 128, /* a plugin calls functions that only the allocator has which it brings */
     NOTE_BREAK = 256,     /* the program itself moves the program break */
     NOTE_WITHIN = 512,    /* by the collector: a module has an allocator under names of its own */
-    /* It has asked for usable sizes, and may use a block beyond its size. */
+    /** It has asked for usable sizes, and may use a block beyond its size. */
     NOTE_USABLE_SIZES = 1024,
-    /* Functions of the program itself allocate: their calls are seen from its start on, but for
+    /** Functions of the program itself allocate: their calls are seen from its start on, but for
        those that the compiler inlined. */
     NOTE_PATCHED = 2048,
     NOTE_STARTED = 4096,        /* functions are not patched any more */
     NOTE_PATCHED_WITHIN = 8192, /* calls of an allocator under names of its own are */
     NOTE_OF_PROGRAM = 16384,    /* by the collector: the program itself has such an allocator */
     NOTE_TRIED = 32768,         /* NOTE_FORWARDS was set once */
-    /* Flags about calls that are not recorded. */
+    /** Flags about calls that are not recorded. */
     NOTES_UNRECORDED = NOTE_FOREIGN_MALLOC | NOTE_NAMESPACE | NOTE_ARENAS | NOTE_ALLOCATOR |
                        NOTE_WITHIN | NOTE_PATCHED,
 };
@@ -150,7 +150,7 @@ enum { COMMAND_SIZE = 1024, DIRECTORY_SIZE = 512 };
 struct process_slot {
     alignas(64) _Atomic uint32_t state;
     uint32_t pid;
-    /* By the collector, a futex: its id of a process that is elsewhere, which waits for that. */
+    /** By the collector, a futex: its id of a process that is elsewhere, which waits for that. */
     _Atomic uint32_t seen_pid;
     uint32_t parent_pid;
     uint32_t parent; /* slot of the parent when forked; CHANNEL_NONE otherwise */
@@ -164,20 +164,20 @@ struct process_slot {
     uint64_t parent_image;   /* `sequence` of the parent's slot when forked: it may be used again */
     uint64_t heaps_sequence; /* when forked: of the newest change of the parent's custom heaps, or 0
                                 if it has none */
-    /* The address of a word of the process that holds `sequence` as long as this image runs. */
+    /** The address of a word of the process that holds `sequence` as long as this image runs. */
     uint64_t mark;
     _Atomic uint32_t free_next;
     _Atomic uint32_t log;  /* first chunk of the process's log */
     _Atomic uint64_t lost; /* calls of threads for which there was no slot */
-    /* Arguments, each with a NUL behind it, and the working directory, as far as there is room. The
-       collector cannot ask the system about processes that lived for a moment. */
+    /** Arguments, each with a NUL behind it, and the working directory, as far as there is room.
+       The collector cannot ask the system about processes that lived for a moment. */
     uint32_t command_size;
     uint32_t directory_size;
     char command[COMMAND_SIZE];
     char directory[DIRECTORY_SIZE];
 };
 
-/* The path of a process's trace: see channel_trace_name(). The collector writes it when a thread
+/** The path of a process's trace: see channel_trace_name(). The collector writes it when a thread
  * asks. */
 enum { TRACE_NAME_SIZE = 256 };
 
@@ -186,7 +186,7 @@ struct trace_name {
     char text[TRACE_NAME_SIZE];
 };
 
-/* LOSS_OFF counts calls of the allocator that were not recorded because the thread was suspended,
+/** LOSS_OFF counts calls of the allocator that were not recorded because the thread was suspended,
  * calls within calls included whose sites are not known to serve others: it may be more than the
  * events that are missing. */
 enum loss_counter { LOSS_OVERFLOW, LOSS_REENTRANT, LOSS_OFF, LOSS_COUNTERS };
@@ -196,7 +196,7 @@ enum { THREAD_NAME_SIZE = 16 };
 struct thread_slot {
     alignas(64) _Atomic uint32_t state;
     uint32_t tid;
-    /* The slot of the thread whose inner level this is, or CHANNEL_NONE. Inner levels record calls
+    /** The slot of the thread whose inner level this is, or CHANNEL_NONE. Inner levels record calls
        within calls: see struct thread of the preload library. */
     uint32_t within;
     _Atomic uint32_t first; /* first chunk */
@@ -220,7 +220,7 @@ struct chunk {
     alignas(64) uint64_t data[];
 };
 
-/*
+/**
  * A request for a descriptor of the channel, by a process that cannot open it any more, for the
  * program that it is about to execute: it is in another namespace, or is another user now. It has a
  * pair of sockets; the collector takes one of them out of the process, and sends the descriptor by
@@ -235,12 +235,12 @@ struct loan {
     alignas(32) _Atomic uint32_t state;
     uint32_t pid;   /* in its own namespace */
     int32_t socket; /* descriptor of the process */
-    /* A word that only this process has in its memory: its address and its value. */
+    /** A word that only this process has in its memory: its address and its value. */
     uint64_t address;
     uint64_t value;
 };
 
-/* Free entries of a table: those that were used before, and those that never were. */
+/** Free entries of a table: those that were used before, and those that never were. */
 struct channel_pool {
     alignas(64) _Atomic uint64_t free; /* stack of the former: tag << 32 | index of its top */
     _Atomic uint32_t used;             /* entries that were ever taken; no others are touched */
@@ -258,7 +258,7 @@ struct channel {
     uint64_t start;         /* CLOCK_MONOTONIC at clock 0, nanoseconds */
     uint32_t control_size;  /* of the name of the control socket; 0 if there is none */
     char control_name[16];  /* as in sockaddr_un, from sun_path on: see control.h */
-    /* Set by the collector, at any time. */
+    /** Set by the collector, at any time. */
     _Atomic uint32_t stackless;   /* enum channel_calls, of calls that have no stacks */
     _Atomic uint32_t stack_depth; /* innermost frames that a stack has at most; 0 for all */
     uint64_t only_above; /* bytes that a block has at least that is recorded, if `sample` is 0 */
@@ -287,17 +287,17 @@ struct channel {
     _Atomic uint32_t refused; /* processes that could not be recorded */
     _Atomic uint32_t answers; /* to requests for snapshots: moves while their turns come */
 
-    /* The newest claim of a process slot, by the process id modulo CHANNEL_CLAIMS: the process id
+    /** The newest claim of a process slot, by the process id modulo CHANNEL_CLAIMS: the process id
      * in the upper half, the slot in the lower. It gives a new image the slot of the old one. */
     _Atomic uint64_t claims[CHANNEL_CLAIMS];
 
     struct loan loans[CHANNEL_LOANS];
 };
 
-/* All wall times are multiples of this: the clock moves less often anyway. */
+/** All wall times are multiples of this: the clock moves less often anyway. */
 enum { CLOCK_UNIT_NS = 1000 };
 
-/*
+/**
  * Moves the clock on, never back: `now` is CLOCK_MONOTONIC. The collector does so about once a
  * millisecond when it gets a processor, and threads whenever they have filled a chunk: when they
  * are so busy that it does not.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
+/**
  * Free entries of the channel's tables: both sides take and give them back, without locks. The
  * collector cannot rely on it: a recorded program may put anything there.
  */
@@ -8,7 +8,7 @@
 
 #include "channel_view.h"
 
-/* Returns the field that names the next free entry after one; NULL if it cannot be mapped. */
+/** Returns the field that names the next free entry after one; NULL if it cannot be mapped. */
 typedef _Atomic uint32_t *channel_link(struct channel_view *view, uint32_t entry);
 
 static inline _Atomic uint32_t *channel_process_link(struct channel_view *view, uint32_t entry)
@@ -34,7 +34,7 @@ static inline _Atomic uint32_t *channel_large_link(struct channel_view *view, ui
     return channel_small_link(view, entry + CHANNEL_SMALL_CHUNKS);
 }
 
-/*
+/**
  * Takes a free entry out of a pool of `count`. Returns CHANNEL_NONE if there is none, or none that
  * can be mapped. The tag keeps a stale top from matching.
  */
@@ -59,7 +59,7 @@ static inline uint32_t channel_take(struct channel_view *view, struct channel_po
     return CHANNEL_NONE;
 }
 
-/* Gives an entry back. One that cannot be mapped is lost. */
+/** Gives an entry back. One that cannot be mapped is lost. */
 static inline void channel_put(struct channel_view *view, struct channel_pool *pool, uint32_t entry,
                                channel_link *link)
 {
@@ -75,14 +75,14 @@ static inline void channel_put(struct channel_view *view, struct channel_pool *p
                                                     memory_order_release, memory_order_relaxed));
 }
 
-/* Returns how many entries, from the first, were ever taken from a pool of `count`. */
+/** Returns how many entries, from the first, were ever taken from a pool of `count`. */
 static inline uint32_t channel_used(const struct channel_pool *pool, uint32_t count)
 {
     uint32_t used = atomic_load_explicit(&pool->used, memory_order_acquire);
     return used < count ? used : count;
 }
 
-/* Takes a free chunk; CHANNEL_NONE if there is none. */
+/** Takes a free chunk; CHANNEL_NONE if there is none. */
 static inline uint32_t channel_take_chunk(struct channel_view *view, struct channel *channel,
                                           bool is_small)
 {
@@ -93,7 +93,7 @@ static inline uint32_t channel_take_chunk(struct channel_view *view, struct chan
     return entry != CHANNEL_NONE ? entry + CHANNEL_SMALL_CHUNKS : CHANNEL_NONE;
 }
 
-/* Empties a chunk and gives it back. */
+/** Empties a chunk and gives it back. */
 static inline void channel_put_chunk(struct channel_view *view, struct channel *channel,
                                      uint32_t index)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Records: the parts of a chunk's data. */
+/** Records: the parts of a chunk's data. */
 #ifndef RECORDER_CHANNEL_RECORD_H
 #define RECORDER_CHANNEL_RECORD_H
 
@@ -7,7 +7,7 @@
 
 #include <ttdtrace/model.h>
 
-/*
+/**
  * Records are whole words. The first one is
  *
  *     bits  0..7   operation: an enum ttd_api or one of enum operation
@@ -24,7 +24,7 @@ enum record_flags {
     RECORD_CLOCK = 2,    /* the clock moved since the thread's last record */
 };
 
-/*
+/**
  * Calls of the C library and of C++ are recorded under their enum ttd_api, arguments as they
  * were passed, then the result (none for releases; posix_memalign: its status, then the address):
  * see call_shapes. Those about custom heaps have the handle in front. Reallocations are recorded
@@ -32,13 +32,13 @@ enum record_flags {
  */
 enum operation {
     OP_REALLOC_END = 0xe0, /* result */
-    /* Likewise, where it is known how the block was moved: enum ttd_realloc_flags. */
+    /** Likewise, where it is known how the block was moved: enum ttd_realloc_flags. */
     OP_REALLOC_COPIED = 0xe4,
     OP_REALLOC_REMAPPED = 0xe5,
-    /* An event of a client of the live API: enum event_operand. There is no stack; the number of
+    /** An event of a client of the live API: enum event_operand. There is no stack; the number of
      * added frames counts the words of its data. */
     OP_EVENT = 0xe3,
-    /* In a process's log; there is no stack: */
+    /** In a process's log; there is no stack: */
     OP_MODULE_LOAD = 0xe1,   /* sequence, steps, bias, begin, end, size of build-id, size of path,
                                 enum module_file_fact; build-id and path, padded to words */
     OP_MODULE_UNLOAD = 0xe2, /* sequence, steps, begin */
@@ -46,7 +46,7 @@ enum operation {
 
 enum { MODULE_PATH_MAX = 4096 };
 
-/* The known facts about a module's file when it is logged: its state, its first mapping, and its
+/** The known facts about a module's file when it is logged: its state, its first mapping, and its
  * identity. Of a file that is gone, device and inode are those in the memory map, and the rest is
  * 0. */
 enum module_file_fact {
@@ -67,23 +67,23 @@ enum module_file_state {
     MODULE_FILE_GONE     /* removed, replaced, or never had a path */
 };
 
-/* The operands of OP_EVENT. The client takes two words. */
+/** The operands of OP_EVENT. The client takes two words. */
 enum event_operand { EVENT_CLIENT = 0, EVENT_FLAGS = 2, EVENT_SIZE = 3, EVENT_OPERANDS = 4 };
 
-/* A flag in EVENT_FLAGS, beside TTD_EVENT_KEYFRAME: the event is of its thread, not global. */
+/** A flag in EVENT_FLAGS, beside TTD_EVENT_KEYFRAME: the event is of its thread, not global. */
 #define EVENT_OF_THREAD 2u
 
-/* Another flag there: no event, but the definition of a custom heap. Its client is the handle, and
+/** Another flag there: no event, but the definition of a custom heap. Its client is the handle, and
  * the parent's, 0 for malloc's or UINT64_MAX for none; its data is the name. */
 #define EVENT_OF_HEAP 4u
 
-/* Likewise: no event, but a dump that the thread asks for. Its client is [begin, end), or an
+/** Likewise: no event, but a dump that the thread asks for. Its client is [begin, end), or an
  * address of a module; its data are enum dump_field. */
 #define EVENT_OF_DUMP 8u
 
 enum dump_kind { DUMP_HEAPS, DUMP_RANGE, DUMP_MODULE, DUMP_MODULE_WRITABLE, DUMP_NAME };
 
-/* The serial belongs to the answer in the slot of the thread that waits for it; 0 if it does not.
+/** The serial belongs to the answer in the slot of the thread that waits for it; 0 if it does not.
  */
 enum dump_field { DUMP_KIND, DUMP_SERIAL, DUMP_FIELDS };
 
@@ -104,7 +104,7 @@ static inline unsigned record_flags(uint64_t head)
     return head >> 8 & 0xff;
 }
 
-/* Returns the words of the sequence and the clock, where they changed. */
+/** Returns the words of the sequence and the clock, where they changed. */
 static inline unsigned record_changes(uint64_t head)
 {
     unsigned flags = record_flags(head);

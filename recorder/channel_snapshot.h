@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
+/**
  * How a process of the program asks the collector for a snapshot of its memory, and how it
  * describes this memory. Part of the channel: see channel.h, which others include.
  */
@@ -12,7 +12,7 @@
 
 /* System calls that the collector makes threads of the recorded process execute. */
 
-/*
+/**
  * Code in the recorded process by which a thread that the collector holds executes one system call.
  * The thread enters with the number and the arguments in its registers, and with a struct
  * borrowed_frame on top of its stack, from which its registers are restored. It has signals blocked
@@ -33,11 +33,11 @@ struct borrowed_frame {
 
 enum { BORROWED_RUN_OVER = 1 };
 
-/* The thread's own stack is used, below the part that its function may use: a handler of a signal,
+/** The thread's own stack is used, below the part that its function may use: a handler of a signal,
  * which may come once the collector has died, has room there as it always has. */
 enum { BORROWED_OWN_STACK = 1 };
 
-/*
+/**
  * A request for a snapshot, one for each process: see channel_request(). A thread that ends the
  * process goes from NONE to ASKED, once it has written the rest, and waits on `state` as a futex,
  * until the collector answers something else, or for a limited time: it then withdraws the request,
@@ -51,7 +51,7 @@ enum snapshot_state {
     SNAPSHOT_ASKED,
     SNAPSHOT_TAKEN,
     SNAPSHOT_REFUSED,
-    /* The system does not let the collector look into the process. The thread permits it, if it
+    /** The system does not let the collector look into the process. The thread permits it, if it
        can, and asks once more, now with `has_permitted` set: then this is no answer. */
     SNAPSHOT_DENIED
 };
@@ -68,22 +68,22 @@ struct snapshot_request {
     uint32_t reason;                    /* enum ttd_snapshot_reason */
     uint32_t contents;                  /* sum of enum ttd_snapshot_contents */
     uint32_t has_permitted;             /* see SNAPSHOT_DENIED */
-    /* The first word of the thread's stack that counts: everything below belongs to frames of the C
-     * library and of the recorder. */
+    /** The first word of the thread's stack that counts: everything below belongs to frames of the
+     * C library and of the recorder. */
     uint64_t stack_pointer;
     uint64_t thread_pointer;  /* the base of fs */
     uint64_t coroutine_start; /* the return address of functions that makecontext() starts */
-    /* Registers as they were at `stack_pointer`: bit n of `registers_valid` for DWARF number n. */
+    /** Registers as they were at `stack_pointer`: bit n of `registers_valid` for DWARF number n. */
     uint64_t registers_valid;
     uint64_t registers[SNAPSHOT_REGISTERS];
-    /* The address of the first struct own_memory of the process: set from its begin on. */
+    /** The address of the first struct own_memory of the process: set from its begin on. */
     uint64_t own_memory;
     struct borrowed_code borrowed; /* likewise */
-    /* The fatal signal: its number (0 for none), si_code and si_addr. */
+    /** The fatal signal: its number (0 for none), si_code and si_addr. */
     uint32_t signal;
     int32_t code;
     uint64_t fault_address;
-    /* The frames from `stack_pointer` on, innermost first: where each goes on, as in stacks of
+    /** The frames from `stack_pointer` on, innermost first: where each goes on, as in stacks of
        calls; and its canonical frame address, 0 if that is not known (the outermost frame). Frame i
        occupies [CFA of i - 1, CFA of i), and frame 0 begins at `stack_pointer`. */
     uint32_t frame_count;
@@ -91,7 +91,7 @@ struct snapshot_request {
     uint64_t frame_cfas[SNAPSHOT_FRAMES];
 };
 
-/* Memory that the recorder has mapped for itself, in the recorded process: no pointer within it is
+/** Memory that the recorder has mapped for itself, in the recorded process: no pointer within it is
  * the program's. A list; entries of size 0 are unused. */
 enum { OWN_RANGES = 255 };
 

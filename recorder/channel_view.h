@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
+/**
  * The layout of the channel's file, and a process's view of it: the windows that it has mapped, and
  * the entries of the tables within them.
  */
@@ -8,16 +8,16 @@
 
 #include "channel.h"
 
-/* The layout of the file. No entry lies across the border of two windows. */
+/** The layout of the file. No entry lies across the border of two windows. */
 #define CHANNEL_PAGE   4096
 #define CHANNEL_WINDOW (256 * 1024)
-/* A process, its copy and its request. */
+/** A process, its copy and its request. */
 #define CHANNEL_PROCESS_SIZE      UINT64_C(8192)
 #define CHANNEL_NEAR_PROCESSES_AT UINT64_C(4096)
 #define CHANNEL_NEAR_THREADS_AT                                                                    \
     (CHANNEL_NEAR_PROCESSES_AT + CHANNEL_NEAR_PROCESSES * CHANNEL_PROCESS_SIZE)
 #define CHANNEL_NEAR_CHUNKS_AT (CHANNEL_WINDOW - CHANNEL_NEAR_CHUNKS * (uint64_t)CHANNEL_SMALL_SIZE)
-/* These have room for all entries; the room of the near ones is left unused. */
+/** These have room for all entries; the room of the near ones is left unused. */
 #define CHANNEL_PROCESSES_AT (uint64_t) CHANNEL_WINDOW
 #define CHANNEL_THREADS_AT                                                                         \
     CHANNEL_WINDOWS_UP(CHANNEL_PROCESSES_AT + CHANNEL_PROCESSES * CHANNEL_PROCESS_SIZE)
@@ -46,15 +46,15 @@ _Static_assert(CHANNEL_WINDOW % CHANNEL_PROCESS_SIZE == 0, "processes tile the w
 _Static_assert(sizeof(struct own_memory) == CHANNEL_PAGE, "parts of the list are pages");
 _Static_assert(CHANNEL_WINDOW % sizeof(struct thread_slot) == 0, "slots tile the windows");
 
-/* The file as one process sees it: its windows, NULL where they are not mapped yet. */
+/** The file as one process sees it: its windows, NULL where they are not mapped yet. */
 struct channel_view {
     _Atomic(char *) windows[CHANNEL_WINDOWS];
 };
 
-/* Maps a window, as each side does it; NULL if that cannot be done. */
+/** Maps a window, as each side does it; NULL if that cannot be done. */
 char *channel_map(struct channel_view *view, uint32_t index);
 
-/* Returns the address of an offset in the file, and maps its window if needed. NULL if that cannot
+/** Returns the address of an offset in the file, and maps its window if needed. NULL if that cannot
    be done. */
 static inline void *channel_at(struct channel_view *view, uint64_t offset)
 {
@@ -65,14 +65,14 @@ static inline void *channel_at(struct channel_view *view, uint64_t offset)
     return window + offset % CHANNEL_WINDOW;
 }
 
-/* Returns the slot for the copy of a process. A copy records nothing: it only reports which of its
+/** Returns the slot for the copy of a process. A copy records nothing: it only reports which of its
  * parent's blocks the runtimes would release. */
 static inline uint32_t channel_copy(uint32_t process)
 {
     return CHANNEL_PROCESSES + process;
 }
 
-/* Returns where the entry of a process begins. `number` counts from 0. */
+/** Returns where the entry of a process begins. `number` counts from 0. */
 static inline uint64_t channel_process_at(uint32_t number)
 {
     uint64_t table =
@@ -80,7 +80,7 @@ static inline uint64_t channel_process_at(uint32_t number)
     return table + number * CHANNEL_PROCESS_SIZE;
 }
 
-/* Return an entry by its index, which counts from 1 and was checked by the caller. NULL if its
+/** Return an entry by its index, which counts from 1 and was checked by the caller. NULL if its
    window cannot be mapped. */
 static inline struct process_slot *channel_process(struct channel_view *view, uint32_t index)
 {
@@ -89,14 +89,14 @@ static inline struct process_slot *channel_process(struct channel_view *view, ui
     return (struct process_slot *)channel_at(view, entry + is_copy * sizeof(struct process_slot));
 }
 
-/* Returns the request of a process, which is no copy. */
+/** Returns the request of a process, which is no copy. */
 static inline struct snapshot_request *channel_request(struct channel_view *view, uint32_t index)
 {
     uint64_t entry = channel_process_at(index - 1);
     return (struct snapshot_request *)channel_at(view, entry + CHANNEL_REQUEST_WITHIN);
 }
 
-/* Returns the name of the trace of a process, likewise. */
+/** Returns the name of the trace of a process, likewise. */
 static inline struct trace_name *channel_trace_name(struct channel_view *view, uint32_t index)
 {
     uint64_t entry = channel_process_at(index - 1);
@@ -123,7 +123,7 @@ static inline struct chunk *channel_chunk(struct channel_view *view, uint32_t in
     return (struct chunk *)channel_at(view, channel_chunk_is_small(index) ? small : large);
 }
 
-/* Returns the words of data that a chunk has room for. */
+/** Returns the words of data that a chunk has room for. */
 static inline uint32_t channel_chunk_words(uint32_t index)
 {
     uint32_t size = channel_chunk_is_small(index) ? CHANNEL_SMALL_SIZE : CHANNEL_CHUNK_SIZE;

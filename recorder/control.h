@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
+/**
  * Messages between `ttdrecord status PID`, or its like, and the collector: one request, one answer,
  * each a packet of a local socket. The socket has no name in the file system. The kernel chooses
  * its name, which stands in the channel, and names each side to the other: only the user who
@@ -21,13 +21,13 @@ enum control_command {
     CONTROL_RESUME = 5,
     CONTROL_DETACH = 6,
     CONTROL_SNAPSHOTS = 7, /* the text has the interval in nanoseconds, 64 bits; 0 for none */
-    /* The text has 64 bits: enum channel_calls that are to have no stacks, and in the upper half
+    /** The text has 64 bits: enum channel_calls that are to have no stacks, and in the upper half
      * the number of frames of a stack, 0 for all. */
     CONTROL_STACKS = 9,
     CONTROL_COUNTS = 8, /* of the recorder's process of an index, in place of its id */
 };
 
-/* CONTROL_UNKNOWN: another collector may record the process. */
+/** CONTROL_UNKNOWN: another collector may record the process. */
 enum control_result { CONTROL_DONE, CONTROL_FAILED, CONTROL_UNKNOWN };
 
 enum { CONTROL_TEXT_MAX = 480 };
@@ -50,16 +50,16 @@ struct control_answer {
 /* Asks the recorder of a process that is being recorded: `ttdrecord status PID` and
  * `ttdrecord snapshot PID`. */
 
-/* Whether the arguments of ttdrecord are a command and the number of a process, and not a program.
+/** Whether the arguments of ttdrecord are a command and the number of a process, and not a program.
  */
 bool control_is_command(int argc, char **argv);
 
-/* Asks a recorder, by its own process id. `answer` is set unless the result is CONTROL_UNKNOWN:
+/** Asks a recorder, by its own process id. `answer` is set unless the result is CONTROL_UNKNOWN:
  * there is no such recorder, or it does not know the process. */
 enum control_result control_ask_collector(uint32_t collector, const struct control_request *request,
                                           struct control_answer *answer);
 
-/* Sends the command, and prints the answer. Returns an exit status. */
+/** Sends the command, and prints the answer. Returns an exit status. */
 int control_ask(char **argv);
 
 #endif

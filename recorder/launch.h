@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds, checks and starts the program to record. */
+/** Finds, checks and starts the program to record. */
 #ifndef RECORDER_LAUNCH_H
 #define RECORDER_LAUNCH_H
 
@@ -10,7 +10,7 @@
 
 #include "collect/channel/host.h"
 
-/* Exit statuses of ttdrecord itself; any other is the program's. */
+/** Exit statuses of ttdrecord itself; any other is the program's. */
 enum launch_exit {
     EXIT_NO_SESSION = 117,
     EXIT_MEMORY = 118,
@@ -27,32 +27,32 @@ enum launch_exit {
 
 enum { LAUNCH_PATH_MAX = 4096 };
 
-/*
+/**
  * Finds the program as a shell does, and checks that it can be recorded. Returns 0 and sets `path`,
  * or prints the reason and returns an exit status.
  */
 int launch_find(const char *program, char path[LAUNCH_PATH_MAX]);
 
-/* Checks that the program in a file can be recorded. `name` is the file's in messages. Returns 0,
+/** Checks that the program in a file can be recorded. `name` is the file's in messages. Returns 0,
  * or prints the reason and returns an exit status. */
 int launch_check(const char *path, const char *name);
 
-/* Finds the preload library, installed or in the build directory. Prints a message and returns
+/** Finds the preload library, installed or in the build directory. Prints a message and returns
  * false if it cannot be used. */
 bool launch_find_preload(char path[LAUNCH_PATH_MAX]);
 
-/* Finds the library that is attached to a process, likewise. */
+/** Finds the library that is attached to a process, likewise. */
 bool launch_find_attached(char path[LAUNCH_PATH_MAX]);
 
-/* Finds the analyzer in the directory of this program. Returns false, without a message, if it is
+/** Finds the analyzer in the directory of this program. Returns false, without a message, if it is
  * not there. */
 bool launch_find_analyzer(char path[LAUNCH_PATH_MAX]);
 
-/* Prints a message and returns false if this process is itself recorded: its children belong to
+/** Prints a message and returns false if this process is itself recorded: its children belong to
  * that recording. */
 bool launch_is_possible(void);
 
-/* A process that waits, and then executes the program. */
+/** A process that waits, and then executes the program. */
 struct launch {
     pid_t pid;
     const char *path;
@@ -60,31 +60,31 @@ struct launch {
     int report; /* pipe: the errno value if that failed */
 };
 
-/* Forks the process. Prints a message and returns false on failure. */
+/** Forks the process. Prints a message and returns false on failure. */
 bool launch_prepare(struct launch *launch, const char *path, char *const *arguments,
                     const char *preload, struct host *host);
 
-/* Lets it execute the program. Prints a message, ends the process and returns false on failure. */
+/** Lets it execute the program. Prints a message, ends the process and returns false on failure. */
 bool launch_go(struct launch *launch);
 
-/* Ends the process without executing the program. */
+/** Ends the process without executing the program. */
 void launch_cancel(struct launch *launch);
 
 /* Limits of the recorder's own process. */
 
-/* Keeps freed memory for the next trace. */
+/** Keeps freed memory for the next trace. */
 void limits_keep_memory(void);
 
-/* Raises a limit as far as the system permits. */
+/** Raises a limit as far as the system permits. */
 void limits_raise(int resource);
 
-/* Opens the channel in the memory file `memfd`, or in a new one if that is -1. Returns 0 or an
+/** Opens the channel in the memory file `memfd`, or in a new one if that is -1. Returns 0 or an
  * errno value. */
 int limits_open_channel(struct host *host, int memfd, uint32_t flags);
 
 /* Passes signals on between ttdrecord, the program and the shell. */
 
-/* Set by signals_catch()'s handlers and by the collector. */
+/** Set by signals_catch()'s handlers and by the collector. */
 struct signals {
     volatile sig_atomic_t done;   /* the program has ended */
     volatile sig_atomic_t detach; /* number of signals since that ask us to end */
@@ -92,17 +92,17 @@ struct signals {
 
 extern struct signals signals_seen;
 
-/*
+/**
  * Passes every signal that a process sends to us on to the program, with its value if it has one. A
  * signal of the terminal goes to the whole process group, so the program gets it without us.
  * Once the program has ended, INT, QUIT, TERM and HUP count in `detach`, and the others do nothing.
  */
 void signals_catch(pid_t program);
 
-/* Whether the terminal or a process has asked us to stop, and none to continue since. */
+/** Whether the terminal or a process has asked us to stop, and none to continue since. */
 bool signals_want_stop(void);
 
-/* Stops this process by the signal that stopped the program, so that the shell sees it. Returns
+/** Stops this process by the signal that stopped the program, so that the shell sees it. Returns
  * when this process is continued, and continues the program if that is still stopped. */
 void signals_stop(int number);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
+/**
  * Finds which programs' loaders can load the preload library: it is for x86-64 and the GNU C
  * library. Any other loader complains, or does not start the program.
  */
@@ -17,10 +17,10 @@
  * by ttdrecord and the library that it preloads, which may not allocate.
  */
 
-/* Reads `size` bytes at `offset`; false if there are not as many. */
+/** Reads `size` bytes at `offset`; false if there are not as many. */
 typedef bool elf_read(int file, void *buffer, size_t size, uint64_t offset);
 
-/* A file read in blocks, so that not every entry of its tables costs a system call. */
+/** A file read in blocks, so that not every entry of its tables costs a system call. */
 struct elf_file {
     int file;
     elf_read *read;
@@ -30,7 +30,7 @@ struct elf_file {
     char block[1024];
 };
 
-/* Like elf_read, through the block. Near the end of the file, where no whole block can be read,
+/** Like elf_read, through the block. Near the end of the file, where no whole block can be read,
  * reads just these bytes. */
 static inline bool elf_take(struct elf_file *elf, void *buffer, size_t size, uint64_t offset)
 {
@@ -47,7 +47,7 @@ static inline bool elf_take(struct elf_file *elf, void *buffer, size_t size, uin
     return true;
 }
 
-/* Begins to read a file. Returns false if it is no ELF file. Only files of 64 bits have the header
+/** Begins to read a file. Returns false if it is no ELF file. Only files of 64 bits have the header
  * and the segments that the functions below expect. */
 static inline bool elf_open(struct elf_file *elf, int file, elf_read *read)
 {
@@ -58,7 +58,7 @@ static inline bool elf_open(struct elf_file *elf, int file, elf_read *read)
            memcmp(elf->header.e_ident, ELFMAG, SELFMAG) == 0;
 }
 
-/* Finds the first segment of a type; its type is PT_NULL if there is none. Returns false if the
+/** Finds the first segment of a type; its type is PT_NULL if there is none. Returns false if the
  * segments cannot be read. */
 static inline bool elf_segment(struct elf_file *elf, uint32_t type, Elf64_Phdr *segment)
 {
@@ -71,7 +71,7 @@ static inline bool elf_segment(struct elf_file *elf, uint32_t type, Elf64_Phdr *
     return true;
 }
 
-/* Returns the file offset of the byte loaded at `address`, or UINT64_MAX. */
+/** Returns the file offset of the byte loaded at `address`, or UINT64_MAX. */
 static inline uint64_t elf_offset(struct elf_file *elf, uint64_t address)
 {
     Elf64_Phdr segment;
@@ -84,7 +84,7 @@ static inline uint64_t elf_offset(struct elf_file *elf, uint64_t address)
     return UINT64_MAX;
 }
 
-/* Reads the entry of the dynamic section at `index`. Returns false behind the last one. */
+/** Reads the entry of the dynamic section at `index`. Returns false behind the last one. */
 static inline bool elf_dynamic(struct elf_file *elf, const Elf64_Phdr *dynamic, unsigned index,
                                Elf64_Dyn *entry)
 {
@@ -94,7 +94,7 @@ static inline bool elf_dynamic(struct elf_file *elf, const Elf64_Phdr *dynamic, 
            entry->d_tag != DT_NULL;
 }
 
-/* Returns the file offset of the table whose address a dynamic tag has, or UINT64_MAX. */
+/** Returns the file offset of the table whose address a dynamic tag has, or UINT64_MAX. */
 static inline uint64_t elf_table(struct elf_file *elf, const Elf64_Phdr *dynamic, Elf64_Sxword tag)
 {
     Elf64_Dyn entry;
@@ -119,7 +119,7 @@ static inline bool sanitizer_is_runtime(const char *name)
     return false;
 }
 
-/* Searches the libraries that an ELF file needs for a sanitizer's runtime; sets `name` to it. */
+/** Searches the libraries that an ELF file needs for a sanitizer's runtime; sets `name` to it. */
 static inline bool sanitizer_needed(struct elf_file *elf, char name[32])
 {
     Elf64_Phdr dynamic;
@@ -139,10 +139,10 @@ static inline bool sanitizer_needed(struct elf_file *elf, char name[32])
     return false;
 }
 
-/* The usual loader, which the ABI names. */
+/** The usual loader, which the ABI names. */
 #define LOADER_USUAL "/lib64/ld-linux-x86-64.so.2"
 
-/* The newest version of the C library's symbols that the preload library needs. The loader of the
+/** The newest version of the C library's symbols that the preload library needs. The loader of the
  * C library defines that version too. */
 #define LOADER_VERSION "GLIBC_2.35"
 
@@ -154,10 +154,10 @@ enum loader_kind {
     LOADER_UNREADABLE,
 };
 
-/* Longer paths of loaders are not followed: there may be little stack. */
+/** Longer paths of loaders are not followed: there may be little stack. */
 enum { LOADER_PATH_MAX = 512 };
 
-/* Whether an ELF file is a loader that defines LOADER_VERSION. */
+/** Whether an ELF file is a loader that defines LOADER_VERSION. */
 static inline bool loader_is_suitable(struct elf_file *elf)
 {
     enum { VERSIONS_MAX = 256 };
@@ -186,7 +186,7 @@ static inline bool loader_is_suitable(struct elf_file *elf)
     return false;
 }
 
-/* Finds the kind of a program's loader; sets `path` to its path for LOADER_ANOTHER. */
+/** Finds the kind of a program's loader; sets `path` to its path for LOADER_ANOTHER. */
 static inline enum loader_kind loader_find(struct elf_file *elf, char path[LOADER_PATH_MAX])
 {
     Elf64_Phdr interpreter;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The command line of ttdrecord. */
+/** The command line of ttdrecord. Its commands and a session share it, and need no more. */
 #ifndef RECORDER_OPTIONS_H
 #define RECORDER_OPTIONS_H
 
@@ -13,25 +13,27 @@ struct options {
     struct snapshot_options snapshots;
 };
 
-/* Parses the options, and sets `optind` to the program's index. Ends this process, with a message,
+/** Parses the options, and sets `optind` to the program's index. Ends this process, with a message,
  * if they are wrong, or if they only ask for the usage or the version. */
 void options_parse(int argc, char **argv, struct options *options);
 
-/* Returns the nanoseconds of a number of seconds. Ends this process, with a message, if it is none.
+/** Returns the nanoseconds of a number of seconds. Ends this process, with a message, if it is
+ * none.
  */
 uint64_t options_seconds(const char *text);
 
-/* Returns the calls that have no stacks (enum channel_calls), by a list of those that have. Ends
+/** Returns the calls that have no stacks (enum channel_calls), by a list of those that have. Ends
  * this process, with a message, if it is none. */
 uint32_t options_stackless(const char *text);
 
-/* Returns a number of frames, or ends this process likewise. */
+/** Returns a number of frames, or ends this process likewise. */
 uint32_t options_stack_depth(const char *text);
 
-/* Says that the recording has begun to whoever waits for it. */
+/** Says that the recording has begun to whoever waits for it. */
 void options_report_ready(const struct options *options);
 
-/* Prints why getopt_long() did not take an option; `argument` is the last one that it looked at. */
+/** Prints why getopt_long() did not take an option; `argument` is the last one that it looked at.
+ */
 void options_refuse(int option, const char *argument);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A thread in which no handler of a signal runs. */
+/** A thread in which no handler of a signal runs. Shared by attach, snapshot and collect, and a
+ * subject of its own. */
 #ifndef RECORDER_QUIET_THREAD_H
 #define RECORDER_QUIET_THREAD_H
 
@@ -7,7 +8,7 @@
 #include <signal.h>
 #include <stdbool.h>
 
-/* Starts a thread. Returns false if there can be no other one. */
+/** Starts a thread. Returns false if there can be no other one. */
 static inline bool quiet_thread_start(pthread_t *thread, void *(*run)(void *), void *context)
 {
     sigset_t all_signals, before;

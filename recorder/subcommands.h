@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The commands of ttdrecord: each says whether a command line is its own, and executes it. */
+/** The commands of ttdrecord: each says whether a command line is its own, and executes it. */
 #ifndef RECORDER_SUBCOMMANDS_H
 #define RECORDER_SUBCOMMANDS_H
 
@@ -11,47 +11,47 @@
 
 /* The command `ttdrecord attach PID`. */
 
-/* Whether the command line names the command. */
+/** Whether the command line names the command. */
 bool attach_is_command(int argc, char **argv);
 
-/* Removes the remains of a killed recorder from a process. Returns whether there was any. */
+/** Removes the remains of a killed recorder from a process. Returns whether there was any. */
 bool attach_clean_command(const char *pid);
 
-/* Records a process until it ends, or somebody wants it to be detached. Returns an exit status. */
+/** Records a process until it ends, or somebody wants it to be detached. Returns an exit status. */
 int attach_command(int argc, char **argv);
 
-/* Records a process that runs, or one that was suspended. Returns an exit status. */
+/** Records a process that runs, or one that was suspended. Returns an exit status. */
 int attach_process(const struct options *options, uint32_t pid);
 
 /* `ttdrecord session` and `ttdrecord enable|query|disable`: recordings of sets of processes. */
 
 bool session_is_command(int argc, char **argv);
 
-/* Returns an exit status. */
+/** Returns an exit status. */
 int session_command(int argc, char **argv);
 
 /* `ttdrecord suspend PROGRAM` and `ttdrecord resume PID`: programs that wait for their recorder. */
 
 bool suspend_is_command(int argc, char **argv);
 
-/* Becomes the program, stopped before its first instruction. Returns an exit status on failure. */
+/** Becomes the program, stopped before its first instruction. Returns an exit status on failure. */
 int suspend_command(int argc, char **argv);
 
-/* Lets a process go on that is stopped before its first instruction. Returns false, and does
+/** Lets a process go on that is stopped before its first instruction. Returns false, and does
  * nothing, if `text` names no such process. */
 bool suspend_resume(const char *text);
 
 /* `ttdrecord symbolize TRACE`: adds names to a trace that was recorded before. */
 
-/* Whether the arguments of ttdrecord are this command. */
+/** Whether the arguments of ttdrecord are this command. */
 bool symbolize_is_command(int argc, char **argv);
 
-/* Adds the names, and prints how many. Returns an exit status. */
+/** Adds the names, and prints how many. Returns an exit status. */
 int symbolize_command(int argc, char **argv);
 
 /* Records a process from its first instruction on that was not started by this recorder. */
 
-/*
+/**
  * Records a process that this thread traces, and that is stopped before its first instruction:
  * see arm/arm.h. Lets go of it once it is armed, or cannot be; `is_suspended` as for arm_release().
  * Returns an exit status, after a message if the process could not be recorded: it is then as it
@@ -61,10 +61,10 @@ int armed_record(const struct options *options, uint32_t pid, bool is_suspended)
 
 /* The messages about a recording at its end. */
 
-/* Prints a summary of the recording in the file `output` and the files beside it. */
+/** Prints a summary of the recording in the file `output` and the files beside it. */
 void summary_print(const struct collector *collector, const char *output);
 
-/* Prints warnings about whatever is missing from the trace, also with --quiet. */
+/** Prints warnings about whatever is missing from the trace, also with --quiet. */
 void summary_warn(struct collector *collector);
 
 #endif

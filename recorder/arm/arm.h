@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
+/**
  * Arms a process that has executed a program and has not run its first instruction: its environment
  * gets the preload library and the channel, as if it had been started by the recorder. Only memory
  * below its stack pointer is written, then that pointer moves: whenever the recorder dies, the
@@ -17,21 +17,21 @@ enum arm_state {
     ARM_ELSEWHERE /* it is not traced by us: it has run, or cannot be traced */
 };
 
-/* Seizes a process that is stopped by job control, if it is before its first instruction. */
+/** Seizes a process that is stopped by job control, if it is before its first instruction. */
 enum arm_state arm_seize(uint32_t pid);
 
-/* Whether a traced process is stopped before its first instruction. */
+/** Whether a traced process is stopped before its first instruction. */
 bool arm_is_at_start(uint32_t pid);
 
-/* Gives the traced process its new environment. Returns NULL, or the reason why it cannot: the
+/** Gives the traced process its new environment. Returns NULL, or the reason why it cannot: the
  * process is unchanged then. */
 const char *arm_environment(uint32_t pid, const char *preload, const char *channel);
 
-/* Lets go of the process, which runs then, or is stopped by job control if it was suspended: this
+/** Lets go of the process, which runs then, or is stopped by job control if it was suspended: this
  * is awaited. */
 void arm_release(uint32_t pid, bool is_suspended);
 
-/*
+/**
  * A process of ours that has the user of the process to record: users cannot open the descriptors
  * of other users' processes. `path` is then the channel's, for that user.
  */
@@ -40,8 +40,8 @@ struct arm_door {
     char path[64];
 };
 
-/* Opens the door to the channel, the descriptor `file`, which becomes that user's. Returns NULL, or
- * the reason why it cannot. */
+/** Opens the door to the channel, the descriptor `file`, which becomes that user's. Returns NULL,
+ * or the reason why it cannot. */
 const char *arm_door_open(struct arm_door *door, uint32_t pid, const char *preload, int file,
                           const char *path);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
+/**
  * Attaches the recorder to a process that runs, and detaches it. The library is mapped from outside
  * and functions are patched, while all threads are stopped; nothing of the process's C library or
  * loader is called. Whatever happens to the recorder meanwhile, the process can run on.
@@ -21,7 +21,7 @@
 
 /* The modules of another process, and the symbols that their files export. */
 
-/* A table of symbols of a module's file. */
+/** A table of symbols of a module's file. */
 struct attach_symbols {
     Elf64_Sym *items;
     size_t count;
@@ -44,26 +44,26 @@ struct attach_modules {
     size_t count;
 };
 
-/* Lists the modules of a process; `memory` is its memory as a file. Returns false if its mappings
+/** Lists the modules of a process; `memory` is its memory as a file. Returns false if its mappings
  * cannot be read, or memory ran out. */
 bool attach_modules_read(struct attach_modules *modules, uint32_t pid, uint32_t tid, int memory);
 void attach_modules_free(struct attach_modules *modules);
 
-/* Returns the module whose file has a name that begins so; NULL if there is none. */
+/** Returns the module whose file has a name that begins so; NULL if there is none. */
 struct attach_module *attach_modules_named(struct attach_modules *modules, const char *name);
 
-/* Finds a symbol that the module defines and exports, but for a function that the loader is to
+/** Finds a symbol that the module defines and exports, but for a function that the loader is to
  * choose. Returns its address, or 0. */
 uint64_t attach_module_symbol(struct attach_module *module, const char *name);
 
-/* Returns the symbols that other modules see, or all that the file names. */
+/** Returns the symbols that other modules see, or all that the file names. */
 const struct attach_symbols *attach_module_symbols(struct attach_module *module, bool are_all);
 
-/* Reads bytes of the module as they are in its file, at an address that was not relocated. */
+/** Reads bytes of the module as they are in its file, at an address that was not relocated. */
 bool attach_module_read(const struct attach_module *module, uint64_t address, void *bytes,
                         size_t size);
 
-/* A function that is to be patched. */
+/** A function that is to be patched. */
 struct attach_function {
     struct attach_module *module;
     const struct attached_hook *hook; /* in the image's bytes */
@@ -90,7 +90,7 @@ struct attach_image {
     uint64_t thread_size; /* of thread-local data */
 };
 
-/* Loads the file. Prints a message and returns false if it cannot be used. */
+/** Loads the file. Prints a message and returns false if it cannot be used. */
 bool attach_image_load(struct attach_image *image, const char *path);
 void attach_image_free(struct attach_image *image);
 
@@ -99,7 +99,7 @@ static inline struct attached *attach_image_own(const struct attach_image *image
     return (struct attached *)(image->bytes + image->own);
 }
 
-/*
+/**
  * Relocates the image for the address `base`, with its thread-local data at an offset from the
  * thread pointer, and functions of the modules. Once only. Returns NULL, or the first name that
  * none of the modules defines.
@@ -107,7 +107,7 @@ static inline struct attached *attach_image_own(const struct attach_image *image
 const char *attach_image_relocate(struct attach_image *image, uint64_t base, int64_t thread_block,
                                   struct attach_modules *modules);
 
-/* Returns the name of the n-th symbol that must be found in the modules; NULL behind the last. */
+/** Returns the name of the n-th symbol that must be found in the modules; NULL behind the last. */
 const char *attach_image_import(const struct attach_image *image, size_t number);
 
 struct attachment {
@@ -120,7 +120,7 @@ struct attachment {
     size_t internal_count;
     struct attach_function *functions;
     size_t function_count;
-    /* What is in the process. */
+    /** What is in the process. */
     uint64_t base;      /* of the image; 0 if it is not mapped */
     uint64_t size, own; /* of the image, and the offset of the struct attached in it */
     uint64_t thread_block, thread_size; /* see struct attached; 0 if there is none */
@@ -136,12 +136,12 @@ struct attachment {
     bool is_patched;
     bool was_cleaned; /* an image that another recorder has left was removed */
     bool is_left;     /* pages stay in the process, since a thread has not left the hooks */
-    /* The blocks that it had, and why these may not be all; NULL if they are. */
+    /** The blocks that it had, and why these may not be all; NULL if they are. */
     struct known_blocks known;
     const char *known_reason;
     struct copy copy;
     struct copy_history copies;
-    /* NAME=VALUE, for programs that the process executes; empty for none. To be set before
+    /** NAME=VALUE, for programs that the process executes; empty for none. To be set before
      * attach_begin(). */
     char preload[ATTACHED_PRELOAD], place[ATTACHED_PLACE];
     uint64_t stop_time;             /* nanoseconds for which the process was stopped, in all */
@@ -150,42 +150,42 @@ struct attachment {
     char reason[ATTACH_REASON_SIZE]; /* of a refusal */
 };
 
-/* Examines the process and plans all. Returns false with the reason if it cannot be attached to;
+/** Examines the process and plans all. Returns false with the reason if it cannot be attached to;
  * nothing was changed then. */
 bool attach_plan(struct attachment *attachment, uint32_t pid, const char *library);
 
-/* Only removes the remains of a killed recorder. Returns whether there was anything, and it is
+/** Only removes the remains of a killed recorder. Returns whether there was anything, and it is
  * gone; if not, `reason` says why, or is empty if there was nothing. */
 bool attach_clean_left(uint32_t pid, const char *library, char reason[ATTACH_REASON_SIZE]);
 
-/* Removes the library from a child that has forked from a process with it. Returns false if it
+/** Removes the library from a child that has forked from a process with it. Returns false if it
  * stays there, unused. */
 bool attach_clean_child(uint32_t pid, const char *library);
 
-/* Maps the library and makes the channel's file, which is `channel` then. Returns false likewise.
+/** Maps the library and makes the channel's file, which is `channel` then. Returns false likewise.
  */
 bool attach_reserve(struct attachment *attachment);
 
-/* Begins to record: the channel has been set up. Then finds the blocks that the process had, while
+/** Begins to record: the channel has been set up. Then finds the blocks that the process had, while
  * it goes on; `tick` is called every millisecond meanwhile. Returns false likewise. */
 bool attach_begin(struct attachment *attachment, void (*tick)(void *context), void *context);
 
-/* Takes the hooks away: no call enters them any more. */
+/** Takes the hooks away: no call enters them any more. */
 void attach_unhook(struct attachment *attachment);
 
-/* Removes the library once no thread is in the hooks. Returns false as long as one is: to be called
- * again soon. */
+/** Removes the library once no thread is in the hooks. Returns false as long as one is: to be
+ * called again soon. */
 bool attach_remove(struct attachment *attachment);
 
-/* Whether the process has executed another program, which is not recorded. */
+/** Whether the process has executed another program, which is not recorded. */
 bool attach_has_executed(const struct attachment *attachment);
 
-/* Removes the remains of a killed recorder. Returns false, with the reason, if that is impossible
+/** Removes the remains of a killed recorder. Returns false, with the reason, if that is impossible
  * now. */
 bool attach_clean(struct attachment *attachment);
 
-/* Takes the hooks away and removes the library, like attach_unhook() and attach_remove(), and waits
- * for threads that are in the hooks; not for ever. */
+/** Takes the hooks away and removes the library, like attach_unhook() and attach_remove(), and
+ * waits for threads that are in the hooks; not for ever. */
 void attach_give_up(struct attachment *attachment);
 
 void attachment_free(struct attachment *attachment);

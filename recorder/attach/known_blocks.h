@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
+/**
  * The blocks that were allocated before the recorder was attached, found in memory of the GNU C
  * library: all of its arenas and their heaps, and blocks with mappings of their own. Free chunks
  * are left out, also those in bins and in threads' caches that look as if they were in use.
@@ -10,7 +10,7 @@
 #include "snapshot/layout/maps.h"
 #include "snapshot/process_memory.h"
 
-/* Versions 2.x of the library whose structures are known. */
+/** Versions 2.x of the library whose structures are known. */
 enum { KNOWN_BLOCKS_OLDEST = 31, KNOWN_BLOCKS_NEWEST = 40 };
 
 struct known_block {
@@ -27,11 +27,11 @@ struct known_blocks {
     const char *reason; /* why there may be more blocks, as a sentence; NULL if these are all */
 };
 
-/* Returns the x of the newest version 2.x that is named in a library's table of strings: the
+/** Returns the x of the newest version 2.x that is named in a library's table of strings: the
  * library's version; 0 if there is none. */
 unsigned known_blocks_version(const char *strings, size_t size);
 
-/*
+/**
  * Finds the blocks in the memory of a process that is stopped, or in a copy of it, whose mappings
  * are `maps`. `data` is the writable segment of the C library 2.`version`. Whatever the memory has,
  * this ends, at the latest at the deadline of `memory`. Returns false if memory ran out: nothing is

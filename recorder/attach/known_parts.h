@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts of the search for known blocks. */
+/** Parts of the search for known blocks. */
 #ifndef RECORDER_ATTACH_KNOWN_PARTS_H
 #define RECORDER_ATTACH_KNOWN_PARTS_H
 
@@ -28,27 +28,27 @@ struct known_search {
     unsigned char window[KNOWN_WINDOW];
 };
 
-/* Notes why there may be more blocks; the first reason counts. */
+/** Notes why there may be more blocks; the first reason counts. */
 void known_incomplete(struct known_search *search, const char *reason);
 
-/* Reads two words at an address, and more behind them, up to `end`, for the next call. */
+/** Reads two words at an address, and more behind them, up to `end`, for the next call. */
 bool known_read(struct known_search *search, uint64_t address, uint64_t end, uint64_t words[2]);
 
-/* Walks through the chunks from `begin` to `top`, or to two that mark an end before `end`. Adds
+/** Walks through the chunks from `begin` to `top`, or to two that mark an end before `end`. Adds
  * those in use. Sets `stopped` to where it ended; false if the chunks do not fit together. */
 bool known_chunks(struct known_search *search, uint64_t begin, uint64_t top, uint64_t end,
                   uint64_t *stopped);
 
-/* Notes the chunks in the bins for small chunks of an arena. */
+/** Notes the chunks in the bins for small chunks of an arena. */
 void known_bins(struct known_search *search, uint64_t arena);
 
-/* Notes the chunks in threads' caches. */
+/** Notes the chunks in threads' caches. */
 void known_caches(struct known_search *search);
 
 void known_add_block(struct known_search *search, uint64_t address, uint64_t size);
 
-/* Adds blocks with mappings of their own, which have so many bytes in all, or UINT64_MAX if that is
- * not known. */
+/** Adds blocks with mappings of their own, which have so many bytes in all, or UINT64_MAX if that
+ * is not known. */
 void known_mapped(struct known_search *search, uint64_t expected);
 
 #endif

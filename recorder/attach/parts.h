@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by the parts of attaching; private to attach/. */
+/** Shared by the parts of attaching; private to attach/. */
 #ifndef RECORDER_ATTACH_PARTS_H
 #define RECORDER_ATTACH_PARTS_H
 
@@ -13,47 +13,47 @@
 
 enum { ATTACH_PAGE = 4096 };
 
-/* Says why nothing came of it, unless that was said already. Returns false. */
+/** Says why nothing came of it, unless that was said already. Returns false. */
 __attribute__((format(printf, 2, 3))) bool attach_refuse(struct attachment *attachment,
                                                          const char *format, ...);
 
-/* Lists the functions of the process that are to be patched, by module, and the calls that
+/** Lists the functions of the process that are to be patched, by module, and the calls that
  * allocators make of their own. */
 bool attach_find_functions(struct attachment *attachment);
 
-/* Whether unwinders find the frames of hooks by a function. It stays patched until no thread is in
+/** Whether unwinders find the frames of hooks by a function. It stays patched until no thread is in
  * a hook: exceptions still pass the frames there, and would end the program. */
 static inline bool attach_finds_frames(const struct attach_function *function)
 {
     return strcmp(function->hook->name, "_dl_find_object") == 0;
 }
 
-/* Runs `work` in a thread of its own while all threads of the process are stopped. Returns its
+/** Runs `work` in a thread of its own while all threads of the process are stopped. Returns its
  * status; false, with the reason, if they cannot be stopped. */
 bool attach_stopped(struct attachment *attachment,
                     bool (*work)(struct attachment *attachment, struct threads *threads));
 
-/* Does so while a few threads of the process are stopped, and others run. */
+/** Does so while a few threads of the process are stopped, and others run. */
 bool attach_stopped_some(struct attachment *attachment,
                          bool (*work)(struct attachment *attachment, struct threads *threads));
 
-/* Stops all threads as well, and then runs `after` in the same thread, once the process has been
+/** Stops all threads as well, and then runs `after` in the same thread, once the process has been
  * let go; `tick` is called every millisecond meanwhile. */
 bool attach_stopped_then(struct attachment *attachment,
                          bool (*work)(struct attachment *attachment, struct threads *threads),
                          void (*after)(struct attachment *attachment), void (*tick)(void *context),
                          void *context);
 
-/* Returns the library's code for calls. */
+/** Returns the library's code for calls. */
 struct borrowed_code attach_own_code(const struct attachment *attachment);
 
-/* Size of a gate: see attach_begin(). */
+/** Size of a gate: see attach_begin(). */
 enum { ATTACH_GATE_SIZE = 128 };
 
-/* Notes in the process how all is undone. */
+/** Notes in the process how all is undone. */
 bool attach_write_undo(struct attachment *attachment);
 
-/* How often a thread is waited for that is where nothing can begin; and a wait, a millisecond. */
+/** How often a thread is waited for that is where nothing can begin; and a wait, a millisecond. */
 enum { ATTACH_TRIES = 200 };
 void attach_pause(void);
 
@@ -61,7 +61,7 @@ bool attach_read(const struct attachment *attachment, uint64_t address, void *by
 bool attach_write(const struct attachment *attachment, uint64_t address, const void *bytes,
                   size_t size);
 
-/*
+/**
  * Makes some thread execute a system call by the code of the library, or by the code in a cave.
  * Returns its result, or a negative errno: -EAGAIN if no thread could, and -EIO if one has not come
  * back in time; then `are_stopped` is false, no other call is made, and the code must stay.
@@ -69,7 +69,7 @@ bool attach_write(const struct attachment *attachment, uint64_t address, const v
 int64_t attach_call(struct threads *threads, const struct borrowed_code *code, uint64_t number,
                     const uint64_t arguments[6]);
 
-/*
+/**
  * A cave: bytes behind the code of a module, up to the end of the page, that nothing uses. There
  * the code for calls stands while the library is not mapped.
  */
@@ -77,18 +77,18 @@ struct attach_cave {
     struct borrowed_code code;
 };
 
-/* Writes the code. Returns false if there is no room, or, with `is_to_wait`, if a thread is still
+/** Writes the code. Returns false if there is no room, or, with `is_to_wait`, if a thread is still
  * there that another recorder has borrowed. */
 bool attach_cave_open(struct attachment *attachment, const struct threads *threads,
                       struct attach_cave *cave);
-/* Removes it, unless a thread may still be there. */
+/** Removes it, unless a thread may still be there. */
 void attach_cave_close(struct attachment *attachment, const struct threads *threads,
                        const struct attach_cave *cave);
 
-/* Clears the thread-local data of all threads. */
+/** Clears the thread-local data of all threads. */
 bool attach_clear_threads(const struct attachment *attachment, const struct threads *threads);
 
-/* The traces of sought addresses on a stack. */
+/** The traces of sought addresses on a stack. */
 struct attach_stack {
     bool has_words; /* any word is one, or not all of the stack could be read */
     bool has_frame; /* a handler of a signal returns to one */
@@ -98,15 +98,15 @@ struct attach_stack attach_stack_look(const struct attachment *attachment, const
                                       bool (*is_sought)(const struct attachment *attachment,
                                                         uint64_t address));
 
-/* Whether no frame of a thread is at a sought address, as its frames prove, which are followed to
+/** Whether no frame of a thread is at a sought address, as its frames prove, which are followed to
  * the outermost: words on the stack may be older than these. */
 bool attach_stack_is_free(const struct attachment *attachment, const struct thread_state *thread,
                           bool (*is_sought)(const struct attachment *attachment, uint64_t address));
 
-/* Sets the program counter of a stopped thread. */
+/** Sets the program counter of a stopped thread. */
 bool attach_move(struct thread_state *thread, uint64_t pc);
 
-/* Returns a thread that has not ended. */
+/** Returns a thread that has not ended. */
 static inline uint32_t attach_living(const struct threads *threads)
 {
     size_t i = 0;
@@ -115,13 +115,13 @@ static inline uint32_t attach_living(const struct threads *threads)
     return threads->items[i].tid;
 }
 
-/* Returns the program counter of a stopped thread. */
+/** Returns the program counter of a stopped thread. */
 static inline uint64_t attach_pc(const struct thread_state *thread)
 {
     return thread->registers[THREAD_REGISTERS - 1];
 }
 
-/* Returns the struct attached of the image, and its code for calls, in the process. */
+/** Returns the struct attached of the image, and its code for calls, in the process. */
 static inline uint64_t attach_own_address(const struct attachment *attachment)
 {
     return attachment->base + attachment->own;
@@ -129,14 +129,14 @@ static inline uint64_t attach_own_address(const struct attachment *attachment)
 
 /* Facts about a process by which it cannot be attached to. */
 
-/* Writes the reason why the process cannot be attached to, as far as the system's files show it.
+/** Writes the reason why the process cannot be attached to, as far as the system's files show it.
  * Returns false if there is one. `is_filtered` is set if seccomp filters have to be suspended. */
 bool attach_process_check(uint32_t pid, bool *is_filtered, char *reason, size_t size);
 
-/* Returns the id of a thread in the PID namespace of its process. */
+/** Returns the id of a thread in the PID namespace of its process. */
 uint32_t attach_process_inner(uint32_t pid, uint32_t tid);
 
-/* Returns a living thread of the process: the first one, if it has not ended. 0 for none. */
+/** Returns a living thread of the process: the first one, if it has not ended. 0 for none. */
 uint32_t attach_process_thread(uint32_t pid);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The collector's side of a snapshot: gives the known facts about the process, and writes the
- * trace. */
+/** The collector's side of a snapshot: gives the known facts about the process, and writes the
+ * trace. Private to collect_snapshots.c and snapshot_calls.c, which are too long for one file. */
 #ifndef RECORDER_COLLECT_SNAPSHOT_CALLS_H
 #define RECORDER_COLLECT_SNAPSHOT_CALLS_H
 
@@ -8,7 +8,7 @@
 #include "collect/collector.h"
 #include "collect/trace/reference_writer.h"
 
-/* A snapshot that is being taken of a process. */
+/** A snapshot that is being taken of a process. */
 struct snapshot_taking {
     struct collector *collector;
     struct process *process;
@@ -22,11 +22,11 @@ struct snapshot_taking {
     struct reference_writer references; /* while the process is searched; it shares the trace */
 };
 
-/* Gives the snapshot its position, behind all that was published before it, and collects that.
+/** Gives the snapshot its position, behind all that was published before it, and collects that.
  * `context` is a struct snapshot_taking. */
 bool snapshot_settle(void *context, struct snapshot_subject *subject);
 
-/* Returns the trace's id of a thread. */
+/** Returns the trace's id of a thread. */
 ttd_id snapshot_thread(const struct snapshot_taking *taking, uint32_t tid);
 
 struct snapshot_calls snapshot_calls_of(struct snapshot_taking *taking);

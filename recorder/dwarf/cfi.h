@@ -11,7 +11,7 @@
 
 #include "dwarf/dwarf.h"
 
-/* Memory that call frame information is read from: the segment of a module that holds it. [low,
+/** Memory that call frame information is read from: the segment of a module that holds it. [low,
  * high) may be read. */
 struct cfi_span {
     uintptr_t low;
@@ -22,7 +22,7 @@ struct cfi_span {
 
 #pragma GCC visibility push(hidden)
 
-/*
+/**
  * Returns a cursor over [address, address + size), which lies within the span; one that is bad if
  * some of it cannot be read. Bytes that were copied stay until the next step. Each program that
  * follows frames has its own.
@@ -51,7 +51,7 @@ span_cursor(const struct cfi_span *span, uintptr_t address, size_t size)
  * from the module's file, and it has no table. The file is untrusted.
  */
 
-/* The id of a CIE, in the place where an FDE has the offset of its CIE. */
+/** The id of a CIE, in the place where an FDE has the offset of its CIE. */
 #define DEBUG_FRAME_CIE 0xffffffffu
 
 struct debug_fde {
@@ -59,7 +59,7 @@ struct debug_fde {
     uint32_t offset; /* in the section */
 };
 
-/* A copy of the section of one module. */
+/** A copy of the section of one module. */
 struct debug_frame {
     const uint8_t *bytes;
     size_t size;            /* below 4 GB */
@@ -69,11 +69,11 @@ struct debug_frame {
 
 #pragma GCC visibility push(hidden)
 
-/* Returns the number of FDEs whose code is in [low, high), and puts them, sorted, into frame->fdes
+/** Returns the number of FDEs whose code is in [low, high), and puts them, sorted, into frame->fdes
    unless that is NULL. Reads at most `frame->size` bytes, whatever they say. */
 size_t debug_frame_list(struct debug_frame *frame, uint64_t low, uint64_t high);
 
-/* Sets `*offset` to the last FDE that does not begin after `code`. False if there is none. */
+/** Sets `*offset` to the last FDE that does not begin after `code`. False if there is none. */
 bool debug_frame_search(const struct debug_frame *frame, uint64_t code, uint32_t *offset);
 
 #pragma GCC visibility pop
@@ -86,7 +86,7 @@ bool debug_frame_search(const struct debug_frame *frame, uint64_t code, uint32_t
 
 #pragma GCC visibility push(hidden)
 
-/* DWARF register numbers. */
+/** DWARF register numbers. */
 enum {
     CFI_RBX = 3,
     CFI_RBP = 6,
@@ -97,7 +97,7 @@ enum {
     CFI_REGS = 17,
 };
 
-/* How to find the value of a register in the caller. */
+/** How to find the value of a register in the caller. */
 enum cfi_how {
     CFI_SAME,
     CFI_UNDEFINED,
@@ -113,7 +113,7 @@ struct cfi_rule {
     int32_t value; /* an offset, a register, or the offset of an expression in the span */
 };
 
-/* The function around an address. */
+/** The function around an address. */
 struct cfi_function {
     struct cfi_span span;
     struct cursor common;   /* instructions of the CIE, which run first */
@@ -136,10 +136,10 @@ struct cfi_row {
     struct cfi_rule reg[CFI_REGS];
 };
 
-/* Rows that instructions can remember at a time. Compilers nest them one or two deep. */
+/** Rows that instructions can remember at a time. Compilers nest them one or two deep. */
 #define CFI_REMEMBERED 6u
 
-/* The last run of instructions: up to the row of `address`. */
+/** The last run of instructions: up to the row of `address`. */
 struct cfi_run {
     const uint8_t *common;   /* where the instructions begin: identifies the function */
     const uint8_t *specific; /* likewise; NULL if no run can be continued */
@@ -149,13 +149,13 @@ struct cfi_run {
     unsigned depth;     /* rows that are remembered */
 };
 
-/* A record whose bytes are known to be there: a CIE or an FDE without its length. */
+/** A record whose bytes are known to be there: a CIE or an FDE without its length. */
 struct cfi_record {
     uintptr_t begin; /* of the length */
     struct cursor body;
 };
 
-/* The memory of a lookup: the stack of the program's thread may be too small for it. Zeros at
+/** The memory of a lookup: the stack of the program's thread may be too small for it. Zeros at
    first; the last run stays, so that the next one can continue it. */
 struct cfi_lookup {
     void *process;                /* for modules.h; NULL if it is this one */
@@ -170,19 +170,19 @@ struct cfi_lookup {
     struct cfi_row remembered[CFI_REMEMBERED];
 };
 
-/* Sets lookup->function to the one that contains `address` in lookup->object. False if there is no
+/** Sets lookup->function to the one that contains `address` in lookup->object. False if there is no
    valid information for it. */
 bool cfi_find(struct cfi_lookup *lookup, uintptr_t address);
 
-/* Sets lookup->row to the rules that hold at `address` in lookup->function. False if the
+/** Sets lookup->row to the rules that hold at `address` in lookup->function. False if the
    information is corrupt or unsupported. */
 bool cfi_row(struct cfi_lookup *lookup, uintptr_t address);
 
-/* Forgets the last run. Called when modules may have been unloaded, since another one may be loaded
- * in their place. */
+/** Forgets the last run. Called when modules may have been unloaded, since another one may be
+ * loaded in their place. */
 void cfi_forget(struct cfi_lookup *lookup);
 
-/* Sets a cursor over the expression at `offset` in the span. */
+/** Sets a cursor over the expression at `offset` in the span. */
 void cfi_expression(const struct cfi_span *span, int32_t offset, struct cursor *cursor);
 
 #pragma GCC visibility pop
@@ -194,16 +194,16 @@ void cfi_expression(const struct cfi_span *span, int32_t offset, struct cursor *
 
 #pragma GCC visibility push(hidden)
 
-/* Sets lookup->object to the module that has `address`. False if there is none. */
+/** Sets lookup->object to the module that has `address`. False if there is none. */
 bool modules_find(struct cfi_lookup *lookup, uintptr_t address);
 
-/*
+/**
  * Returns the readable segment around `address`. For a program that the kernel mapped in pieces,
  * lookup->object is only one segment, and seldom the one that holds `address`.
  */
 struct cfi_span modules_segment(const struct cfi_lookup *lookup, uintptr_t address);
 
-/*
+/**
  * Returns the section .debug_frame of lookup->object, NULL if it is not known, and sets `*bias` to
  * the difference of its addresses in the process to those in the file. Called for an address of
  * which its segments say nothing.

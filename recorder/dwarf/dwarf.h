@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Pointer encodings: the low half is the format, the high half its base. */
+/** Pointer encodings: the low half is the format, the high half its base. */
 enum {
     PE_ABSPTR = 0x00,
     PE_ULEB = 0x01,
@@ -25,7 +25,7 @@ enum {
     PE_OMIT = 0xff,
 };
 
-/* Call frame instructions. */
+/** Call frame instructions. */
 enum {
     CFA_OPERAND = 0x3f, /* the operand in the low bits of the next three */
     CFA_ADVANCE_LOC = 0x40,
@@ -58,7 +58,7 @@ enum {
     CFA_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f,
 };
 
-/* Operations of expressions. Where only the first and the last of a range are named, it is whole.
+/** Operations of expressions. Where only the first and the last of a range are named, it is whole.
  */
 enum {
     OP_ADDR = 0x03,
@@ -117,7 +117,7 @@ struct cursor {
         shift; /* from where the bytes are to where the process has them; 0 if it is this one */
 };
 
-/* Returns the address, in the process, of the next byte. */
+/** Returns the address, in the process, of the next byte. */
 static inline uintptr_t cursor_address(const struct cursor *cursor)
 {
     return (uintptr_t)cursor->next + cursor->shift;
@@ -143,7 +143,7 @@ static inline void cursor_skip(struct cursor *cursor, uint64_t size)
     cursor->next += size;
 }
 
-/* Reads a little-endian number of `size` bytes, 1 to 8. */
+/** Reads a little-endian number of `size` bytes, 1 to 8. */
 static inline uint64_t cursor_uint(struct cursor *cursor, size_t size)
 {
     uint64_t value = 0;
@@ -200,7 +200,7 @@ static inline int64_t cursor_sleb(struct cursor *cursor)
     return 0;
 }
 
-/* Reads an encoded pointer; `data` is the base of DATAREL. Fails for indirect pointers. */
+/** Reads an encoded pointer; `data` is the base of DATAREL. Fails for indirect pointers. */
 static inline uintptr_t cursor_pointer(struct cursor *cursor, uint8_t encoding, uintptr_t data)
 {
     uintptr_t base = 0;

@@ -19,7 +19,7 @@ struct expr_stack {
     uintptr_t values[EXPR_STACK_MAX];
 };
 
-/* Fails the expression if there is no room. */
+/** Fails the expression if there is no room. */
 static inline void expr_push(struct expr_stack *stack, uintptr_t value)
 {
     if (stack->depth == EXPR_STACK_MAX) {
@@ -29,7 +29,7 @@ static inline void expr_push(struct expr_stack *stack, uintptr_t value)
     stack->values[stack->depth++] = value;
 }
 
-/* Returns 0, and fails the expression, if the stack is empty. */
+/** Returns 0, and fails the expression, if the stack is empty. */
 static inline uintptr_t expr_pop(struct expr_stack *stack)
 {
     if (stack->depth == 0) {
@@ -41,7 +41,7 @@ static inline uintptr_t expr_pop(struct expr_stack *stack)
 
 #pragma GCC visibility push(hidden)
 
-/* Runs an operation on constants and the stack itself; reads its operands from stack->code. False
+/** Runs an operation on constants and the stack itself; reads its operands from stack->code. False
    if `op` is none of them. */
 bool expr_stack_run(struct expr_stack *stack, unsigned op);
 
@@ -49,7 +49,7 @@ bool expr_stack_run(struct expr_stack *stack, unsigned op);
 
 /* DWARF expressions, as call frame information uses them. */
 
-/* The state of the evaluation of an expression. */
+/** The state of the evaluation of an expression. */
 struct expr_machine {
     const struct step_regs *regs;
     struct unwind_mem *mem;
@@ -61,14 +61,14 @@ struct expr_machine {
 
 #pragma GCC visibility push(hidden)
 
-/* Returns the value of a register, and logs its use. False, and machine->lacks_register set, if it
+/** Returns the value of a register, and logs its use. False, and machine->lacks_register set, if it
    is not known. */
 bool expr_register(struct expr_machine *machine, uint64_t reg, uintptr_t *value);
 
-/* Reads a word, and logs it. False if it cannot be read. */
+/** Reads a word, and logs it. False if it cannot be read. */
 bool expr_read(struct expr_machine *machine, uintptr_t address, uintptr_t *value);
 
-/* Evaluates `machine->code`, whose stack starts with `*first` unless that is NULL. False if it is
+/** Evaluates `machine->code`, whose stack starts with `*first` unless that is NULL. False if it is
    corrupt, too long or unsupported, or needs a register or memory that is not there. */
 bool expr_evaluate(struct expr_machine *machine, const uintptr_t *first, uintptr_t *value);
 

@@ -15,7 +15,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Reads the section for code in [low, high), by the addresses in the file, and lists its FDEs. The
+/** Reads the section for code in [low, high), by the addresses in the file, and lists its FDEs. The
  * `file` has the absolute `path`. False, and `*frame` untouched, if it has none for that code. */
 bool debug_frame_load(int file, const char *path, uint64_t low, uint64_t high,
                       struct debug_frame *frame);
@@ -24,12 +24,12 @@ void debug_frame_unload(struct debug_frame *frame);
 
 /* Each program that loads sections has its own functions for files and memory. */
 
-/* Opens a file to be read, without waiting. Returns a negative number if that is impossible. */
+/** Opens a file to be read, without waiting. Returns a negative number if that is impossible. */
 int dwarf_file_open(const char *path);
 bool dwarf_file_read(int file, uint64_t offset, void *bytes, size_t size);
 void dwarf_file_close(int file);
 
-/* Returns memory that is 0, or NULL. */
+/** Returns memory that is 0, or NULL. */
 void *dwarf_pages(size_t size);
 void dwarf_pages_free(void *pages, size_t size);
 

@@ -11,7 +11,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The memory that one walk may read. */
+/** The memory that one walk may read. */
 struct unwind_mem {
     uintptr_t own_low; /* of the thread's own stack, which is read without asking */
     uintptr_t own_high;
@@ -21,18 +21,18 @@ struct unwind_mem {
     void *process;   /* for unwind_read_elsewhere() */
 };
 
-/* All words are elsewhere: none is read without asking. */
+/** All words are elsewhere: none is read without asking. */
 #define UNWIND_MEM_PROBED                                                                          \
     (struct unwind_mem)                                                                            \
     {                                                                                              \
         .own_low = UINTPTR_MAX, .own_high = sizeof(uintptr_t)                                      \
     }
 
-/* Like unwind_read(), for an address outside of the thread's own stack. Each program that follows
+/** Like unwind_read(), for an address outside of the thread's own stack. Each program that follows
  * frames has its own. */
 bool unwind_read_elsewhere(struct unwind_mem *mem, uintptr_t address, uintptr_t *value);
 
-/* Reads the word at `address` into `*value`. False, and `*value` untouched, if it cannot be read.
+/** Reads the word at `address` into `*value`. False, and `*value` untouched, if it cannot be read.
  */
 static inline bool unwind_read(struct unwind_mem *mem, uintptr_t address, uintptr_t *value)
 {
@@ -48,17 +48,17 @@ static inline bool unwind_read(struct unwind_mem *mem, uintptr_t address, uintpt
 
 #pragma GCC visibility push(hidden)
 
-/* The most words whose reading one step can log. */
+/** The most words whose reading one step can log. */
 #define UNWIND_STEP_READS 12
 
-/* Registers that are the state of a walk. */
+/** Registers that are the state of a walk. */
 #define STEP_STATE_REGS (1u << CFI_RSP | 1u << CFI_RBP | 1u << CFI_RA)
 
-/* Registers that every function keeps for its caller, by the ABI; and the address. */
+/** Registers that every function keeps for its caller, by the ABI; and the address. */
 #define STEP_CALLEE_SAVED (STEP_STATE_REGS | 1u << CFI_RBX | 0xfu << CFI_R12)
 
-/* The registers of a frame. reg[CFI_RA] is the address as it is reported: one more than the address
-   of the instruction if the frame was interrupted. */
+/** The registers of a frame. reg[CFI_RA] is the address as it is reported: one more than the
+   address of the instruction if the frame was interrupted. */
 struct step_regs {
     uintptr_t reg[CFI_REGS];
     uint32_t known; /* a bit for each register whose value is known */
@@ -69,7 +69,7 @@ struct step_read {
     uintptr_t value;
 };
 
-/* The words and registers on which the pc, sp and rbp that a step finds depend. */
+/** The words and registers on which the pc, sp and rbp that a step finds depend. */
 struct step_log {
     uint32_t count; /* words read; above UNWIND_STEP_READS some are missing */
     struct step_read reads[UNWIND_STEP_READS];
@@ -86,12 +86,12 @@ enum step_result {
 
 struct unwind_scratch;
 
-/* Replaces the registers of a frame by its caller's, and logs the step in scratch->log. `regs` stay
- * as they are unless it returns STEP_DONE. */
+/** Replaces the registers of a frame by its caller's, and logs the step in scratch->log. `regs`
+ * stay as they are unless it returns STEP_DONE. */
 enum step_result unwind_step(struct step_regs *regs, struct unwind_mem *mem,
                              struct unwind_scratch *scratch);
 
-/* Sets the registers of the function that this is inlined into. */
+/** Sets the registers of the function that this is inlined into. */
 static inline __attribute__((always_inline)) void step_regs_here(struct step_regs *regs)
 {
     __asm__ volatile("movq %%rbx, %c[rbx](%[r])\n\t"
@@ -111,7 +111,7 @@ static inline __attribute__((always_inline)) void step_regs_here(struct step_reg
     regs->known = STEP_CALLEE_SAVED;
 }
 
-/* Completes the state of a walk after a step: an rbp that was not found is 0, by which no frame is
+/** Completes the state of a walk after a step: an rbp that was not found is 0, by which no frame is
    found. Compiled rules take every register of the state for known. */
 static inline void step_settle_state(struct step_regs *regs)
 {

@@ -9,19 +9,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The longest code of DEFLATE, and the symbols of its two alphabets. */
+/** The longest code of DEFLATE, and the symbols of its two alphabets. */
 enum { ZLIB_CODE_BITS = 15, ZLIB_LENGTHS = 288, ZLIB_DISTANCES = 32 };
 
-/* No stream of `size` bytes has more than `size` times this. */
+/** No stream of `size` bytes has more than `size` times this. */
 #define ZLIB_RATIO_MAX 1032u
 
-/* A canonical Huffman code. */
+/** A canonical Huffman code. */
 struct zlib_code {
     uint16_t counts[ZLIB_CODE_BITS + 1]; /* of symbols, by the bits of their codes */
     uint16_t symbols[ZLIB_LENGTHS];      /* in the order of their codes */
 };
 
-/* The memory of a decompression: the caller's stack may be too small for it. */
+/** The memory of a decompression: the caller's stack may be too small for it. */
 struct zlib_stream {
     const uint8_t *next;
     const uint8_t *end;
@@ -38,7 +38,7 @@ struct zlib_stream {
 
 #pragma GCC visibility push(hidden)
 
-/* Decompresses into `out`. False unless the stream is valid and has exactly `out_size` bytes. */
+/** Decompresses into `out`. False unless the stream is valid and has exactly `out_size` bytes. */
 bool zlib_expand(struct zlib_stream *stream, const uint8_t *bytes, size_t size, uint8_t *out,
                  size_t out_size);
 

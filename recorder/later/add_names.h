@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Looks up names for a trace that was recorded before, and writes them. */
+/** Looks up names for a trace that was recorded before, and writes them. */
 #ifndef RECORDER_LATER_ADD_NAMES_H
 #define RECORDER_LATER_ADD_NAMES_H
 
@@ -7,7 +7,7 @@
 #include "later/wanted.h"
 #include "symbolize/symbolize.h"
 
-/* The names that are being added to a trace. All zero but the first group when it begins. */
+/** The names that are being added to a trace. All zero but the first group when it begins. */
 struct names_to_add {
     struct wanted *wanted;
     bool shows_progress; /* stderr is a terminal */
@@ -22,7 +22,7 @@ struct names_to_add {
     size_t variables;       /* number of variables that got names */
 };
 
-/* Looks all names up, and writes those that say more than the trace does. A ttd_amend_function:
+/** Looks all names up, and writes those that say more than the trace does. A ttd_amend_function:
  * `context` is a names_to_add. */
 enum ttd_status names_add(void *context, struct ttd_writer *writer);
 
@@ -36,23 +36,23 @@ struct replacement {
     int descriptor;  /* to write to */
 };
 
-/* Creates the file, readable by its owner only. A signal that ends this process removes it. Only
+/** Creates the file, readable by its owner only. A signal that ends this process removes it. Only
  * one file can be in the making at a time. Returns 0, or an errno value if nothing was created. */
 int replacement_begin(struct replacement *replacement, const char *path);
 
-/* Gives the file its name. Returns 0, or an errno value after the file was removed. */
+/** Gives the file its name. Returns 0, or an errno value after the file was removed. */
 int replacement_publish(struct replacement *replacement);
 
-/* Removes the file. */
+/** Removes the file. */
 void replacement_discard(struct replacement *replacement);
 
 /* Reports which names were added to a trace, and why others were not. */
 
-/* Shows on the terminal, in one line that is overwritten, which of `count` lookups has begun. */
+/** Shows on the terminal, in one line that is overwritten, which of `count` lookups has begun. */
 void report_progress(const struct wanted_module *module, size_t index, size_t count);
 void report_progress_end(void);
 
-/* Prints how many names were added to the trace `path`, and the modules that have none. */
+/** Prints how many names were added to the trace `path`, and the modules that have none. */
 void report_names(const struct names_to_add *adding, const char *path);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The frames and variables of a recorded trace that names can be looked up for. */
+/** The frames and variables of a recorded trace that names can be looked up for. */
 #ifndef RECORDER_LATER_WANTED_H
 #define RECORDER_LATER_WANTED_H
 
@@ -12,7 +12,7 @@
 #include "collect/trace/trace_stacks.h"
 #include "collect/trace/variables.h"
 
-/* Limits, which only a crafted trace exceeds. Anything beyond them gets no names. */
+/** Limits, which only a crafted trace exceeds. Anything beyond them gets no names. */
 enum {
     WANTED_MODULES_MAX = 1 << 16,
     WANTED_PARTS_MAX = 1 << 20,
@@ -29,10 +29,10 @@ struct wanted_module {
     uint32_t build_id_size;
 };
 
-/* Quality of the names of an address: none, a function, or a function with its source line. */
+/** Quality of the names of an address: none, a function, or a function with its source line. */
 enum name_quality { NAME_NONE, NAME_FUNCTION, NAME_SOURCE };
 
-/* An address of a frame; or an address that has names, though perhaps no stack contains it. */
+/** An address of a frame; or an address that has names, though perhaps no stack contains it. */
 struct wanted_address {
     ttd_id module; /* number in `modules` from 1 on, not an id; 0 for an address in none of them */
     enum name_quality quality;
@@ -55,7 +55,7 @@ struct wanted {
     bool is_closed;  /* the trace has its End */
 };
 
-/*
+/**
  * Reads the addresses and variables that the stacks and snapshots of a trace refer to; passes over
  * damaged parts. The input is closed and `wanted` must be freed, also on failure.
  * Returns TTD_OK, statuses of ttd_reader_open(), TTD_ERROR_NO_MEMORY, TTD_ERROR_IO.
@@ -64,7 +64,7 @@ enum ttd_status wanted_read(struct wanted *wanted, const struct ttd_input *input
                             struct ttd_error *error);
 void wanted_free(struct wanted *wanted);
 
-/* Returns an address that was read. */
+/** Returns an address that was read. */
 struct wanted_address *wanted_find(struct wanted *wanted, ttd_id module, uint64_t offset);
 
 #endif

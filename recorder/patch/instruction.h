@@ -13,7 +13,7 @@
 
 enum { INSTRUCTION_MAX = 15 };
 
-/* Where the processor goes on after an instruction. */
+/** Where the processor goes on after an instruction. */
 enum instruction_flow {
     FLOW_NEXT,          /* behind it */
     FLOW_JUMP,          /* at a target that the instruction has: jmp */
@@ -37,14 +37,14 @@ struct instruction {
 
 #pragma GCC visibility push(hidden)
 
-/*
+/**
  * Decodes the instruction that begins at `bytes`, of which `size` may be read. False, and the
  * result untouched, if it is no instruction that compilers and assemblers make, or is not all
  * there.
  */
 bool instruction_decode(const uint8_t *bytes, size_t size, struct instruction *instruction);
 
-/* Returns the address that the relative number of an instruction at `address` means. */
+/** Returns the address that the relative number of an instruction at `address` means. */
 uint64_t instruction_target(const struct instruction *instruction, const uint8_t *bytes,
                             uint64_t address);
 
@@ -59,11 +59,11 @@ uint64_t instruction_target(const struct instruction *instruction, const uint8_t
 
 #pragma GCC visibility push(hidden)
 
-/* Returns how many bytes of code there are at an address, of which INSTRUCTION_MAX are enough, and
+/** Returns how many bytes of code there are at an address, of which INSTRUCTION_MAX are enough, and
  * sets `code` to them; 0 for none. */
 typedef size_t clobbers_code(void *context, uint64_t address, const uint8_t **code);
 
-/* Searches the code that can be reached from `entry` by jumps and calls for a call through a
+/** Searches the code that can be reached from `entry` by jumps and calls for a call through a
  * pointer or through a table of addresses. Returns false if none was found, in a reasonable time.
  */
 bool clobbers_all(uint64_t entry, clobbers_code *code, void *context);

@@ -37,7 +37,7 @@ enum patch_status {
     PATCH_FAR,       /* something is more than 2 GB away from where it must be reached */
 };
 
-/* A place in the trampoline at which all is as at `pc` in the program without it. */
+/** A place in the trampoline at which all is as at `pc` in the program without it. */
 struct patch_point {
     uint64_t pc;
     uint8_t offset;      /* in the trampoline */
@@ -55,7 +55,7 @@ struct patch {
     struct patch_point points[PATCH_POINTS_MAX];
 };
 
-/* Where a program counter is, and where it is to be moved. */
+/** Where a program counter is, and where it is to be moved. */
 enum patch_place {
     PATCH_ELSEWHERE, /* it need not be moved */
     PATCH_MOVED,
@@ -64,7 +64,7 @@ enum patch_place {
 
 #pragma GCC visibility push(hidden)
 
-/*
+/**
  * Makes the patch of a function at `entry`, whose bytes, as they are without it, are at `bytes`:
  * `size` of them, to its end or the end of its padding. Calls are to go to `destination`, within 2
  * GB of the entry, as `trampoline` is, which has room for PATCH_TRAMPOLINE_MAX bytes. On failure
@@ -73,21 +73,22 @@ enum patch_place {
 enum patch_status patch_make(struct patch *patch, uint64_t entry, const uint8_t *bytes, size_t size,
                              uint64_t destination, uint64_t trampoline);
 
-/* Returns why there is no patch, as the end of a sentence. */
+/** Returns why there is no patch, as the end of a sentence. */
 const char *patch_reason(enum patch_status status);
 
-/* Moves the program counter of a thread that was stopped before the function was patched. A thread
+/** Moves the program counter of a thread that was stopped before the function was patched. A thread
  * at the entry has not begun the call: it stays. */
 enum patch_place patch_pc_forward(const struct patch *patch, uint64_t *pc);
 
-/* Moves the counter of a thread that was stopped in the trampoline to its place in the function. */
+/** Moves the counter of a thread that was stopped in the trampoline to its place in the function.
+ */
 enum patch_place patch_pc_back(const struct patch *patch, uint64_t *pc);
 
-/* Writes a jump to any address, which changes no register: a destination near a function for code
+/** Writes a jump to any address, which changes no register: a destination near a function for code
  * that is far from it. */
 void patch_stub(uint8_t stub[PATCH_STUB_SIZE], uint64_t address);
 
-/* Writes a stub that passes `argument` as an argument more than the `count` integers that the
+/** Writes a stub that passes `argument` as an argument more than the `count` integers that the
  * function has, at most PATCH_GATE_ARGUMENTS: so one hook serves many functions. */
 void patch_gate(uint8_t gate[PATCH_GATE_SIZE], unsigned count, uint64_t argument, uint64_t address);
 

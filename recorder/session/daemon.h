@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
+/**
  * The daemon of a session: has a recorder for each process, in a process of its own, and keeps the
  * list. It sleeps in poll() without a time limit unless a program is just being executed.
  */
@@ -32,29 +32,29 @@ struct names {
     } items[NAMES_MAX];
 };
 
-/* Returns 0, or an errno value if the system does not permit it. */
+/** Returns 0, or an errno value if the system does not permit it. */
 int names_open(struct names *names);
 
-/* Closes the descriptors: in a process that must not hold up others, and at the end. */
+/** Closes the descriptors: in a process that must not hold up others, and at the end. */
 void names_close(struct names *names);
 
-/* Adds or removes a program. Return 0 or an errno value. */
+/** Adds or removes a program. Return 0 or an errno value. */
 int names_watch(struct names *names, const char *path);
 int names_forget(struct names *names, const char *path);
 
-/* A thread that is about to execute a program. */
+/** A thread that is about to execute a program. */
 struct names_event {
     int file;     /* the program, by which the answer is given */
     uint32_t tid; /* 0 if it is in a PID namespace that is not visible here */
 };
 
-/* Reads the next event. Returns false if there is none. */
+/** Reads the next event. Returns false if there is none. */
 bool names_next(struct names *names, struct names_event *event);
 
-/* Lets the thread execute the program. */
+/** Lets the thread execute the program. */
 void names_allow(struct names *names, struct names_event *event);
 
-/* Reads changes of folders, and watches the files that have replaced others. */
+/** Reads changes of folders, and watches the files that have replaced others. */
 void names_follow_changes(struct names *names);
 
 /* The daemon itself. */
@@ -67,7 +67,7 @@ struct daemon_record {
     int ready;       /* gets a byte once the recording has begun; -1 then */
 };
 
-/* A thread that waits for leave to execute a program, until its recorder traces it. */
+/** A thread that waits for leave to execute a program, until its recorder traces it. */
 struct daemon_pending {
     struct names_event event;
     int seized; /* gets a byte, or is closed, by the recorder */
@@ -93,11 +93,11 @@ struct daemon {
     int stopper; /* the client that waits for the end; -1 for none */
 };
 
-/* Answers the request that a client has sent. Returns false if it is to be disconnected. Public for
- * a fuzz target. */
+/** Answers the request that a client has sent. Returns false if it is to be disconnected. Public
+ * for a fuzz target. */
 bool daemon_serve(struct daemon *daemon, int client);
 
-/* Serves until it is stopped. `listener` is listening. */
+/** Serves until it is stopped. `listener` is listening. */
 void daemon_run(struct daemon *daemon);
 
 /* The recorders of a session: processes that the daemon forks. */
@@ -106,10 +106,10 @@ struct daemon;
 struct daemon_record;
 struct names_event;
 
-/* Starts the recorder of a process that runs. Returns false if that is impossible. */
+/** Starts the recorder of a process that runs. Returns false if that is impossible. */
 bool recorders_attach(struct daemon *daemon, struct daemon_record *record, uint32_t pid);
 
-/* Starts the recorder of a thread that waits to execute a program. `seized` gets a byte, or ends,
+/** Starts the recorder of a thread that waits to execute a program. `seized` gets a byte, or ends,
  * when the thread is to be let go. */
 bool recorders_catch(struct daemon *daemon, struct daemon_record *record,
                      const struct names_event *event, int *seized);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
+/**
  * Messages between `ttdrecord session` and the daemon of a session: requests and answers, each a
  * packet of a local socket in the user's own folder (place.h). Only the user of the daemon, and
  * root, may ask.
@@ -22,14 +22,14 @@ struct session_request {
     uint32_t command; /* enum session_command */
     uint32_t from;    /* SESSION_LIST: index of the first process of the answer */
     uint32_t size;    /* of the text */
-    /* SESSION_UPDATE: changes, each with a NUL behind it: '+' or '-', then 'p' and a process id, or
-       'n' and the path of a program. */
+    /** SESSION_UPDATE: changes, each with a NUL behind it: '+' or '-', then 'p' and a process id,
+       or 'n' and the path of a program. */
     char text[SESSION_TEXT_MAX];
 };
 
 enum session_state { SESSION_STARTING, SESSION_RECORDING, SESSION_ENDED, SESSION_REFUSED };
 
-/* A process of the session. */
+/** A process of the session. */
 struct session_entry {
     uint32_t pid;
     uint32_t collector; /* process id of its recorder */
@@ -44,21 +44,23 @@ struct session_answer {
     uint32_t count;  /* of entries */
     uint32_t total;  /* number of processes */
     uint32_t size;   /* of the text */
-    /* SESSION_LIST: the folder, then the programs that are recorded by name, each with a NUL behind
-       it. A message otherwise. */
+    /** SESSION_LIST: the folder, then the programs that are recorded by name, each with a NUL
+       behind it. A message otherwise. */
     char text[SESSION_TEXT_MAX];
     struct session_entry entries[SESSION_ENTRIES];
 };
 
 /* The user's own folder for sockets of sessions: nobody else can enter it. */
 
-/* Opens the folder, which is made if it is not there. Returns a descriptor, or -1 with a reason. */
+/** Opens the folder, which is made if it is not there. Returns a descriptor, or -1 with a reason.
+ */
 int place_open(const char **reason);
 
-/* Whether a text is a name for a session: letters, digits and "+-_.", not first a dot or a dash. */
+/** Whether a text is a name for a session: letters, digits and "+-_.", not first a dot or a dash.
+ */
 bool place_is_name(const char *name);
 
-/* The socket of a session, by a path through the open folder. */
+/** The socket of a session, by a path through the open folder. */
 void place_address(int place, const char *name, struct sockaddr_un *address);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
+/**
  * The memory that has ever held a block of a process, in heap pages of 64 kB, whatever the system's
  * pages are: one bit each. A word of memory whose value lies outside of it is no pointer to a
  * block.
@@ -17,7 +17,7 @@ enum {
     HEAP_ADDRESS_BITS = 47,
     HEAP_LEAF_WORDS = 1 << (HEAP_LEAF_BITS - HEAP_PAGE_BITS - 6),
     HEAP_LEAVES = 1 << (HEAP_ADDRESS_BITS - HEAP_LEAF_BITS),
-    /* Leaves that are allocated, at most: 64 MB. Every heap page of a leaf beyond them counts as
+    /** Leaves that are allocated, at most: 64 MB. Every heap page of a leaf beyond them counts as
        set. */
     HEAP_LEAVES_MAX = 16384,
 };
@@ -28,7 +28,7 @@ struct heap_leaf {
     uint64_t bits[HEAP_LEAF_WORDS];
 };
 
-/* All zero when empty. */
+/** All zero when empty. */
 struct heap_pages {
     struct heap_leaf **leaves; /* by address; NULL before the first block */
     uint32_t *used_leaves;     /* indexes of the leaves that are set */
@@ -39,20 +39,20 @@ struct heap_pages {
 
 void heap_pages_free(struct heap_pages *pages);
 
-/* Forgets all blocks. */
+/** Forgets all blocks. */
 void heap_pages_clear(struct heap_pages *pages);
 
-/* Adds all that `added` has. */
+/** Adds all that `added` has. */
 void heap_pages_join(struct heap_pages *pages, const struct heap_pages *added);
 
-/* Whether an address, which may be any number, lies between the first and the last heap page that
+/** Whether an address, which may be any number, lies between the first and the last heap page that
  * has held a block. */
 static inline bool heap_pages_enclose(const struct heap_pages *pages, uint64_t address)
 {
     return address - pages->low < pages->high - pages->low;
 }
 
-/* Whether an address, which may be any number, lies in a heap page that has held a block. */
+/** Whether an address, which may be any number, lies in a heap page that has held a block. */
 static inline bool heap_pages_has(const struct heap_pages *pages, uint64_t address)
 {
     if (!heap_pages_enclose(pages, address))
@@ -62,13 +62,13 @@ static inline bool heap_pages_has(const struct heap_pages *pages, uint64_t addre
     return leaf && leaf->bits[page / 64 % HEAP_LEAF_WORDS] >> page % 64 & 1;
 }
 
-/* Whether any heap page that has held a block touches [begin, end). */
+/** Whether any heap page that has held a block touches [begin, end). */
 bool heap_pages_touch(const struct heap_pages *pages, uint64_t begin, uint64_t end);
 
-/* The cold path of heap_pages_add(). */
+/** The cold path of heap_pages_add(). */
 void heap_pages_add_new(struct heap_pages *pages, uint64_t address, uint64_t last);
 
-/* Adds a block. Addresses that no program can have are ignored. */
+/** Adds a block. Addresses that no program can have are ignored. */
 static inline void heap_pages_add(struct heap_pages *pages, uint64_t address, uint64_t size)
 {
     uint64_t last = address + size - (size != 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
+/**
  * The image of a process that stands still: which of its pages are in memory, and the bytes that it
  * has written to them, as far as these are few. It is taken by two or three system calls, and saves
  * one for each mapping and each structure of the C library.
@@ -11,13 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Pages side by side that are in memory, or swapped out. */
+/** Pages side by side that are in memory, or swapped out. */
 struct image_span {
     uint64_t begin, end;
     bool is_written; /* private to the process, and so no file's */
 };
 
-/* Memory whose contents the image has. */
+/** Memory whose contents the image has. */
 struct image_part {
     uint64_t begin, end;
     size_t offset; /* in `bytes` */
@@ -38,22 +38,22 @@ enum {
     IMAGE_BYTES = 4 << 20
 };
 
-/* Reads memory. Returns false if some of it is not in the image. */
+/** Reads memory. Returns false if some of it is not in the image. */
 bool image_read(const struct memory_image *image, uint64_t address, void *bytes, size_t size);
 
-/* Returns where the image has the bytes of an address; NULL if not all of them are there, side by
+/** Returns where the image has the bytes of an address; NULL if not all of them are there, side by
  * side. */
 const unsigned char *image_find(const struct memory_image *image, uint64_t address, size_t size);
 
-/* Whether a page of a private mapping of a file is known to be as it is in the file. `image` may be
- * NULL. */
+/** Whether a page of a private mapping of a file is known to be as it is in the file. `image` may
+ * be NULL. */
 bool image_is_clean(const struct memory_image *image, uint64_t address);
 
-/* Returns the first span that ends behind an address; the end of the array if there is none. */
+/** Returns the first span that ends behind an address; the end of the array if there is none. */
 const struct image_span *image_span_from(const struct memory_image *image, uint64_t address);
 
-/* Chooses the parts, for which there is room already: the pages at these addresses that are no part
- * of other parts, then all spans that were written, as far as they fit. Returns the size of
+/** Chooses the parts, for which there is room already: the pages at these addresses that are no
+ * part of other parts, then all spans that were written, as far as they fit. Returns the size of
  * `bytes`. */
 size_t image_choose(struct memory_image *image, const uint64_t *pages, size_t page_count);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
+/**
  * Reads the memory of another process, as far as it is there: pages that were never touched, or are
  * not mapped any more, are neither read nor made.
  */
@@ -28,7 +28,7 @@ struct memory {
                       opened yet, or cannot be */
     bool has_scan; /* PAGEMAP_SCAN works */
     struct memory_image *image; /* see memory_hold(); NULL if there is none */
-    /* CLOCK_MONOTONIC; memory_read() fails from then on, so that no structure that the process has
+    /** CLOCK_MONOTONIC; memory_read() fails from then on, so that no structure that the process has
        in memory, such as a list in a circle, takes more time. 0 for never. */
     uint64_t deadline;
 };
@@ -37,21 +37,21 @@ struct memory_span {
     uint64_t begin, end;
 };
 
-/* Opens the memory of a process; `tid` is one of its living threads. Returns false if that is not
+/** Opens the memory of a process; `tid` is one of its living threads. Returns false if that is not
  * permitted (errno is EPERM or EACCES), or if there is no such process. */
 bool memory_open(struct memory *memory, uint32_t pid, uint32_t tid);
 
-/* Has the memory read through its file if that can be opened: process_vm_readv() would give a
+/** Has the memory read through its file if that can be opened: process_vm_readv() would give a
  * process that shares pages with the one that it was forked from pages of its own, as many as are
  * read. */
 void memory_spare(struct memory *memory);
 
-/* Opens the memory of a copy of a process, likewise, and spares it. */
+/** Opens the memory of a copy of a process, likewise, and spares it. */
 bool memory_open_copy(struct memory *memory, uint32_t pid);
 
 void memory_close(struct memory *memory);
 
-/*
+/**
  * Takes an image of the memory, from which it is read from now on where that is possible: the
  * process must stand still until the memory is closed. `pages` are addresses of pages that will be
  * read, although the process may not have written to them. Where the image cannot be taken, all is
@@ -59,19 +59,19 @@ void memory_close(struct memory *memory);
  */
 void memory_hold(struct memory *memory, const uint64_t *pages, size_t count);
 
-/* Whether the deadline has passed. */
+/** Whether the deadline has passed. */
 bool memory_is_late(const struct memory *memory);
 
-/* Reads ranges of the process into as many here, up to the first page that is not there. Returns
+/** Reads ranges of the process into as many here, up to the first page that is not there. Returns
  * the number of bytes; negative if there are none. */
 ssize_t memory_read_ranges(const struct memory *memory, const struct iovec *local,
                            const struct iovec *remote, size_t count);
 
-/* Reads all of [address, address + size). Returns false if some of it is not there, or the deadline
- * has passed. Untouched pages must not be among it: the system would make them. */
+/** Reads all of [address, address + size). Returns false if some of it is not there, or the
+ * deadline has passed. Untouched pages must not be among it: the system would make them. */
 bool memory_read(const struct memory *memory, uint64_t address, void *bytes, size_t size);
 
-/*
+/**
  * Finds the next part of [*begin, end) that the process has in memory, or swapped out, which are
  * multiples of the page size. Moves `*begin` on to where the search ended. Returns the number of
  * spans, of at most MEMORY_SPANS, which may be 0 also before the end.
@@ -79,11 +79,11 @@ bool memory_read(const struct memory *memory, uint64_t address, void *bytes, siz
 size_t memory_touched(struct memory *memory, uint64_t *begin, uint64_t end,
                       struct memory_span spans[MEMORY_SPANS]);
 
-/* The same for pages of a private mapping that were written, and so are no file's. */
+/** The same for pages of a private mapping that were written, and so are no file's. */
 size_t memory_written(const struct memory *memory, uint64_t *begin, uint64_t end,
                       struct memory_span spans[MEMORY_SPANS]);
 
-/* Ranges of memory that are read at once, one behind the other. */
+/** Ranges of memory that are read at once, one behind the other. */
 struct memory_batch {
     struct memory_piece {
         uint64_t address;
@@ -105,14 +105,14 @@ struct memory_batch {
     unsigned char bytes[MEMORY_BATCH];
 };
 
-/* Adds as much of a range as there is room for. Returns how much. */
+/** Adds as much of a range as there is room for. Returns how much. */
 uint64_t memory_batch_add(struct memory_batch *batch, uint64_t address, uint64_t size,
                           uint32_t tag);
 
-/* Reads all pieces. */
+/** Reads all pieces. */
 void memory_batch_read(struct memory_batch *batch, struct memory *memory);
 
-/* Whether the byte `at` of the batch was not there, and is 0 instead. All pieces of the batch are
+/** Whether the byte `at` of the batch was not there, and is 0 instead. All pieces of the batch are
  * whole pages. */
 static inline bool memory_batch_has_hole(const struct memory_batch *batch, uint32_t at)
 {
@@ -120,7 +120,7 @@ static inline bool memory_batch_has_hole(const struct memory_batch *batch, uint3
     return batch->holes[page / 64] >> page % 64 & 1;
 }
 
-/* Removes all pieces. */
+/** Removes all pieces. */
 void memory_batch_clear(struct memory_batch *batch);
 
 #endif

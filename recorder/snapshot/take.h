@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
+/**
  * Takes a snapshot of a process: stops its threads, divides its memory, and reports the words that
  * may point into blocks; and the contents of the heaps, if they are wanted.
  */
@@ -13,7 +13,7 @@
 #include "snapshot/stop/threads.h"
 #include "snapshot/pages/page_store.h"
 
-/* Reads of a process's memory that did not end in time, kept from one snapshot to the next. Zeroed
+/** Reads of a process's memory that did not end in time, kept from one snapshot to the next. Zeroed
  * at first. */
 struct take_stalls {
     unsigned count; /* snapshots in which one was; after the first no page is read that the system
@@ -26,7 +26,7 @@ enum { READERS_LEFT_MAX = 2 };
 struct snapshot_order {
     uint32_t pid;
     uint32_t child; /* a process whose exit status must be left to wait for, or 0 */
-    /* A copy of the request of the thread that waits for the snapshot; NULL if none does. */
+    /** A copy of the request of the thread that waits for the snapshot; NULL if none does. */
     const struct snapshot_request *request;
     struct interrupted_calls *interrupted; /* of the process */
     struct copy_history *copies;           /* likewise */
@@ -51,7 +51,7 @@ enum take_result {
     TAKE_WITHDRAWN, /* the thread that asked has gone on; snapshot_take() does not return it */
 };
 
-/*
+/**
  * Takes a snapshot, except for its last record: that is `snapshot`, whose number and contents the
  * caller has set, and whose duration, flags and bytes missing are set here. Unless that is
  * done, the trace may have parts of a snapshot that was cut short. The calls may be made by

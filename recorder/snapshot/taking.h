@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A snapshot that is being taken; private to take*.c. */
+/** A snapshot that is being taken; private to take*.c. */
 #ifndef RECORDER_SNAPSHOT_TAKING_H
 #define RECORDER_SNAPSHOT_TAKING_H
 
@@ -8,7 +8,7 @@
 #include "snapshot/take.h"
 #include "snapshot/stop/threads.h"
 
-/* A stack, and the registers of its thread, which are gone once the thread goes on. */
+/** A stack, and the registers of its thread, which are gone once the thread goes on. */
 struct held_stack {
     uint32_t tid;
     uint64_t registers[THREAD_REGISTERS];
@@ -32,7 +32,7 @@ struct taking {
     size_t count;
     size_t held_count; /* the first ones, which must be searched while the process is held */
     uint64_t begin;    /* when the process was stopped */
-    /* Of the thread that waits for the reader. */
+    /** Of the thread that waits for the reader. */
     uint64_t held_since; /* 0: the threads are not held */
     uint64_t held_time;  /* once they were let go before the reader was done */
     bool has_let_go;
@@ -41,7 +41,7 @@ struct taking {
     bool is_copied; /* result of making a copy */
     uint64_t deadline;
     enum take_result result;
-    /* A copy of the process, if it is large. */
+    /** A copy of the process, if it is large. */
     bool is_copy_due;
     struct copy_gaps gaps;
     struct copy copy;
@@ -54,39 +54,39 @@ struct taking {
     uint64_t followed; /* when the process was last followed */
 };
 
-/* Searches the regions of the layout, and copies their contents if wanted. Releases the process if
+/** Searches the regions of the layout, and copies their contents if wanted. Releases the process if
  * it can. */
 bool taking_search(struct taking *taking);
 
-/* Lets the process go on if a copy of it can be made, and reads the copy from then on. */
+/** Lets the process go on if a copy of it can be made, and reads the copy from then on. */
 void taking_release(struct taking *taking);
 
-/* Notes the stacks of the threads that are stopped. */
+/** Notes the stacks of the threads that are stopped. */
 void taking_note_stacks(struct taking *taking);
 
-/* Notes whether threads that are stopped are in calls of the allocator. */
+/** Notes whether threads that are stopped are in calls of the allocator. */
 void taking_note_calls(struct taking *taking);
 
-/* Writes the headers of blocks that the C library's allocator has, if the process stands still.
+/** Writes the headers of blocks that the C library's allocator has, if the process stands still.
  * Returns false if they cannot be written. */
 bool taking_write_headers(struct taking *taking);
 
-/* Follows these stacks, and writes their frames, as far as time suffices. Returns false if they
+/** Follows these stacks, and writes their frames, as far as time suffices. Returns false if they
  * cannot be written. */
 bool taking_write_frames(struct taking *taking);
 
-/* Ends the copy, if there is one; in the thread that traces the process. `context` is a struct
+/** Ends the copy, if there is one; in the thread that traces the process. `context` is a struct
  * taking. */
 void taking_end_copy(void *context);
 
-/* Whether a region must be searched while the process is held, since a copy does not have it as it
+/** Whether a region must be searched while the process is held, since a copy does not have it as it
  * is then. */
 bool taking_is_apart(const struct taking *taking, const struct region *region);
 
-/* Finds which pages of a span are in memory: see struct scan_job. `context` is a struct taking. */
+/** Finds which pages of a span are in memory: see struct scan_job. `context` is a struct taking. */
 bool taking_resident(void *context, struct memory_span span, unsigned char *pages);
 
-/* Shows that the collector is alive, and follows a process that has been let go. `context` is a
+/** Shows that the collector is alive, and follows a process that has been let go. `context` is a
  * struct taking. */
 void taking_tick(void *context);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A stream: the records in a chain of chunks, read while an untrusted process writes them. */
+/** A stream: the records in a chain of chunks, read while an untrusted process writes them. */
 #ifndef RECORDER_COLLECT_CHANNEL_STREAM_H
 #define RECORDER_COLLECT_CHANNEL_STREAM_H
 
@@ -20,16 +20,16 @@ struct record {
     unsigned count;
 };
 
-/* Marks the stream as broken. Returns false. */
+/** Marks the stream as broken. Returns false. */
 bool stream_break(struct stream *stream);
 
-/*
+/**
  * Reads the number of committed words anew. When all of a chunk was consumed, goes on to the next
  * chunk and frees the old one. Returns false if there is nothing new.
  */
 bool stream_look(struct stream *stream, struct host *host, _Atomic uint32_t *first);
 
-/*
+/**
  * Returns the next record without consuming it.
  *
  * @param first  the word with the index of the writer's first chunk
@@ -48,13 +48,13 @@ static inline bool stream_peek(struct stream *stream, struct host *host, _Atomic
     return true;
 }
 
-/* Consumes the record that stream_peek() returned. */
+/** Consumes the record that stream_peek() returned. */
 static inline void stream_consume(struct stream *stream, const struct record *record)
 {
     stream->word += record->count;
 }
 
-/* Frees the rest of the chain. Its writer must have ended. */
+/** Frees the rest of the chain. Its writer must have ended. */
 void stream_close(struct stream *stream, struct host *host, _Atomic uint32_t *first);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Translates a recorded call into a normalized event of the trace. */
+/** Translates a recorded call into a normalized event of the trace. */
 #ifndef RECORDER_COLLECT_CHANNEL_TRANSLATE_H
 #define RECORDER_COLLECT_CHANNEL_TRANSLATE_H
 
@@ -17,7 +17,7 @@ enum call_kind {
     CALL_EVENT,        /* an event of the live API, which is no call */
 };
 
-/* Indexes of operands as TTD_APIS has them, their largest number, and the indexes of two constants
+/** Indexes of operands as TTD_APIS has them, their largest number, and the indexes of two constants
  * that stand for operands which a call does not have. */
 enum {
     OPERAND_0,
@@ -29,14 +29,14 @@ enum {
     CALL_OPERANDS
 };
 
-/* Calls that can be a struct ttd_call, if they have an address, by their operands. */
+/** Calls that can be a struct ttd_call, if they have an address, by their operands. */
 enum usual_call {
     USUAL_NONE,
     USUAL_ALLOC, /* size; address */
     USUAL_FREE,  /* address, perhaps size */
 };
 
-/* The meaning of a call's operands, by their indexes. */
+/** The meaning of a call's operands, by their indexes. */
 struct call_shape {
     uint8_t kind;       /* enum call_kind */
     uint8_t action;     /* ttd_action */
@@ -49,10 +49,10 @@ struct call_shape {
     uint8_t usual; /* enum usual_call */
 };
 
-/* By operation; functions by TTD_APIS. */
+/** By operation; functions by TTD_APIS. */
 extern const struct call_shape call_shapes[UINT8_MAX + 1];
 
-/*
+/**
  * Sets action, addresses, size, result and parameters of `event` from `operands`, which has the two
  * constants. `event->parameters` points to `operands`. Other fields are left alone.
  */
@@ -72,7 +72,7 @@ static inline void translate_call(const struct call_shape *shape, const uint64_t
     event->parameter_count = shape->parameters;
 }
 
-/* Sets the result of a reallocation, the address that it returned, and how it moved the block. */
+/** Sets the result of a reallocation, the address that it returned, and how it moved the block. */
 void translate_reallocation_end(unsigned operation, uint64_t address, struct ttd_event *event);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The custom heaps of a process: those that it defines by ttdtrace/live_heap.h. */
+/** The custom heaps of a process: those that it defines by ttdtrace/live_heap.h. */
 #ifndef RECORDER_COLLECT_PROCESS_HEAPS_H
 #define RECORDER_COLLECT_PROCESS_HEAPS_H
 
@@ -12,10 +12,10 @@
 struct process;
 struct thread_stream;
 
-/* Stands for the handle of a parent where there is none. */
+/** Stands for the handle of a parent where there is none. */
 #define HEAP_OUTER UINT64_MAX
 
-/*
+/**
  * A heap, in the chain of its bucket, in the list of its siblings, and in a list of heaps: existing
  * ones, parents before the heaps within them, or destroyed ones, in the order of their ends. The
  * latter give late calls their meaning, and the child of an earlier fork its heaps. The newest of a
@@ -58,12 +58,12 @@ struct heap_definition {
     size_t size;
 };
 
-/* Defines a heap. An earlier heap that still has the handle is destroyed there, with those within
+/** Defines a heap. An earlier heap that still has the handle is destroyed there, with those within
  * it. Does nothing if memory ran out. */
 void heaps_define(struct process *process, const struct heap_definition *definition,
                   struct ttd_position position);
 
-/*
+/**
  * Completes the event of a thread's call about a custom heap, the first operand of which is the
  * handle. A handle that is not known gets a heap without a name; one whose heap was destroyed means
  * that heap. Before a Destroy, heaps within the heap are destroyed at the same position.
@@ -71,12 +71,12 @@ void heaps_define(struct process *process, const struct heap_definition *definit
 void heaps_complete(struct process *process, const struct thread_stream *thread,
                     struct ttd_event *event);
 
-/* Gives the child of a fork the heaps that its parent had at a sequence, and at the child's begin
+/** Gives the child of a fork the heaps that its parent had at a sequence, and at the child's begin
  * destroys those that were destroyed before. False if not all of them are known. */
 bool heaps_inherit(struct process *child, const struct process *parent, uint64_t sequence,
                    struct ttd_position position);
 
-/* Destroys all heaps, when the process image has ended. */
+/** Destroys all heaps, when the process image has ended. */
 void heaps_end(struct process *process, struct ttd_position position);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The recorded processes. */
+/** The recorded processes. */
 #ifndef RECORDER_COLLECT_PROCESS_PROCESSES_H
 #define RECORDER_COLLECT_PROCESS_PROCESSES_H
 
@@ -16,13 +16,13 @@
 
 /* A recorded process: merges the streams of its threads into its trace. */
 
-/* An entry of the queue of a merge: a thread and the sequence of its next record. */
+/** An entry of the queue of a merge: a thread and the sequence of its next record. */
 struct merge_entry {
     uint64_t sequence;
     struct thread_stream *thread;
 };
 
-/* An event from outside of the program: see user_events_write_outside(). Threads may yet publish
+/** An event from outside of the program: see user_events_write_outside(). Threads may yet publish
  * records that come before it. */
 struct outside_event {
     uint64_t sequence;
@@ -83,15 +83,15 @@ struct process {
     struct merge_entry *queue; /* scratch space of the merge, one entry for each thread */
 };
 
-/* Makes a process of a claimed slot. `claim` is a private copy of the slot. Takes over `trace`.
+/** Makes a process of a claimed slot. `claim` is a private copy of the slot. Takes over `trace`.
  * Returns NULL if memory ran out. */
 struct process *process_new(uint32_t slot, const struct process_slot *claim, struct trace *trace);
 void process_free(struct process *process);
 
-/* Whether the present image has made no calls, recorded or lost. */
+/** Whether the present image has made no calls, recorded or lost. */
 bool process_is_empty(const struct process *process);
 
-/* Converts a time of the clock to a wall time of the process's trace. The program may have
+/** Converts a time of the clock to a wall time of the process's trace. The program may have
  * overwritten both of its operands with anything, so the result is limited to valid values.
  */
 static inline uint64_t process_time(const struct process *process, uint64_t clock)
@@ -101,46 +101,46 @@ static inline uint64_t process_time(const struct process *process, uint64_t cloc
     return time - time % CLOCK_UNIT_NS;
 }
 
-/*
+/**
  * Whether the program image that claimed the slot still runs: the process has neither ended nor
  * executed another program. An emulator runs a second image beside its own, which attaches as a
  * PROCESS_GUEST. Returns false also if the process's memory cannot be read.
  */
 bool process_has_image(const struct process *process);
 
-/* Writes everything that a dead process has published, and frees its slots. */
+/** Writes everything that a dead process has published, and frees its slots. */
 void process_drain(struct process *process, struct host *host);
 
-/* Returns the id here of a thread that the process states; 0 if it has ended. */
+/** Returns the id here of a thread that the process states; 0 if it has ended. */
 uint32_t process_seen_tid(const struct process *process, uint32_t tid);
 
-/* Adds the thread of a slot. Returns false if memory ran out. */
+/** Adds the thread of a slot. Returns false if memory ran out. */
 bool process_add_thread(struct process *process, struct host *host, uint32_t slot);
 
-/*
+/**
  * Writes the published records of sequences up to `bound`, whose order is known. Returns how many.
  */
 size_t process_merge(struct process *process, struct host *host, uint64_t bound);
 
-/* Returns the trace's id of a thread, which need not have made a call. */
+/** Returns the trace's id of a thread, which need not have made a call. */
 ttd_id process_thread_id(struct process *process, struct ttd_position position, uint32_t tid);
 
-/* Removes threads that have ended, and frees their slots. */
+/** Removes threads that have ended, and frees their slots. */
 void process_reap_threads(struct process *process, struct host *host);
 
-/* Returns the least sequence that the process may still publish, or UINT64_MAX. */
+/** Returns the least sequence that the process may still publish, or UINT64_MAX. */
 uint64_t process_pending(const struct process *process);
 
 /* Writes losses: calls that are missing in a trace. */
 
-/*
+/**
  * Reports calls that a thread has lost since its counters were last read. The loss ends with the
  * newest fragment: any later stamp begins a fragment, or continues the newest.
  */
 void losses_of_thread(struct process *process, struct thread_stream *thread,
                       const struct host *host);
 
-/*
+/**
  * Notes, at an event that begins or ends an island of the thread, whether the thread is suspended
  * from there on. If it was suspended before, reports the calls that it did not record. `skipped` is
  * an upper bound of their number, because it includes calls within calls.
@@ -148,11 +148,11 @@ void losses_of_thread(struct process *process, struct thread_stream *thread,
 void losses_of_gap(struct process *process, struct thread_stream *thread, bool is_off,
                    struct ttd_position position, uint64_t skipped);
 
-/* Reports that the process makes calls which bypass the recorder, since some time after the last
+/** Reports that the process makes calls which bypass the recorder, since some time after the last
  * look. */
 void losses_of_process(struct process *process, struct host *host);
 
-/* All zero when empty. */
+/** All zero when empty. */
 struct processes {
     struct process **items;
     struct pollfd *polled; /* scratch space, one for each process */
@@ -161,69 +161,69 @@ struct processes {
     struct process *by_slot[CHANNEL_PROCESSES + 1];
 };
 
-/* Does not free the processes themselves. */
+/** Does not free the processes themselves. */
 void processes_free(struct processes *processes);
 
-/* Return the process, or NULL. `slot` may be any number. */
+/** Return the process, or NULL. `slot` may be any number. */
 struct process *processes_by_slot(const struct processes *processes, uint32_t slot);
 struct process *processes_by_pid(const struct processes *processes, uint32_t pid);
-/* Returns the process whose image was replaced, by execution, by the image of `slot`: see
+/** Returns the process whose image was replaced, by execution, by the image of `slot`: see
  * process_has_image(). NULL if there is none: a forked process and the guest of an emulator replace
  * no image. */
 struct process *processes_replaced(const struct processes *processes, struct host *host,
                                    const struct process_slot *slot);
 
-/* Returns the process that forked or started the process of `slot`; NULL if it is not recorded. */
+/** Returns the process that forked or started the process of `slot`; NULL if it is not recorded. */
 struct process *processes_parent(const struct processes *processes,
                                  const struct process_slot *slot);
 
-/* Makes room for one more. Returns false if memory ran out. */
+/** Makes room for one more. Returns false if memory ran out. */
 bool processes_reserve(struct processes *processes);
 
-/* Adds a process, for which room was made. */
+/** Adds a process, for which room was made. */
 void processes_add(struct processes *processes, struct process *process);
 
-/* Gives a process another slot: see process_exec(). */
+/** Gives a process another slot: see process_exec(). */
 void processes_exec(struct processes *processes, struct process *process, struct host *host,
                     uint32_t slot);
 
-/* Removes and returns the process at `index`. The last process takes its index. */
+/** Removes and returns the process at `index`. The last process takes its index. */
 struct process *processes_take(struct processes *processes, size_t index);
 
-/* Sets `is_gone` of the processes that have exited, with one system call for all, unless some have
+/** Sets `is_gone` of the processes that have exited, with one system call for all, unless some have
  * no pidfd: these may have to wait for a few more calls. */
 void processes_poll(struct processes *processes);
 
 /* User events of a process: its own, from the live API, and those from outside of the program. */
 
-/* Writes the event of an OP_EVENT record: its operands, then `words` words of data. False if it is
+/** Writes the event of an OP_EVENT record: its operands, then `words` words of data. False if it is
  * invalid: the program has overwritten it. */
 bool user_events_write(struct process *process, struct thread_stream *thread,
                        struct ttd_position position, const volatile uint64_t *operands,
                        unsigned words);
 
-/* Writes the events from outside of the program with sequences up to `bound`. */
+/** Writes the events from outside of the program with sequences up to `bound`. */
 void user_events_write_outside(struct process *process, uint64_t bound);
 
-/* Does the same, faster where there are none, as in most traces. */
+/** Does the same, faster where there are none, as in most traces. */
 static inline void user_events_reach(struct process *process, uint64_t bound)
 {
     if (__builtin_expect(process->outside_count != 0, 0))
         user_events_write_outside(process, bound);
 }
 
-/* Marks the present moment with a text. False if it cannot be written. */
+/** Marks the present moment with a text. False if it cannot be written. */
 bool user_events_mark(struct process *process, struct host *host, const char *text, size_t size);
 
-/* Notes how much memory the process has, heap or not, at the newest position. Writes nothing if the
- * system does not say, or before the first call. */
+/** Notes how much memory the process has, heap or not, at the newest position. Writes nothing if
+ * the system does not say, or before the first call. */
 void user_events_memory(struct process *process, struct host *host);
 
-/* Pauses or resumes recording of all threads of the process. Returns false if recording is in that
+/** Pauses or resumes recording of all threads of the process. Returns false if recording is in that
  * state already, or if the event cannot be written. */
 bool user_events_pause(struct process *process, struct host *host, bool is_paused);
 
-/* Suspends all threads of a process for good: its trace is complete. */
+/** Suspends all threads of a process for good: its trace is complete. */
 void user_events_stop(struct process *process, struct host *host);
 
 /*
@@ -232,7 +232,7 @@ void user_events_stop(struct process *process, struct host *host);
  * together, at a third of the cost.
  */
 
-/*
+/**
  * Writes the usual calls that come next in a thread, all of one sequence and all known to be
  * published. Returns how many: 0 if the next record is not one.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The stream of one thread, or of one inner level of it, and the state of decoding it. */
+/** The stream of one thread, or of one inner level of it, and the state of decoding it. */
 #ifndef RECORDER_COLLECT_PROCESS_THREAD_STREAM_H
 #define RECORDER_COLLECT_PROCESS_THREAD_STREAM_H
 
@@ -12,7 +12,7 @@
 
 enum { STACK_DEPTH_MAX = 4096 };
 
-/* A stack that was looked up lately: a return address on top of its caller's stack. */
+/** A stack that was looked up lately: a return address on top of its caller's stack. */
 struct recent_stack {
     uint64_t pc;
     ttd_id parent;
@@ -35,11 +35,12 @@ struct thread_stream {
     struct stream stream;
     struct record next; /* valid while `has_next` */
     bool has_next;
-    /* Position and time after the last record, computed by the rules by which the thread stamps. */
+    /** Position and time after the last record, computed by the rules by which the thread stamps.
+     */
     uint64_t sequence;
     uint64_t steps;
     uint64_t wall_time;
-    /* A call under way. Neither it nor anything after it can be written before it returns. */
+    /** A call under way. Neither it nor anything after it can be written before it returns. */
     bool has_held;
     struct ttd_event held;
     uint64_t
@@ -49,29 +50,30 @@ struct thread_stream {
     bool is_off;                  /* the thread is suspended, by its last event of an island */
     struct ttd_position off;      /* since when */
     struct ttd_position checked;  /* the trace's last position when `lost` was read */
-    /* Ids of the last record's stack and of its callers' stacks, outermost first; and their hashes,
-     * as stacks_hash() returns them. */
+    /** Ids of the last record's stack and of its callers' stacks, outermost first; and their
+     * hashes, as stacks_hash() returns them. */
     uint32_t depth;
     ttd_id path[STACK_DEPTH_MAX];
     uint32_t hashes[STACK_DEPTH_MAX];
-    /* Loops come back to a few stacks: these are found without the trace's table. */
+    /** Loops come back to a few stacks: these are found without the trace's table. */
     struct recent_stack recent[RECENT_STACKS];
     uint64_t recent_removals; /* the table's `removals` when they were looked up */
 };
 
-/* Defines the thread in the trace of its process `pid`. An inner level has the id of its thread. */
+/** Defines the thread in the trace of its process `pid`. An inner level has the id of its thread.
+ */
 void thread_stream_define(struct thread_stream *thread, struct trace *trace, uint32_t pid);
 
-/* Whether the thread has another name now than thread->name, which becomes that name. */
+/** Whether the thread has another name now than thread->name, which becomes that name. */
 bool thread_stream_renamed(struct thread_stream *thread);
 
-/* Defines a thread that has no stream. */
+/** Defines a thread that has no stream. */
 ttd_id thread_stream_begin(struct trace *trace, struct ttd_position position, uint32_t pid,
                            uint32_t tid);
 
 /* The dumps that threads of a process have asked for by ttdtrace/live_dump.h, in their order. */
 
-/* Limit on waiting dumps. More are refused, so that a program which asks without pause cannot
+/** Limit on waiting dumps. More are refused, so that a program which asks without pause cannot
  * exhaust the collector's memory. */
 enum { DUMPS_MAX = 1024 };
 
@@ -90,18 +92,18 @@ struct dump_queue {
     unsigned refused;
 };
 
-/* Adds the dump that an EVENT_OF_DUMP asks for, or refuses it. Returns false if the record is
+/** Adds the dump that an EVENT_OF_DUMP asks for, or refuses it. Returns false if the record is
  * invalid. */
 bool dump_queue_add(struct dump_queue *queue, struct thread_stream *thread,
                     const uint64_t client[2], const uint64_t *fields, size_t size);
 
-/* Answers the thread that waits for a dump; does nothing if none waits. */
+/** Answers the thread that waits for a dump; does nothing if none waits. */
 void dump_answer(const struct dump *dump, bool is_taken);
 
-/* Removes the oldest dump from the queue. Returns false if there is none. */
+/** Removes the oldest dump from the queue. Returns false if there is none. */
 bool dump_queue_take(struct dump_queue *queue, struct dump *dump);
 
-/* Refuses all dumps, after the memory of the process image is gone. */
+/** Refuses all dumps, after the memory of the process image is gone. */
 void dump_queue_refuse(struct dump_queue *queue);
 
 void dump_queue_free(struct dump_queue *queue);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The trace of one process: its file, and its definitions. */
+/** The trace of one process: its file, and its definitions. */
 #ifndef RECORDER_COLLECT_TRACE_PROCESS_TRACE_H
 #define RECORDER_COLLECT_TRACE_PROCESS_TRACE_H
 
@@ -26,11 +26,11 @@
 
 struct gathered;
 
-/* Puts the new output in the place of `output`, which it takes over: it closes it when it is closed
- * itself, and is freed then. Returns NULL, with `output` as it was, if memory ran out. */
+/** Puts the new output in the place of `output`, which it takes over: it closes it when it is
+ * closed itself, and is freed then. Returns NULL, with `output` as it was, if memory ran out. */
 struct gathered *gathered_put_before(struct ttd_output *output);
 
-/* Writes the gathered bytes. Returns 0 or an errno value. */
+/** Writes the gathered bytes. Returns 0 or an errno value. */
 int gathered_flush(struct gathered *gathered);
 
 struct kept;
@@ -56,7 +56,7 @@ struct trace {
     struct ttd_writer *at_limit; /* takes the place of `writer` again at the end */
     uint64_t lost_before_limit;  /* value of `lost` when that was set */
 
-    /* Of a trace that has live blocks only: calls that are kept back. Of one that keeps the recent
+    /** Of a trace that has live blocks only: calls that are kept back. Of one that keeps the recent
      * past: its live blocks. Otherwise NULL. */
     struct kept *kept;
     struct ring *ring; /* see trace/ring.h; NULL if the trace keeps all */
@@ -71,115 +71,116 @@ struct trace {
     size_t frames_prepared;     /* of modules.frames: see trace_prepare() */
     struct variables variables; /* that held references in snapshots, or were released */
     uint32_t strays;            /* released addresses where no block has ever been */
-    /* Numbers of frames, words of data and answers at the last trace_write_known_names(), which has
-     * nothing to do before one of them grows; and how many frames it left without names. */
+    /** Numbers of frames, words of data and answers at the last trace_write_known_names(), which
+     * has nothing to do before one of them grows; and how many frames it left without names. */
     size_t frames_looked_at, words_looked_at, answers_looked_at, frames_unnamed;
     struct ttd_names *names; /* writer of names; NULL before the first name */
 };
 
-/*
+/**
  * Creates the file, readable by its owner only, in place of any regular file of that name. Anything
  * but a regular file, such as a pipe, is written to: see output_path_resolve().
  * Returns NULL with the reason in `error`. `path` is copied.
  */
 struct trace *trace_open(const char *path, const struct ttd_trace *info, struct ttd_error *error);
 
-/* Like trace_open(), for a child's trace. The user did not choose its name: no link is followed. */
+/** Like trace_open(), for a child's trace. The user did not choose its name: no link is followed.
+ */
 struct trace *trace_open_child(const char *path, const struct ttd_trace *info,
                                struct ttd_error *error);
 
-/* Renames the file of a child's trace, unless the new name is taken. */
+/** Renames the file of a child's trace, unless the new name is taken. */
 void trace_rename(struct trace *trace, const char *path);
 
-/* Makes a trace that is written nowhere, whose events count as lost. Returns NULL if memory ran
+/** Makes a trace that is written nowhere, whose events count as lost. Returns NULL if memory ran
  * out. */
 struct trace *trace_none(const char *path, const struct ttd_trace *info,
                          const struct ttd_error *error);
 
-/* Has the file replaced by one in which a cut is applied, which it closes. False, with the reason
+/** Has the file replaced by one in which a cut is applied, which it closes. False, with the reason
  * in `error`, if that is impossible: the trace then goes on as it was, or has failed. */
 bool trace_shorten(struct trace *trace, struct ttd_cut *cut, uint64_t *left_out,
                    struct ttd_error *error);
 
-/* Removes the file and releases the memory. */
+/** Removes the file and releases the memory. */
 void trace_discard(struct trace *trace);
 
-/* Releases the memory. The writer must have been closed. */
+/** Releases the memory. The writer must have been closed. */
 void trace_free(struct trace *trace);
 
-/* Releases memory and file of a trace that a forked process continues. It must be flushed. */
+/** Releases memory and file of a trace that a forked process continues. It must be flushed. */
 void trace_abandon(struct trace *trace);
 
 void trace_metadata(struct trace *trace, const char *key, const char *value);
 ttd_id trace_thread_begin(struct trace *trace, struct ttd_position position, uint64_t tid,
                           const char *name);
-/* The name replaces the one from its begin, unless it is NULL. */
+/** The name replaces the one from its begin, unless it is NULL. */
 void trace_thread_end(struct trace *trace, struct ttd_position position, ttd_id id,
                       const char *name);
 
-/* Defines the heap of a new process image; destroys the one before, if any, at `position`. */
+/** Defines the heap of a new process image; destroys the one before, if any, at `position`. */
 void trace_new_heap(struct trace *trace, struct ttd_position position, ttd_id thread);
 
-/* Defines another heap, without its id, within `parent` if that is not TTD_NONE. Returns its id;
+/** Defines another heap, without its id, within `parent` if that is not TTD_NONE. Returns its id;
  * TTD_NONE if it cannot be written. */
 ttd_id trace_heap(struct trace *trace, const struct ttd_heap *heap, ttd_id parent);
 
-/* `module->path` is copied; the file that the module keeps is taken over. */
+/** `module->path` is copied; the file that the module keeps is taken over. */
 void trace_module_load(struct trace *trace, struct ttd_position position, struct module *module);
 void trace_module_unload(struct trace *trace, struct ttd_position position, uint64_t begin);
-/* Unloads all modules, when the process image has ended. */
+/** Unloads all modules, when the process image has ended. */
 void trace_unload_all(struct trace *trace, struct ttd_position position);
 
-/* Defines a stack. Returns TTD_NONE if that is impossible. */
+/** Defines a stack. Returns TTD_NONE if that is impossible. */
 ttd_id trace_new_stack(struct trace *trace, uint32_t hash, ttd_id parent, uint64_t pc);
 
-/* Returns the stack with the return address `pc` on top of `parent`, defined if it is new; TTD_NONE
- * if that is impossible. `hash` is its stacks_hash(). */
+/** Returns the stack with the return address `pc` on top of `parent`, defined if it is new;
+ * TTD_NONE if that is impossible. `hash` is its stacks_hash(). */
 static inline ttd_id trace_stack(struct trace *trace, uint32_t hash, ttd_id parent, uint64_t pc)
 {
     ttd_id id = stacks_probe(&trace->stacks, hash, parent, pc)->id;
     return id != TTD_NONE ? id : trace_new_stack(trace, hash, parent, pc);
 }
 
-/* Returns the stack with these return addresses, innermost first; TTD_NONE if it has none. */
+/** Returns the stack with these return addresses, innermost first; TTD_NONE if it has none. */
 ttd_id trace_whole_stack(struct trace *trace, const uint64_t *pcs, size_t count);
 
-/* Returns whether a record was written. A record that the writer refuses as invalid is left out.
+/** Returns whether a record was written. A record that the writer refuses as invalid is left out.
  * Any other failure is kept in trace->error and ends the file, whose content so far stays. */
 bool trace_check(struct trace *trace, enum ttd_status status);
 
-/* Ends the file for want of memory. */
+/** Ends the file for want of memory. */
 void trace_out_of_memory(struct trace *trace);
 
-/* Ends the file after a failure; its content so far stays. */
+/** Ends the file after a failure; its content so far stays. */
 void trace_fail(struct trace *trace, const struct ttd_error *error);
 
-/* Makes it a trace of live blocks only, before its first event. */
+/** Makes it a trace of live blocks only, before its first event. */
 void trace_keep_blocks(struct trace *trace);
 
-/* Writes the calls that were kept back: before a snapshot, and before the end. */
+/** Writes the calls that were kept back: before a snapshot, and before the end. */
 void trace_write_kept(struct trace *trace);
 
-/* States at the end how many calls were left out. */
+/** States at the end how many calls were left out. */
 void trace_state_left_out(struct trace *trace);
 
-/* Does what trace_event() does in a trace that keeps not all of its calls. */
+/** Does what trace_event() does in a trace that keeps not all of its calls. */
 void trace_keep(struct trace *trace, const struct ttd_event *event, struct ttd_position position);
 
-/* Does what trace_calls() does there. */
+/** Does what trace_calls() does there. */
 void trace_keep_calls(struct trace *trace, const struct ttd_calls *calls);
 
-/* Makes an empty table of calls; NULL if there is no memory. With `is_live_only` it has only the
+/** Makes an empty table of calls; NULL if there is no memory. With `is_live_only` it has only the
  * acquisitions of live blocks, and creations of heaps. */
 struct kept *kept_new(bool is_live_only);
 void kept_free(struct kept *kept);
 
-/* Hands the calls of a table over, the first of all first, and keeps them. False if there is no
+/** Hands the calls of a table over, the first of all first, and keeps them. False if there is no
  * memory. */
 bool kept_visit(struct kept *kept, void (*take)(void *context, const struct ttd_event *event),
                 void *context);
 
-/* Counts an event that was written. */
+/** Counts an event that was written. */
 static inline void trace_count(struct trace *trace, const struct ttd_event *event)
 {
     trace->events++;
@@ -189,17 +190,17 @@ static inline void trace_count(struct trace *trace, const struct ttd_event *even
         event->action == TTD_ACTION_REALLOC && event->address != 0 && event->base_address != 0;
 }
 
-/* Cold paths of trace_event(): an event that comes too late, and one that cannot be written. */
+/** Cold paths of trace_event(): an event that comes too late, and one that cannot be written. */
 void trace_late(struct trace *trace, const struct ttd_event *event);
 void trace_unwritten(struct trace *trace, enum ttd_status status);
 
-/* Has an address named that lies in a module's data or constants. */
+/** Has an address named that lies in a module's data or constants. */
 void trace_name_address(struct trace *trace, uint64_t address);
 
-/* The same for one of the first addresses that are released where no block has ever been. */
+/** The same for one of the first addresses that are released where no block has ever been. */
 void trace_name_stray(struct trace *trace, uint64_t address);
 
-/* Notes where an event is, and the memory that it is about. */
+/** Notes where an event is, and the memory that it is about. */
 static inline void trace_note_event(struct trace *trace, const struct ttd_event *event,
                                     struct ttd_position position)
 {
@@ -224,7 +225,7 @@ static inline void trace_write_event(struct trace *trace, const struct ttd_event
     trace_count(trace, event);
 }
 
-/*
+/**
  * Appends an event, or counts it as lost if a later one was already written. `position` is its
  * ttd_event_position().
  */
@@ -242,23 +243,23 @@ static inline void trace_event(struct trace *trace, const struct ttd_event *even
     trace_write_event(trace, event, position);
 }
 
-/*
+/**
  * Does the same as trace_event() for each of these calls. No event that was written before comes
  * after the first of them.
  */
 void trace_calls(struct trace *trace, const struct ttd_calls *calls);
 
-/* Writes that calls are missing between two positions, the first not after the second. */
+/** Writes that calls are missing between two positions, the first not after the second. */
 void trace_loss(struct trace *trace, enum ttd_loss_reason reason, ttd_id thread, uint64_t count,
                 struct ttd_position last_good, struct ttd_position first_good);
-/* Whether the trace has the size that was asked for, so that it is to be stopped. */
+/** Whether the trace has the size that was asked for, so that it is to be stopped. */
 static inline bool trace_is_full(const struct trace *trace)
 {
     return trace->size_limit != 0 && trace->writer &&
            ttd_writer_bytes(trace->writer) >= trace->size_limit;
 }
 
-/* Stops the trace: all that follows is left out, and its calls count as lost. */
+/** Stops the trace: all that follows is left out, and its calls count as lost. */
 void trace_stop(struct trace *trace);
 
 static inline bool trace_is_stopped(const struct trace *trace)
@@ -266,21 +267,21 @@ static inline bool trace_is_stopped(const struct trace *trace)
     return trace->at_limit;
 }
 
-/* Ends the stop at the end of the process, and states the loss. */
+/** Ends the stop at the end of the process, and states the loss. */
 void trace_state_stop(struct trace *trace);
 
-/* Writes a user event. Returns whether it was written. */
+/** Writes a user event. Returns whether it was written. */
 bool trace_user_event(struct trace *trace, const struct ttd_user_event *event);
-/* Writes the list of the blocks that the runtimes keep, complete or not. Sorts `addresses`. */
+/** Writes the list of the blocks that the runtimes keep, complete or not. Sorts `addresses`. */
 void trace_runtime_blocks(struct trace *trace, uint64_t *addresses, size_t count, bool is_all);
-/* Writes a variable, whose `name` member is set here; nothing if it has no name. */
+/** Writes a variable, whose `name` member is set here; nothing if it has no name. */
 void trace_variable(struct trace *trace, struct ttd_variable *variable, const char *name,
                     size_t name_size);
-/* Returns the id of a text, TTD_NONE if it is NULL or cannot be written. */
+/** Returns the id of a text, TTD_NONE if it is NULL or cannot be written. */
 ttd_id trace_text(struct trace *trace, const char *text);
 
-/* Write parts of a snapshot, its end, and the signal of which the program dies. Return whether that
- * was written. */
+/** Write parts of a snapshot, its end, and the signal of which the program dies. Return whether
+ * that was written. */
 bool trace_regions(struct trace *trace, const struct ttd_regions *regions);
 bool trace_references(struct trace *trace, struct ttd_reference_pack *pack);
 bool trace_classes(struct trace *trace, const struct ttd_classes *classes);
@@ -291,18 +292,18 @@ bool trace_snapshot(struct trace *trace, const struct ttd_snapshot *snapshot);
 bool trace_fatal_signal(struct trace *trace, const struct ttd_fatal_signal *fatal);
 void trace_flush(struct trace *trace);
 
-/*
+/**
  * Adds the names of all addresses and closes the file. May be called in a forked process if its
  * parent no longer uses the trace. `names`, which may be NULL, is shared by all traces of a
  * recording. Returns false, with trace->error, if the file is incomplete.
  */
 bool trace_finish(struct trace *trace, const struct ttd_end *end, struct symbolize_cache *names);
 
-/* Writes the names in the cache that the file lacks. Returns how many addresses, and words of data,
- * remain without names. */
+/** Writes the names in the cache that the file lacks. Returns how many addresses, and words of
+ * data, remain without names. */
 size_t trace_write_known_names(struct trace *trace, struct symbolize_cache *names);
 
-/* Starts looking up the names of all addresses that have none; the cache `names` will have them.
+/** Starts looking up the names of all addresses that have none; the cache `names` will have them.
  * Returns false if that is impossible: see symbolize_prepare(). */
 bool trace_prepare(struct trace *trace, struct symbolize_cache *names);
 
@@ -321,18 +322,18 @@ struct group {
 void group_init(struct group *group, const char *output);
 void group_free(struct group *group);
 
-/* Opens the launched program's trace. Returns NULL, with the reason in `error`, on failure. */
+/** Opens the launched program's trace. Returns NULL, with the reason in `error`, on failure. */
 struct trace *group_open(struct group *group, const struct host *host, pid_t launched,
                          struct ttd_error *error);
 
-/*
+/**
  * Opens the trace of the process in a slot; `parent` is the trace of its parent, or NULL. Returns a
  * trace that is written nowhere if there can be no file, and NULL if memory ran out.
  */
 struct trace *group_open_child(struct group *group, const struct host *host,
                                const struct process_slot *slot, const struct trace *parent);
 
-/* Renames the file of a child after the program in its slot, which may have changed. */
+/** Renames the file of a child after the program in its slot, which may have changed. */
 void group_name_child(const struct process_slot *slot, struct trace *trace);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The modules of a process, and the frames of its stacks as modules and offsets. */
+/** The modules of a process, and the frames of its stacks as modules and offsets. */
 #ifndef RECORDER_COLLECT_TRACE_TRACE_MODULES_H
 #define RECORDER_COLLECT_TRACE_TRACE_MODULES_H
 
@@ -23,7 +23,7 @@ struct module {
     bool has_names; /* the trace has a name of an address in it */
 };
 
-/* An address that occurs in stacks. */
+/** An address that occurs in stacks. */
 struct frame {
     ttd_id module;   /* TTD_NONE if it is in no module; the offset is then the address */
     bool is_settled; /* its names are in the trace, or it has none */
@@ -40,23 +40,23 @@ struct modules {
                                 1 as ids */
 };
 
-/* False when there is no memory. */
+/** False when there is no memory. */
 bool modules_init(struct modules *modules);
 void modules_free(struct modules *modules);
 
-/* Adds a loaded module; copies its path. Returns false if memory ran out. */
+/** Adds a loaded module; copies its path. Returns false if memory ran out. */
 bool modules_add(struct modules *modules, const struct module *module);
 
-/* Returns the index of the loaded module with this begin, or SIZE_MAX. */
+/** Returns the index of the loaded module with this begin, or SIZE_MAX. */
 size_t modules_at(const struct modules *modules, uint64_t begin);
 
-/* Marks a module as unloaded, and forgets its addresses, which other code will use. */
+/** Marks a module as unloaded, and forgets its addresses, which other code will use. */
 void modules_unload(struct modules *modules, size_t index);
 
-/* Forgets all addresses, when the process image has ended. */
+/** Forgets all addresses, when the process image has ended. */
 void modules_forget(struct modules *modules);
 
-/* Returns the frame of an address, valid until the next call; NULL if memory ran out. */
+/** Returns the frame of an address, valid until the next call; NULL if memory ran out. */
 const struct frame *modules_frame(struct modules *modules, uint64_t pc);
 
 /*
@@ -64,7 +64,7 @@ const struct frame *modules_frame(struct modules *modules, uint64_t pc);
  * programs. Their calls never reach the C library.
  */
 
-/* Returns the name of the function by which the module's file has such an allocator; NULL if its
+/** Returns the name of the function by which the module's file has such an allocator; NULL if its
  * symbol tables have none, or cannot be read. Remembers the answers for files. */
 const char *allocators_find(const struct module *module);
 
@@ -80,7 +80,7 @@ const char *allocators_find(const struct module *module);
  * lowest free number, so a number shows how many are in use.
  */
 
-/* Quarters of the limit below which a descriptor may stay open. */
+/** Quarters of the limit below which a descriptor may stay open. */
 enum { DESCRIPTORS_OF_FILES = 2, DESCRIPTORS_OF_PROCESSES = 3, DESCRIPTORS_ALL = 4 };
 
 static inline bool descriptor_may_stay(int descriptor, unsigned quarters)
@@ -92,28 +92,28 @@ static inline bool descriptor_may_stay(int descriptor, unsigned quarters)
 
 enum { MODULE_FILES_MAX = 128 };
 
-/* A process's log of a module's file. */
+/** A process's log of a module's file. */
 struct logged_file {
     bool is_there;              /* at the module's path */
     uint64_t begin, end;        /* its first mapping */
     struct symbolize_file file; /* if it is not there, no more than device and inode */
 };
 
-/*
+/**
  * Sets `module->kept` and `module->file` by the log of process `pid` about the module's file. The
  * file stays open until all modules that have it are released.
  */
 void module_files_keep(struct module *module, const struct logged_file *logged, uint32_t pid);
 void module_files_release(struct module *module);
 
-/* Returns the path at which this process has the file open, valid until the next call for the same
+/** Returns the path at which this process has the file open, valid until the next call for the same
  * file; NULL if names are to be looked up at the module's path. */
 const char *module_files_place(const struct module *module);
 
 /* The names of an address, from the form in which they are looked up to that in which they are
  * written. */
 
-/* Writes the names of an address. `count` is at most SYMBOLIZE_FRAMES_MAX. */
+/** Writes the names of an address. `count` is at most SYMBOLIZE_FRAMES_MAX. */
 static inline enum ttd_status frame_names_write(struct ttd_names *names, ttd_id module,
                                                 uint64_t offset,
                                                 const struct symbolize_frame *frames, size_t count)

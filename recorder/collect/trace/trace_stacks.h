@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Hash table of a trace's stacks: from (caller's stack, return address) to the stack's id. Also of
+/** Hash table of a trace's stacks: from (caller's stack, return address) to the stack's id. Also of
  * other pairs of a number and an address. */
 #ifndef RECORDER_COLLECT_TRACE_TRACE_STACKS_H
 #define RECORDER_COLLECT_TRACE_TRACE_STACKS_H
@@ -25,11 +25,11 @@ struct stacks {
     uint64_t removals; /* moves when stacks are removed */
 };
 
-/* False when there is no memory. */
+/** False when there is no memory. */
 bool stacks_init(struct stacks *stacks);
 void stacks_free(struct stacks *stacks);
 
-/*
+/**
  * Returns the hash of a frame: `parent` is the hash of its caller's stack, and 0 for the outermost
  * frame. It does not depend on ids. So the hashes of all frames of a stack, or of several, are
  * known before the first of them is looked up, and their entries come into the cache at the same
@@ -43,13 +43,13 @@ static inline uint32_t stacks_hash(const struct stacks *stacks, uint32_t parent,
     return (uint32_t)((product >> 64 ^ product) >> 16);
 }
 
-/* Begins to load the entry of a frame into the cache. */
+/** Begins to load the entry of a frame into the cache. */
 static inline void stacks_prefetch(const struct stacks *stacks, uint32_t hash)
 {
     __builtin_prefetch(&stacks->entries[hash & (stacks->capacity - 1)]);
 }
 
-/* Returns the entry of a frame, or the free entry where it belongs. */
+/** Returns the entry of a frame, or the free entry where it belongs. */
 static inline struct stack_entry *stacks_probe(const struct stacks *stacks, uint32_t hash,
                                                ttd_id parent, uint64_t pc)
 {
@@ -61,13 +61,13 @@ static inline struct stack_entry *stacks_probe(const struct stacks *stacks, uint
     }
 }
 
-/*
+/**
  * Returns the entry of a frame, added if it is new: its id is then TTD_NONE, and the caller sets it
  * before any other call. Returns NULL if memory ran out.
  */
 struct stack_entry *stacks_find(struct stacks *stacks, uint32_t hash, ttd_id parent, uint64_t pc);
 
-/* Removes the stacks of addresses in [begin, end), which other code will use. */
+/** Removes the stacks of addresses in [begin, end), which other code will use. */
 void stacks_forget(struct stacks *stacks, uint64_t begin, uint64_t end);
 
 #endif

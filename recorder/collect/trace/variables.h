@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The variables of modules that held references in snapshots: the words of data for which a name is
- * needed, and the ranges of data that have one. */
+/** The variables of modules that held references in snapshots: the words of data for which a name
+ * is needed, and the ranges of data that have one. */
 #ifndef RECORDER_COLLECT_TRACE_VARIABLES_H
 #define RECORDER_COLLECT_TRACE_VARIABLES_H
 
@@ -10,22 +10,22 @@
 
 #include <ttdtrace/ids.h>
 
-/* Words beyond this number stay without a name: 16 MB. */
+/** Words beyond this number stay without a name: 16 MB. */
 enum { VARIABLE_WORDS_MAX = 1 << 20 };
 
-/* A word of a module's data, from its load bias, or with TTD_THREAD_LOCAL. */
+/** A word of a module's data, from its load bias, or with TTD_THREAD_LOCAL. */
 struct variable_word {
     ttd_id module;
     uint64_t offset;
 };
 
-/* A variable whose name is in the trace, or which has none. */
+/** A variable whose name is in the trace, or which has none. */
 struct known_variable {
     ttd_id module;
     uint64_t begin, size;
 };
 
-/* All zero when empty. */
+/** All zero when empty. */
 struct variables {
     struct variable_word *words; /* to be named; sorted and unique after variables_sort() */
     size_t count, capacity;
@@ -36,13 +36,13 @@ struct variables {
 
 void variables_free(struct variables *variables);
 
-/* Adds a word; without memory it stays without a name. */
+/** Adds a word; without memory it stays without a name. */
 void variables_add(struct variables *variables, ttd_id module, uint64_t offset);
 
-/* Marks a variable as known. */
+/** Marks a variable as known. */
 void variables_know(struct variables *variables, ttd_id module, uint64_t begin, uint64_t size);
 
-/* Sorts the words, and removes those that lie in known variables. */
+/** Sorts the words, and removes those that lie in known variables. */
 void variables_sort(struct variables *variables);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions that assembly calls, and that stand in for the loader's: all that the files of the
+/** Functions that assembly calls, and that stand in for the loader's: all that the files of the
  * library which is attached to a process share by themselves. */
 #ifndef RECORDER_PRELOAD_ATTACHED_ATTACHED_PARTS_H
 #define RECORDER_PRELOAD_ATTACHED_ATTACHED_PARTS_H
@@ -9,12 +9,12 @@
 #include "preload/hooks/patched.h"
 #include "preload/threads/internal.h"
 
-/* Begins to record the process; runs in a thread that the recorder has stopped, and puts back
+/** Begins to record the process; runs in a thread that the recorder has stopped, and puts back
  * afterwards. */
 void attached_start(void);
 void attached_wait(void);
 
-/* Finds the module at an address, among which is this library: takes the place of
+/** Finds the module at an address, among which is this library: takes the place of
  * _dl_find_object() here. */
 int attached_find_object(void *address, struct dl_find_object *object);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
+/**
  * Hooks of functions that only one allocator has, such as mallocx(). This library does not export
  * them: programs look for their names to find out which allocator they have. Where the program's
  * allocator defines one when it starts, its symbol is made to be the hook (redirect.c), and
@@ -23,10 +23,10 @@
 
 #else
 
-/* Finds the hook of a function that has not been found anywhere yet; NULL if there is none. */
+/** Finds the hook of a function that has not been found anywhere yet; NULL if there is none. */
 struct redirection *entries_named(const char *name);
 
-/* Begins the hook of a function, of which `real` is the function itself. */
+/** Begins the hook of a function, of which `real` is the function itself. */
 #define ENTRY(result, function, parameters)                                                        \
     static result hook_##function parameters;                                                      \
     static struct redirection entry_##function                                                     \
@@ -34,13 +34,13 @@ struct redirection *entries_named(const char *name);
             .name = #function, .hook = (uintptr_t)hook_##function};                                \
     static result hook_##function parameters
 
-/* Calls the real function. */
+/** Calls the real function. */
 #define ENTRY_CALL(result, function, parameters, arguments)                                        \
     (((result(*) parameters)entry_##function.real_function)arguments)
 
 #endif
 
-/* A function that returns a block; its operands in the record follow. */
+/** A function that returns a block; its operands in the record follow. */
 #define ENTRY_ACQUIRES(function, operation, parameters, arguments, ...)                            \
     ENTRY(void *, function, parameters)                                                            \
     {                                                                                              \
@@ -52,7 +52,7 @@ struct redirection *entries_named(const char *name);
         return block;                                                                              \
     }
 
-/* A function like posix_memalign(). */
+/** A function like posix_memalign(). */
 #define ENTRY_POSIX_MEMALIGN(function)                                                             \
     ENTRY(int, function, (void **result, size_t alignment, size_t size))                           \
     {                                                                                              \
@@ -66,7 +66,7 @@ struct redirection *entries_named(const char *name);
         return status;                                                                             \
     }
 
-/* A function that releases `base`, its first operand. */
+/** A function that releases `base`, its first operand. */
 #define ENTRY_RELEASES(function, operation, parameters, arguments, ...)                            \
     ENTRY(void, function, parameters)                                                              \
     {                                                                                              \
@@ -79,7 +79,7 @@ struct redirection *entries_named(const char *name);
             release_end(thread);                                                                   \
     }
 
-/* A function that reallocates `base`, its first operand. It calls `real`, mostly itself, whose
+/** A function that reallocates `base`, its first operand. It calls `real`, mostly itself, whose
  * result `result` is the block as `block` says; NULL if the block stays as it was. */
 #define ENTRY_RESIZES(type, function, real, operation, parameters, arguments, block, ...)          \
     ENTRY(type, function, parameters)                                                              \

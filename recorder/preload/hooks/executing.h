@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
+/**
  * Shared by the hooks that execute a program. The child of a vfork may run them, in its parent's
  * memory: all new data is on the stack.
  */
@@ -20,7 +20,7 @@ enum { VARIABLES_MAX = 1 << 10 };
 enum { VARIABLES_MAX = 1 << 16 };
 #endif
 
-/* Replaces `environment` by one that lives as long as the function that this is expanded in. */
+/** Replaces `environment` by one that lives as long as the function that this is expanded in. */
 #define ENVIRONMENT(environment, kind, lent)                                                       \
     do {                                                                                           \
         size_t count_ = environment_count(environment);                                            \
@@ -43,7 +43,7 @@ enum { VARIABLES_MAX = 1 << 16 };
         }                                                                                          \
     } while (0)
 
-/* Gets the channel for a program that cannot reach it by itself, which is a recorded one then.
+/** Gets the channel for a program that cannot reach it by itself, which is a recorded one then.
  * Returns a descriptor, or -1. */
 static inline int executing_lend(enum program_kind *kind)
 {
@@ -59,7 +59,7 @@ static inline void executing_take_back(int lent)
         sys_call3(SYS_close, lent, 0, 0);
 }
 
-/* A process that has a slot has a trace, in which the collector notes the following. */
+/** A process that has a slot has a trace, in which the collector notes the following. */
 static inline void executing_begins(enum program_kind kind)
 {
     process_executes(true);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
+/**
  * The steps of every hook before and after the real call. Hooks are compiled with frame pointers,
  * for unwind_here().
  */
@@ -22,7 +22,7 @@
 #define HOOK_FRAME() __asm__ volatile(".cfi_personality 0x1b, level_personality")
 #endif
 
-/*
+/**
  * Defines an exported function as a jump to its hook, long_NAME(), or if not all calls are recorded
  * or the real functions are unknown yet, to short_NAME(), which may go on to the hook. It is
  * assembly, so that neither way has a frame more than its function.
@@ -39,7 +39,7 @@
             ".cfi_endproc\n"                                                                       \
             ".size " #name ", . - " #name "\n");
 
-/* Before the definitions of long_NAME() and short_NAME(). The latter ends with jumps, HOOK_JUMP(),
+/** Before the definitions of long_NAME() and short_NAME(). The latter ends with jumps, HOOK_JUMP(),
  * and has no frame. */
 #define HOOK_LONG static __attribute__((used, noinline))
 #ifdef __clang__
@@ -59,7 +59,7 @@
     } while (0)
 #endif
 
-/* Enters PHASE_RECORD, and declares the operands of a record and the registers of the caller. */
+/** Enters PHASE_RECORD, and declares the operands of a record and the registers of the caller. */
 #define RECORD_BEGIN(thread, ...)                                                                  \
     struct unwind_regs caller_;                                                                    \
     target_phase(thread, PHASE_RECORD);                                                            \
@@ -67,7 +67,7 @@
     const uint64_t operands_[] = {__VA_ARGS__};                                                    \
     const unsigned count_ = sizeof operands_ / sizeof *operands_
 
-/* The next step after an acquisition has returned `block`. */
+/** The next step after an acquisition has returned `block`. */
 static inline enum level_next acquisition_next(struct thread *thread, uint64_t block)
 {
     return LIKELY(!thread->is_special) || level_was_served(thread, block)
@@ -75,7 +75,7 @@ static inline enum level_next acquisition_next(struct thread *thread, uint64_t b
                : level_acquired(thread, block);
 }
 
-/* Records an acquisition that has returned; the last operand is the block. Its begin and its end
+/** Records an acquisition that has returned; the last operand is the block. Its begin and its end
  * are two steps. */
 #define ACQUISITION_END(thread, operation, ...)                                                    \
     do {                                                                                           \
@@ -90,7 +90,7 @@ static inline enum level_next acquisition_next(struct thread *thread, uint64_t b
         target_leave(thread);                                                                      \
     } while (0)
 
-/* Records a realloc(NULL) within another call that has returned `block`. */
+/** Records a realloc(NULL) within another call that has returned `block`. */
 #define REALLOCATION_WITHIN_END(thread, size, block)                                               \
     do {                                                                                           \
         RECORD_BEGIN(thread, 0, size, (uintptr_t)(block));                                         \
@@ -104,7 +104,7 @@ static inline enum level_next acquisition_next(struct thread *thread, uint64_t b
         target_leave(thread);                                                                      \
     } while (0)
 
-/* Records a release that is about to begin, which is when it takes effect in the trace. */
+/** Records a release that is about to begin, which is when it takes effect in the trace. */
 #define RELEASE_BEGIN(thread, operation, ...)                                                      \
     do {                                                                                           \
         RECORD_BEGIN(thread, __VA_ARGS__);                                                         \
@@ -119,7 +119,7 @@ static inline enum level_next acquisition_next(struct thread *thread, uint64_t b
         target_phase(thread, PHASE_CALL);                                                          \
     } while (0)
 
-/* Counts the return of a release, a step of the thread. */
+/** Counts the return of a release, a step of the thread. */
 static inline void release_end(struct thread *thread)
 {
     target_phase(thread, PHASE_RECORD);
@@ -136,7 +136,7 @@ static inline void release_end(struct thread *thread)
     target_leave(thread);
 }
 
-/* Records a reallocation that is about to begin; `begun` is whether it was. */
+/** Records a reallocation that is about to begin; `begun` is whether it was. */
 #define REALLOCATION_BEGIN(thread, begun, operation, ...)                                          \
     do {                                                                                           \
         RECORD_BEGIN(thread, __VA_ARGS__);                                                         \
@@ -147,7 +147,7 @@ static inline void release_end(struct thread *thread)
         target_phase(thread, PHASE_CALL);                                                          \
     } while (0)
 
-/* Appends the second record of a reallocation, which has its result; `operation` is the
+/** Appends the second record of a reallocation, which has its result; `operation` is the
  * record's. */
 static inline void reallocation_end(struct thread *thread, bool is_begun, unsigned operation,
                                     void *block)

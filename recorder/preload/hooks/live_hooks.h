@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts common to the files of the live API: its clients, and their events. */
+/** Parts common to the files of the live API: its clients, and their events. */
 #ifndef RECORDER_PRELOAD_HOOKS_LIVE_HOOKS_H
 #define RECORDER_PRELOAD_HOOKS_LIVE_HOOKS_H
 
@@ -8,11 +8,11 @@
 #include "preload/threads/island.h"
 #include "preload/threads/levels.h"
 
-/* Whether the client was not closed. */
+/** Whether the client was not closed. */
 bool live_client_is_open(const struct ttd_live *live);
 
-/* Begins a function of the API, in whose frame it is inlined, as a hook does. A suspended thread is
- * awake until live_leave(). NULL if the process does not record. */
+/** Begins a function of the API, in whose frame it is inlined, as a hook does. A suspended thread
+ * is awake until live_leave(). NULL if the process does not record. */
 static inline __attribute__((always_inline)) struct thread *live_enter(void)
 {
     island_awake();
@@ -28,7 +28,7 @@ static inline void live_leave(struct thread *level)
     target_leave(level);
 }
 
-/* Appends an event. False, with a loss counted, if there is no room. */
+/** Appends an event. False, with a loss counted, if there is no room. */
 static inline bool live_append(struct thread *level, const uint64_t client[2], uint32_t flags,
                                const struct event_data *data)
 {
@@ -38,7 +38,7 @@ static inline bool live_append(struct thread *level, const uint64_t client[2], u
     return false;
 }
 
-/* The calls about custom heaps (heap.c), and about dumps (live.c). */
+/** The calls about custom heaps (heap.c), and about dumps (live.c). */
 extern const struct ttd_live_heap_functions live_heap_functions;
 extern const struct ttd_live_dump_functions live_dump_functions;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
+/**
  * The table of functions in whose first instructions a jump to a hook is written: those that the
  * program defines itself, when it starts, and all that are hooked in a process that runs, when the
  * recorder is attached to it. A hook is a row. Its last argument is the function behind it, which a
@@ -21,7 +21,7 @@
 #else
 
 struct patched_hook {
-    /* The section is an array: its elements must have no gaps. */
+    /** The section is an array: its elements must have no gaps. */
     _Alignas(32) const char *name;
     uintptr_t hook;
     unsigned arguments; /* of the function */
@@ -34,7 +34,7 @@ struct patched_hook {
 
 #endif
 
-/* Begins a hook: the modules in which the function is hooked in a process that runs, the result,
+/** Begins a hook: the modules in which the function is hooked in a process that runs, the result,
  * the name of the function, the number of its arguments, and the parameters with the function
  * behind it as the last one. */
 #define PATCHED_IN(where, result, function, count, parameters)                                     \
@@ -42,7 +42,7 @@ struct patched_hook {
     PATCHED_ROW(where, function, count)                                                            \
     static result patched_##function parameters
 
-/* For parameters without the function behind: their number, and the list with it. */
+/** For parameters without the function behind: their number, and the list with it. */
 #define PATCHED_SEVENTH(a, b, c, d, e, f, result, ...) result
 #define PATCHED_COUNT(...)                             PATCHED_SEVENTH(__VA_ARGS__, 6, 5, 4, 3, 2, 1, 0)
 #define PATCHED_WITH_BEHIND(...)                       (__VA_ARGS__, uintptr_t behind)

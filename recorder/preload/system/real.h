@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The real functions, which the hooks call. */
+/** The real functions, which the hooks call. */
 #ifndef RECORDER_PRELOAD_SYSTEM_REAL_H
 #define RECORDER_PRELOAD_SYSTEM_REAL_H
 
@@ -11,7 +11,7 @@
 
 #include "preload/system/sys.h"
 
-/* ROW(result, name, parameters) for each function that the C library has under another name too,
+/** ROW(result, name, parameters) for each function that the C library has under another name too,
  * such as __libc_malloc; and for the others. */
 #define REAL_FUNCTIONS_LIBC(ROW)                                                                   \
     ROW(void *, malloc, (size_t))                                                                  \
@@ -34,29 +34,29 @@ struct real_functions {
     size_t (*malloc_usable_size)(void *);
 };
 
-/* Valid once real_ready() has returned true. The C library's functions under their other names,
+/** Valid once real_ready() has returned true. The C library's functions under their other names,
  * such as __libc_malloc, are beside them; NULL where there is no such name. */
 extern HIDDEN struct real_functions real, real_libc;
 
-/* realloc() of the GNU C library, if it is among these; else NULL. */
+/** realloc() of the GNU C library, if it is among these; else NULL. */
 extern HIDDEN void *(*real_glibc_realloc)(void *, size_t);
 
-/* Code of the allocator, if the functions are not the C library's. */
+/** Code of the allocator, if the functions are not the C library's. */
 extern uintptr_t real_allocator_begin, real_allocator_end;
 
-/* Whether an address is in that allocator, which may call the C library's. */
+/** Whether an address is in that allocator, which may call the C library's. */
 static inline bool real_is_of_allocator(uintptr_t address)
 {
     return address >= real_allocator_begin && address < real_allocator_end;
 }
 
-/*
+/**
  * Looks the functions up at the first call. False while that is going on: dlsym may allocate, and
  * its calls are served by the arena.
  */
 bool real_find_all(void);
 
-/* Set once they are known. */
+/** Set once they are known. */
 extern HIDDEN _Atomic bool real_is_ready;
 
 static inline bool real_ready(void)
@@ -65,8 +65,8 @@ static inline bool real_ready(void)
            real_find_all();
 }
 
-/* Set once they are known, unless not all calls are recorded: the one look that a hook takes before
- * anything else. */
+/** Set once they are known, unless not all calls are recorded: the one look that a hook takes
+ * before anything else. */
 extern HIDDEN _Atomic bool real_is_usual;
 
 static inline bool real_usual(void)
@@ -74,18 +74,18 @@ static inline bool real_usual(void)
     return __builtin_expect(atomic_load_explicit(&real_is_usual, memory_order_acquire), 1);
 }
 
-/* Notes that not all calls are recorded. */
+/** Notes that not all calls are recorded. */
 void real_not_usual(void);
 
-/*
+/**
  * Functions that are looked up when the program starts, by real_find_later(); until then, or where
  * there is none, the pointer is NULL.
  */
 struct real_later {
-    /* The section is an array: its elements must have no gaps. */
+    /** The section is an array: its elements must have no gaps. */
     _Alignas(32) const char *name;
     void **function;
-    /* The function that real_redirect() makes modules find; NULL to leave them as they are, since
+    /** The function that real_redirect() makes modules find; NULL to leave them as they are, since
      * each costs touching a page. */
     void (*hook)(void);
 };
@@ -94,8 +94,8 @@ struct real_later {
     static struct real_later later_##pointer __attribute__((used, section("real_later"))) = {      \
         symbol, (void **)&pointer, (void (*)(void))hook};
 
-/* The next function of this name; looked up here only in calls before the program starts. `hook` is
- * as in struct real_later. */
+/** The next function of this name; looked up here only in calls before the program starts. `hook`
+ * is as in struct real_later. */
 #define REAL(type, name, hook)                                                                     \
     static type *real_##name;                                                                      \
     REAL_LATER(real_##name, #name, hook)                                                           \
@@ -108,10 +108,10 @@ struct real_later {
 
 void real_find_later(void);
 
-/* Returns the function of this name; NULL if there is none. */
+/** Returns the function of this name; NULL if there is none. */
 struct real_later *real_later_named(const char *name);
 
-/*
+/**
  * Makes the libraries behind this one define the hooks instead of their functions, for modules that
  * look there first (hooks/redirect.c). Called once all functions are known.
  */
@@ -126,29 +126,29 @@ struct redirection {
 
 void redirect(struct redirection *redirections, size_t count);
 
-/* Turns existing bindings to the functions into bindings to the hooks, except in the modules that
+/** Turns existing bindings to the functions into bindings to the hooks, except in the modules that
  * define them (hooks/redirect.c). */
 void rebind(const struct redirection *redirections, size_t count);
 
-/* Puts the hooks of functions that only one allocator has in their place (hooks/entries.c). Called
+/** Puts the hooks of functions that only one allocator has in their place (hooks/entries.c). Called
  * once, when the program starts. */
 void entries_redirect(void);
 
-/* Notes that a module which came later calls such functions of an allocator that came with it. */
+/** Notes that a module which came later calls such functions of an allocator that came with it. */
 void entries_look_at(uintptr_t address);
 
-/* Finds a function in the module that defines `function`; NULL if there is none. */
+/** Finds a function in the module that defines `function`; NULL if there is none. */
 void *real_find_beside(uintptr_t function, const char *name);
 
-/* Whether reallocarray() does the same as a call of our realloc(), and nothing else: it is the C
+/** Whether reallocarray() does the same as a call of our realloc(), and nothing else: it is the C
  * library's, and ours is the first realloc() of all. Set when the program starts. */
 extern bool real_reallocarray_is_plain;
 
-/* Finds the next function of a name, also in a library opened with RTLD_LOCAL; NULL if there is
+/** Finds the next function of a name, also in a library opened with RTLD_LOCAL; NULL if there is
  * none. */
 void *real_find(const char *name);
 
-/* A bump arena for the calls that come before the real functions are known; never freed. */
+/** A bump arena for the calls that come before the real functions are known; never freed. */
 void *arena_alloc(size_t size, size_t alignment);
 enum { ARENA_SIZE = 64 * 1024 };
 extern HIDDEN char arena_bytes[ARENA_SIZE];
@@ -158,7 +158,7 @@ static inline bool arena_owns(const void *block)
     return (uintptr_t)block - (uintptr_t)arena_bytes < ARENA_SIZE;
 }
 
-/* Returns the bytes from `block` to the end of the used part of the arena: at least its size. */
+/** Returns the bytes from `block` to the end of the used part of the arena: at least its size. */
 size_t arena_size(const void *block);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* System calls without the C library: no errno, no cancellation, no locks. */
+/** System calls without the C library: no errno, no cancellation, no locks. */
 #ifndef RECORDER_PRELOAD_SYSTEM_SYS_H
 #define RECORDER_PRELOAD_SYSTEM_SYS_H
 
@@ -8,10 +8,10 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-/* Declares a variable of another file of this library, which is then reached without a table. */
+/** Declares a variable of another file of this library, which is then reached without a table. */
 #define HIDDEN __attribute__((visibility("hidden")))
 
-/* The kernel's struct sigaction, as SYS_rt_sigaction takes it. */
+/** The kernel's struct sigaction, as SYS_rt_sigaction takes it. */
 struct sys_sigaction {
     void (*handler)(int);
     unsigned long flags;
@@ -19,7 +19,7 @@ struct sys_sigaction {
     unsigned long mask;
 };
 
-/* The number and six arguments. NOLINTNEXTLINE(readability-function-size) */
+/** The number and six arguments. NOLINTNEXTLINE(readability-function-size) */
 static inline long sys_call6(long number, long a, long b, long c, long d, long e, long f)
 {
     long result;
@@ -38,7 +38,7 @@ static inline long sys_call3(long number, long a, long b, long c)
     return sys_call6(number, a, b, c, 0, 0, 0);
 }
 
-/* Opens the list of mappings. That of a process whose first thread has ended is empty; the calling
+/** Opens the list of mappings. That of a process whose first thread has ended is empty; the calling
  * thread's is not. Returns a negative errno on failure. */
 static inline long sys_open_maps(void)
 {
@@ -51,7 +51,7 @@ static inline long sys_open_maps(void)
     return sys_call6(SYS_openat, CURRENT, (long)"/proc/thread-self/maps", CLOSED_ON_EXEC, 0, 0, 0);
 }
 
-/* CLOCK_MONOTONIC in nanoseconds; 0 if there is none. */
+/** CLOCK_MONOTONIC in nanoseconds; 0 if there is none. */
 static inline uint64_t sys_clock(void)
 {
     struct timespec now;

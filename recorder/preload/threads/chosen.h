@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
+/**
  * The blocks that are recorded, if not all are: blocks of a size and above, or a sample. A set of
  * their addresses decides at a release whether the block was recorded.
  */
@@ -12,19 +12,19 @@
 #include "preload/threads/stale_stack.h"
 #include "preload/threads/recorded_thread.h"
 
-/* The facts about a function, from its row of TTD_APIS: enum ttd_api_effect, enum ttd_api_family,
+/** The facts about a function, from its row of TTD_APIS: enum ttd_api_effect, enum ttd_api_family,
  * and the indexes of the operands whose product is the size. */
 struct call_facts {
     uint8_t effect, family, size, count;
 };
 
-/* Returns no facts for an operation that is no function. */
+/** Returns no facts for an operation that is no function. */
 struct call_facts call_facts_of(unsigned operation);
 
-/* Makes the set, if not all blocks are recorded. False if there is no memory. */
+/** Makes the set, if not all blocks are recorded. False if there is no memory. */
 bool chosen_begin(void);
 
-/* How a call is recorded. */
+/** How a call is recorded. */
 enum chosen_part {
     CHOSEN_NONE,
     CHOSEN_WHOLE,
@@ -33,10 +33,10 @@ enum chosen_part {
 
 enum call_kind { ACQUIRES, RELEASES, REALLOCATES, RESIZES, OTHER };
 
-/* Returns the kind of call that an operation is. */
+/** Returns the kind of call that an operation is. */
 enum call_kind chosen_kind_of(unsigned operation);
 
-/*
+/**
  * Decides how thread_record() records a call. The step of an acquisition that is not recorded is
  * taken back; a release that is not recorded makes the level silent.
  */
@@ -44,14 +44,14 @@ enum chosen_part chosen_call(struct thread *level, unsigned operation,
                              const struct unwind_regs *caller, const uint64_t *operands,
                              unsigned count);
 
-/* Decides whether the acquisition of the last operand is recorded. */
+/** Decides whether the acquisition of the last operand is recorded. */
 bool chosen_acquires(struct thread *level, unsigned operation, const uint64_t *operands,
                      unsigned count);
 
-/* Ends the reallocation that chosen_call() has decided about, which returns `block`. */
+/** Ends the reallocation that chosen_call() has decided about, which returns `block`. */
 void chosen_reallocated(struct thread *level, uint64_t block);
 
-/* Whether a block that is released is a recorded one; it is then forgotten. */
+/** Whether a block that is released is a recorded one; it is then forgotten. */
 bool chosen_release(uint64_t block);
 
 /*
@@ -62,10 +62,10 @@ bool chosen_release(uint64_t block);
 
 enum { CHOSEN_FILTER_BITS = 14 };
 
-/* Numbers of recorded blocks, by the upper bits of their hash. */
+/** Numbers of recorded blocks, by the upper bits of their hash. */
 extern HIDDEN _Atomic uint8_t chosen_filter[1 << CHOSEN_FILTER_BITS];
 
-/* Size of the smallest blocks that are recorded, if blocks are not sampled; else 0. */
+/** Size of the smallest blocks that are recorded, if blocks are not sampled; else 0. */
 extern HIDDEN uint64_t chosen_least;
 
 static inline uint64_t chosen_hash(uint64_t block)
@@ -78,13 +78,13 @@ static inline _Atomic uint8_t *chosen_filter_of(uint64_t block)
     return &chosen_filter[chosen_hash(block) >> (64 - CHOSEN_FILTER_BITS)];
 }
 
-/* Whether a block may be a recorded one. */
+/** Whether a block may be a recorded one. */
 static inline bool chosen_may_have(const void *block)
 {
     return atomic_load_explicit(chosen_filter_of((uintptr_t)block), memory_order_relaxed) != 0;
 }
 
-/* A function that asks for the address of its frame has one, which costs more. */
+/** A function that asks for the address of its frame has one, which costs more. */
 static inline __attribute__((always_inline)) uintptr_t chosen_stack_pointer(void)
 {
     uintptr_t pointer;
@@ -92,7 +92,7 @@ static inline __attribute__((always_inline)) uintptr_t chosen_stack_pointer(void
     return pointer;
 }
 
-/* Whether an acquisition of this size is not recorded. It then counts for the sample. */
+/** Whether an acquisition of this size is not recorded. It then counts for the sample. */
 static inline __attribute__((always_inline)) bool chosen_skips(uint64_t size)
 {
     struct thread *thread = stale_self();
@@ -108,13 +108,13 @@ static inline __attribute__((always_inline)) bool chosen_skips(uint64_t size)
     return true;
 }
 
-/* Whether a reallocation is not recorded, neither as a release nor as an acquisition. */
+/** Whether a reallocation is not recorded, neither as a release nor as an acquisition. */
 static inline __attribute__((always_inline)) bool chosen_skips_both(const void *base, uint64_t size)
 {
     return !chosen_may_have(base) && chosen_skips(size);
 }
 
-/*
+/**
  * Enters the hook of a skipped call that makes other calls, which are then not counted again. A
  * jump out of it is noticed as that out of any other hook. Returns NULL within such a hook.
  */

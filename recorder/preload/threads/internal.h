@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
+/**
  * Calls that come from within the module that defines the function, past its table of functions. A
  * library that is loaded before it takes no part in them: they are the allocator's own doing. One
  * whose functions are patched sees them, and lets them pass.
@@ -17,7 +17,7 @@
 
 extern struct attached attached __asm__(ATTACHED_SYMBOL) __attribute__((visibility("default")));
 
-/* Number of hooks that the thread is in. It shows when the hooks can be taken away; at the
+/** Number of hooks that the thread is in. It shows when the hooks can be taken away; at the
  * instructions before it is raised, and after it was lowered, the program counter shows it. */
 #define attached_depth thread_locals.attached.depth
 
@@ -27,7 +27,7 @@ static inline __attribute__((always_inline)) void attached_leave(const int *unus
     attached_depth--;
 }
 
-/* Whether a call is such, by its return address. */
+/** Whether a call is such, by its return address. */
 static inline bool internal_is_call(uintptr_t site)
 {
     if (LIKELY(site - attached.internal_begin >= attached.internal_end - attached.internal_begin))
@@ -60,21 +60,21 @@ static inline bool internal_is_call(uintptr_t site)
  * own stack. Threads get one when they attach, unless they have one; the program does not see it.
  */
 
-/* Gives the first thread a signal stack, and from now on each that attaches. */
+/** Gives the first thread a signal stack, and from now on each that attaches. */
 void signal_stacks_begin(void);
 
-/* Leaves it at those that have one: the program has signal stacks of its own. Its handlers would
+/** Leaves it at those that have one: the program has signal stacks of its own. Its handlers would
  * run on the recorder's in threads for which it has none. */
 void signal_stacks_end(void);
 
-/* Whether threads may have a signal stack that the program has not set. */
+/** Whether threads may have a signal stack that the program has not set. */
 bool signal_stacks_are_given(void);
 
-/* Gives the calling thread a signal stack, if it has none or another slot's. `memory` is of the
+/** Gives the calling thread a signal stack, if it has none or another slot's. `memory` is of the
  * thread's slot: the stack that an earlier thread has left there, or NULL. */
 void signal_stack_give(void **memory);
 
-/* Whether a signal stack of the calling thread is the recorder's. */
+/** Whether a signal stack of the calling thread is the recorder's. */
 bool signal_stack_is_own(const stack_t *stack);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Chooses the level at which a hook records: see struct thread. */
+/** Chooses the level at which a hook records: see struct thread. */
 #ifndef RECORDER_PRELOAD_THREADS_LEVELS_H
 #define RECORDER_PRELOAD_THREADS_LEVELS_H
 
@@ -10,39 +10,39 @@
 #include "preload/threads/stale_stack.h"
 #include "preload/threads/recorded_thread.h"
 
-/*
+/**
  * Returns the level at which the hook with this frame records; attaches the thread and the process
  * first if need be. NULL when this process does not record (any more).
  */
 struct thread *target_enter_slow(uintptr_t frame, uint64_t base);
 
-/*
+/**
  * Returns the level for a call that releases `base`, or 0, from the hook with this frame, while
  * another hook of the thread runs or was left. NULL, with the call counted as lost, when no level
  * is free.
  */
 struct thread *level_enter(struct thread *thread, uintptr_t frame, uint64_t base);
 
-/* The next step of a hook whose acquisition at a special level has returned. It is up to the hook,
+/** The next step of a hook whose acquisition at a special level has returned. It is up to the hook,
  * so that the functions need the stack one after the other: it may be small. */
 enum level_next { LEVEL_SKIPS, LEVEL_HOLDS, LEVEL_RECORDS };
 
-/* Ends an acquisition of `block` at a special level. */
+/** Ends an acquisition of `block` at a special level. */
 enum level_next level_acquired(struct thread *level, uint64_t block);
 
-/* Holds an acquisition until it is known whether the call around it returns its block, which is the
- * last operand. */
+/** Holds an acquisition until it is known whether the call around it returns its block, which is
+ * the last operand. */
 void level_hold(struct thread *level, unsigned operation, const struct unwind_regs *caller,
                 const uint64_t *operands, unsigned count);
 
-/* Begins a release or reallocation of `base` at a special level, called from `site`. False if it is
- * not to be recorded. */
+/** Begins a release or reallocation of `base` at a special level, called from `site`. False if it
+ * is not to be recorded. */
 bool level_begins(struct thread *level, uint64_t base, uintptr_t site);
 
-/* Ends a release, or a reallocation that returns `block`, at a special level. */
+/** Ends a release, or a reallocation that returns `block`, at a special level. */
 void level_ends(struct thread *level, uint64_t block);
 
-/*
+/**
  * The serving sites: return addresses, in the allocator and the C++ runtime, of calls that were
  * seen to serve the call around them. A hash table; a site that is missing costs a walk, and no
  * more.
@@ -60,7 +60,7 @@ static inline bool level_is_serving(uintptr_t pc)
     return atomic_load_explicit(level_serving_site(pc), memory_order_relaxed) == pc;
 }
 
-/* Returns the level for a call that serves the call of `thread`, as nearly all calls within calls
+/** Returns the level for a call that serves the call of `thread`, as nearly all calls within calls
  * do. */
 static inline struct thread *level_enter_serving(const struct thread *thread, uintptr_t frame,
                                                  uintptr_t pc)
@@ -74,7 +74,7 @@ static inline struct thread *level_enter_serving(const struct thread *thread, ui
     return level;
 }
 
-/* Whether the acquisition that a level holds has served the acquisition of `block`. It is then
+/** Whether the acquisition that a level holds has served the acquisition of `block`. It is then
  * dropped. */
 static inline bool level_was_served(struct thread *level, uint64_t block)
 {
@@ -85,8 +85,8 @@ static inline bool level_was_served(struct thread *level, uint64_t block)
     return true;
 }
 
-/* Enters a hook that releases `base`, or 0. Returns the level at which it is recorded, or NULL. The
- * frame is the hook's. */
+/** Enters a hook that releases `base`, or 0. Returns the level at which it is recorded, or NULL.
+ * The frame is the hook's. */
 static inline __attribute__((always_inline)) struct thread *target_enter(uint64_t base)
 {
     if (UNLIKELY(internal_is_call((uintptr_t)__builtin_return_address(0))))
@@ -107,36 +107,36 @@ static inline __attribute__((always_inline)) struct thread *target_enter(uint64_
     return thread;
 }
 
-/* The personality of all hooks: frees the level of a hook that is unwound. */
+/** The personality of all hooks: frees the level of a hook that is unwound. */
 int level_personality(int version, int actions, uint64_t language, void *exception, void *context);
 
-/* Notes that the calls from `pc` serve the call around them. */
+/** Notes that the calls from `pc` serve the call around them. */
 void level_learn(uintptr_t pc);
 
-/* Counts a call that could not be recorded, at level 0. */
+/** Counts a call that could not be recorded, at level 0. */
 void level_count_lost(const struct thread *level);
 
-/*
+/**
  * Whether the level can record. If a call around it is being recorded, it will not wait for a
  * chunk: that call could not go on meanwhile.
  */
 bool level_is_ready(struct thread *level);
 
-/* Claims a level that no hook runs at, so that signal handlers use the next one; the caller sets
+/** Claims a level that no hook runs at, so that signal handlers use the next one; the caller sets
  * its guard to 0 afterwards. False if a hook runs at it. */
 bool level_take(struct thread *level, uintptr_t frame);
 
-/* Appends the record of an acquisition, or both of a reallocation's. */
+/** Appends the record of an acquisition, or both of a reallocation's. */
 void level_record(struct thread *level, unsigned operation, const struct unwind_delta *stack,
                   const uint64_t *operands, unsigned count);
 
-/* Records the acquisition that `outer` holds, if any: it does not serve the call at `outer`. */
+/** Records the acquisition that `outer` holds, if any: it does not serve the call at `outer`. */
 void level_record_held(struct thread *outer);
 
-/* Drops the acquisition that the level holds. */
+/** Drops the acquisition that the level holds. */
 void level_forget_held(struct thread *level);
 
-/* Forgets the early acquisitions of the level's call, which is over. */
+/** Forgets the early acquisitions of the level's call, which is over. */
 void level_forget_early(struct thread *level);
 
 #endif

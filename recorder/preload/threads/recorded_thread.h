@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A recording thread: where it is within a hook, its stamps and its records. */
+/** A recording thread: where it is within a hook, its stamps and its records. */
 #ifndef RECORDER_PRELOAD_THREADS_RECORDED_THREAD_H
 #define RECORDER_PRELOAD_THREADS_RECORDED_THREAD_H
 
@@ -14,7 +14,7 @@
 #include "attached.h"
 #endif
 
-/* The part of a hook that a thread executes. */
+/** The part of a hook that a thread executes. */
 enum phase {
     PHASE_OUT,    /* no hook */
     PHASE_CALL,   /* the real allocator */
@@ -24,7 +24,7 @@ enum phase {
 
 enum { ACQUISITION_OPERANDS = 5, LEVELS = 8 };
 
-/* An unbroken stretch of recording in one thread: see island.h. */
+/** An unbroken stretch of recording in one thread: see island.h. */
 struct island {
     bool is_open;
     bool is_off;        /* the thread is suspended, and the trace says so */
@@ -36,14 +36,14 @@ struct island {
     uint64_t skipped;   /* LOSS_OFF of the thread's slot, as far as the trace has it */
 };
 
-/* The operation of an acquisition and its operands; the last operand is the block. */
+/** The operation of an acquisition and its operands; the last operand is the block. */
 struct acquisition {
     unsigned operation; /* 0 for none */
     unsigned count;
     uint64_t operands[ACQUISITION_OPERANDS];
 };
 
-/* An acquisition within a call, held until that call returns: only then is it known whether it has
+/** An acquisition within a call, held until that call returns: only then is it known whether it has
  * served that call. */
 struct held {
     uint64_t block;   /* 0 for none */
@@ -53,7 +53,7 @@ struct held {
     struct unwind_delta stack; /* of the inner level's unwinder, if it was captured */
 };
 
-/* An acquisition within a call that was recorded while the call went on, since another call within
+/** An acquisition within a call that was recorded while the call went on, since another call within
  * it came: should it have served the call after all, its block is released when that acquires it.
  */
 struct early {
@@ -63,7 +63,7 @@ struct early {
 
 enum { EARLY_ACQUISITIONS = 4 };
 
-/* The decision about the running reallocation, if not all blocks are recorded. */
+/** The decision about the running reallocation, if not all blocks are recorded. */
 struct chosen {
     bool is_known;  /* the old block is recorded */
     bool is_wanted; /* the new block is to be recorded */
@@ -72,7 +72,7 @@ struct chosen {
     struct unwind_regs caller;
 };
 
-/*
+/**
  * A recording thread, at one of its levels. Level 0 records the thread's calls; it is indexed by
  * the thread's slot, and used again when the collector has freed the slot.
  *
@@ -122,7 +122,7 @@ struct thread {
     struct thread *inner;                   /* NULL for the last */
 };
 
-/* The data of the calling thread. */
+/** The data of the calling thread. */
 struct thread_locals {
 #ifdef TTD_ATTACHED
     struct attached_thread attached;
@@ -134,25 +134,25 @@ struct thread_locals {
 extern __thread struct thread_locals thread_locals __attribute__((tls_model("initial-exec")));
 #define target_self thread_locals.self
 
-/* Gives the calling thread a slot and memory; NULL if none is left. */
+/** Gives the calling thread a slot and memory; NULL if none is left. */
 struct thread *thread_attach(uintptr_t stack_pointer);
 
-/* Returns the unwinder of a level, which an inner level has none of before it records; NULL if
+/** Returns the unwinder of a level, which an inner level has none of before it records; NULL if
  * there is no memory. */
 struct unwinder *thread_unwinder(struct thread *level);
 
-/* Notes the name that the program gives a thread, by its pthread_t; 0 for the calling thread. */
+/** Notes the name that the program gives a thread, by its pthread_t; 0 for the calling thread. */
 void thread_rename(uint64_t handle, const char *name);
 
-/* Gives an inner level a slot and memory. False if none is left. */
+/** Gives an inner level a slot and memory. False if none is left. */
 bool thread_attach_inner(struct thread *level);
 
-/* Makes a level usable again whose hook was left by a jump out of PHASE_RECORD. */
+/** Makes a level usable again whose hook was left by a jump out of PHASE_RECORD. */
 void thread_recover(struct thread *level);
 
 /* Stamps. */
 
-/* Takes a synchronised step. True if it began a new fragment. */
+/** Takes a synchronised step. True if it began a new fragment. */
 static inline bool thread_stamp(struct thread *thread)
 {
     uint64_t newest = atomic_load_explicit(&target_channel->sequence, memory_order_acquire);
@@ -166,7 +166,7 @@ static inline bool thread_stamp(struct thread *thread)
     return true;
 }
 
-/* Until thread_not_pending() the collector waits for records that this thread may publish. */
+/** Until thread_not_pending() the collector waits for records that this thread may publish. */
 static inline void thread_pending(struct thread *thread)
 {
     atomic_store_explicit(&thread->slot->pending, thread->sequence + 1, memory_order_relaxed);
@@ -181,14 +181,14 @@ static inline void thread_not_pending(struct thread *thread)
     atomic_store_explicit(&thread->slot->pending, 0, memory_order_release);
 }
 
-/*
+/**
  * Appends one record, with a synchronised stamp, and publishes it. Every capture must be followed
  * by one. False when it was lost, and counted, because there is no room.
  */
 bool thread_append(struct thread *thread, unsigned operation, const struct unwind_delta *stack,
                    const uint64_t *operands, unsigned count);
 
-/* The data of an event: words that the format defines, then the user's. */
+/** The data of an event: words that the format defines, then the user's. */
 struct event_data {
     const uint64_t *fields;
     size_t field_count;
@@ -196,17 +196,17 @@ struct event_data {
     size_t size;
 };
 
-/* Appends an event of the live API, as thread_append() does a call. It has no stack. */
+/** Appends an event of the live API, as thread_append() does a call. It has no stack. */
 bool thread_append_event(struct thread *thread, const uint64_t client[2], uint32_t flags,
                          const struct event_data *data);
 
-/* Whether the stack of a call is recorded, if not all are. */
+/** Whether the stack of a call is recorded, if not all are. */
 bool thread_has_stack(unsigned operation);
 
-/* Reduces a captured stack to the part of it that is recorded, if not all is. */
+/** Reduces a captured stack to the part of it that is recorded, if not all is. */
 void thread_reduce_stack(struct thread *thread, unsigned operation, struct unwind_delta *stack);
 
-/* Captures the stack from `caller` on; it is valid until the thread's next capture. Only in
+/** Captures the stack from `caller` on; it is valid until the thread's next capture. Only in
  * PHASE_RECORD, like thread_append(). `stack` is as a record of the operation has it, which may be
  * empty or the innermost frames. */
 static inline void thread_capture(struct thread *thread, unsigned operation,
@@ -217,12 +217,12 @@ static inline void thread_capture(struct thread *thread, unsigned operation,
         thread_reduce_stack(thread, operation, stack);
 }
 
-/* Decides about a call and records it, if not all blocks are recorded. */
+/** Decides about a call and records it, if not all blocks are recorded. */
 bool thread_record_chosen(struct thread *thread, unsigned operation,
                           const struct unwind_regs *caller, const uint64_t *operands,
                           unsigned count);
 
-/* Captures the stack and appends the record. */
+/** Captures the stack and appends the record. */
 static inline bool thread_record(struct thread *thread, unsigned operation,
                                  const struct unwind_regs *caller, const uint64_t *operands,
                                  unsigned count)
@@ -241,7 +241,7 @@ static inline bool thread_record(struct thread *thread, unsigned operation,
     return thread_append(thread, operation, &stack, operands, count);
 }
 
-/* Notes which part of its hook the thread enters. */
+/** Notes which part of its hook the thread enters. */
 static inline void target_phase(struct thread *thread, enum phase phase)
 {
     atomic_signal_fence(memory_order_seq_cst);
@@ -249,7 +249,7 @@ static inline void target_phase(struct thread *thread, enum phase phase)
     atomic_signal_fence(memory_order_seq_cst);
 }
 
-/* Leaves the hook. */
+/** Leaves the hook. */
 static inline void target_leave(struct thread *thread)
 {
     atomic_signal_fence(memory_order_seq_cst);

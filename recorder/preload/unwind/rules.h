@@ -19,7 +19,7 @@ struct cfi_lookup;
 
 #pragma GCC visibility push(hidden)
 
-/*
+/**
  * How to step from a frame to its caller, whose return address is at the CFA - 8:
  *
  *   bits 0-3    kind
@@ -58,16 +58,16 @@ static inline uintptr_t rule_offset(unwind_rule rule)
     return (uintptr_t)((int64_t)rule >> RULE_OFFSET_SHIFT);
 }
 
-/* Returns where rbp is saved, in bytes below the CFA; 0 if it is not. */
+/** Returns where rbp is saved, in bytes below the CFA; 0 if it is not. */
 static inline uintptr_t rule_bp(unwind_rule rule)
 {
     return (rule >> RULE_BP_SHIFT & RULE_BP_MAX) * 8;
 }
 
-/* DWARF numbers of the other registers: rbx, r12, r13, r14, r15. */
+/** DWARF numbers of the other registers: rbx, r12, r13, r14, r15. */
 extern const uint8_t rule_other_regs[RULE_OTHER_COUNT];
 
-/* Returns the place of the i-th of them: 0, RULE_OTHER_UNSAID, or words below the CFA. */
+/** Returns the place of the i-th of them: 0, RULE_OTHER_UNSAID, or words below the CFA. */
 static inline unsigned rule_other(unwind_rule rule, unsigned i)
 {
     return rule >> (RULE_OTHER_SHIFT + 4 * i) & 15;
@@ -86,30 +86,30 @@ struct rule_table {
     struct rule_entry entry[];
 };
 
-/* Entries that a return address may be in, from its hash on. */
+/** Entries that a return address may be in, from its hash on. */
 #define RULE_PROBES 8u
 
-/* NULL until rules_setup(). A table is never unmapped once it was published. */
+/** NULL until rules_setup(). A table is never unmapped once it was published. */
 extern struct rule_table *_Atomic rules_table;
 
-/* Changes whenever rules are forgotten. */
+/** Changes whenever rules are forgotten. */
 extern _Atomic uint32_t rules_epoch;
 
-/* Makes the table, or empties it. The parameters are as for unwind_setup(). */
+/** Makes the table, or empties it. The parameters are as for unwind_setup(). */
 void rules_setup(void (*announcer)(const struct dl_find_object *),
                  unwind_frame_finder *frame_finder);
 
-/* See unwind_setup_forked(). */
+/** See unwind_setup_forked(). */
 void rules_setup_forked(void);
 
-/* Forgets the rules for code in [start, end), and begins a new epoch. */
+/** Forgets the rules for code in [start, end), and begins a new epoch. */
 void rules_forget(uintptr_t start, uintptr_t end);
 
-/* Compiles the rule for `pc` from its module and keeps it, if there is room. `lookup` is memory for
-   that. */
+/** Compiles the rule for `pc` from its module and keeps it, if there is room. `lookup` is memory
+   for that. */
 unwind_rule rules_make(uintptr_t pc, struct cfi_lookup *lookup);
 
-/* Does the same as rules_find(), where the first entry that `pc` may be in does not have its rule.
+/** Does the same as rules_find(), where the first entry that `pc` may be in does not have its rule.
  */
 unwind_rule rules_find_on(struct rule_table *table, uintptr_t pc, struct cfi_lookup *lookup);
 
@@ -118,7 +118,7 @@ static inline size_t rules_hash(const struct rule_table *table, uintptr_t pc)
     return (size_t)(pc * 0x9e3779b97f4a7c15u >> table->shift);
 }
 
-/* Returns the rule for the return address `pc`. */
+/** Returns the rule for the return address `pc`. */
 static inline unwind_rule rules_find(uintptr_t pc, struct cfi_lookup *lookup)
 {
     struct rule_table *table = atomic_load_explicit(&rules_table, memory_order_acquire);
@@ -139,8 +139,8 @@ static inline unwind_rule rules_find(uintptr_t pc, struct cfi_lookup *lookup)
 
 #pragma GCC visibility push(hidden)
 
-/* Returns the rule for the instruction at `address`, which is inside lookup->object. RULE_NO_CFI if
-   there is no valid information for it. */
+/** Returns the rule for the instruction at `address`, which is inside lookup->object. RULE_NO_CFI
+   if there is no valid information for it. */
 unwind_rule rule_compile(struct cfi_lookup *lookup, uintptr_t address);
 
 #pragma GCC visibility pop
@@ -149,7 +149,7 @@ unwind_rule rule_compile(struct cfi_lookup *lookup, uintptr_t address);
 
 #pragma GCC visibility push(hidden)
 
-/* Finds the program headers of the program. To be called once, before frames are followed. The
+/** Finds the program headers of the program. To be called once, before frames are followed. The
    finder is as in unwind_setup(). */
 void own_modules_setup(unwind_frame_finder *frame_finder);
 

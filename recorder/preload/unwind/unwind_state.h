@@ -68,16 +68,16 @@
 #include "dwarf/step.h"
 #include "preload/system/own_memory.h"
 
-/* Frames that an unwinder has room for at first; then four times as many, and again. */
+/** Frames that an unwinder has room for at first; then four times as many, and again. */
 #define UNWIND_FIRST_FRAMES 64u
 
-/* Checks that there is room for, per frame, beside its arrival. */
+/** Checks that there is room for, per frame, beside its arrival. */
 #define UNWIND_FRAME_CHECKS 3u
 
-/* Words that the general steps of one walk may read. */
+/** Words that the general steps of one walk may read. */
 #define UNWIND_MAX_READS 256u
 
-/* The rules that a thread has used last, in memory of its own: a bucket for each value of a hash.
+/** The rules that a thread has used last, in memory of its own: a bucket for each value of a hash.
  * The table of all rules is larger than a processor's cache, and each of its lines has few that are
  * used. Only a thread that walks often gets this memory. */
 #define RULE_CACHE_BITS 10
@@ -91,12 +91,12 @@ struct cached_rule {
     unwind_rule rule; /* by rsp or rbp: others depend on more than the epoch */
 };
 
-/* The addresses to which signal handlers return: one of the C library, and fatal_return(). 0 until
+/** The addresses to which signal handlers return: one of the C library, and fatal_return(). 0 until
  * a walk has met them. */
 enum { WALK_SIGNAL_RETURNS = 2 };
 extern _Atomic uintptr_t walk_signal_returns[WALK_SIGNAL_RETURNS];
 
-/* A frame of the last capture. Its return address is in unwinder.pcs. */
+/** A frame of the last capture. Its return address is in unwinder.pcs. */
 struct known_frame {
     uintptr_t sp;
     uintptr_t bp;
@@ -105,7 +105,7 @@ struct known_frame {
     bool is_bp_live;
 };
 
-/* A word of the stack that a step has read. */
+/** A word of the stack that a step has read. */
 struct check {
     uintptr_t addr;
     uintptr_t value;
@@ -117,7 +117,7 @@ enum {
     NEW_FRAME_ODD = 2,     /* the step needs another register than rsp and rbp */
 };
 
-/* A frame of the walk under way. */
+/** A frame of the walk under way. */
 struct new_frame {
     struct unwind_regs state;
     unwind_rule rule;
@@ -127,7 +127,7 @@ struct new_frame {
     uint32_t read_count;
 };
 
-/* The state of a walk, and the candidates that it may meet. */
+/** The state of a walk, and the candidates that it may meet. */
 struct walk_place {
     struct unwind_regs state;
     uint32_t new_count;  /* of unwinder.new_frames */
@@ -177,11 +177,11 @@ enum walk_end {
 
 #pragma GCC visibility push(hidden)
 
-/* Makes room for more frames; keeps the known and the new ones. False if there are already
+/** Makes room for more frames; keeps the known and the new ones. False if there are already
    UNWIND_MAX_FRAMES, or no memory. */
 bool unwinder_grow(struct unwinder *unwinder);
 
-/*
+/**
  * Makes the new frames of a walk, on top of frames[0 .. kept), the last capture. If `kept` is not
  * 0, frames[kept - 1] is the one that the walk met. Else `is_live` says whether rbp is to be taken
  * for live at the caller of the outermost frame. `is_checked` is false if other memory than the
@@ -190,18 +190,18 @@ bool unwinder_grow(struct unwinder *unwinder);
 void unwinder_remember(struct unwinder *unwinder, const struct walk_place *place, uint32_t kept,
                        bool is_checked, bool is_live);
 
-/* Like unwinder_remember(), for a walk that has met a candidate by common steps only. */
+/** Like unwinder_remember(), for a walk that has met a candidate by common steps only. */
 void unwinder_remember_plain(struct unwinder *unwinder, const struct walk_place *place);
 
-/* Walks until a candidate is met or the stack ends. If walk->others is set, it must hold the
+/** Walks until a candidate is met or the stack ends. If walk->others is set, it must hold the
    callee-saved registers of the first frame. */
 enum walk_end walk_stack(struct unwinder *unwinder, struct walk *walk);
 
-/* Takes one step from `frame`, whose state is the walk's. Notes in `frame` the dependencies of the
+/** Takes one step from `frame`, whose state is the walk's. Notes in `frame` the dependencies of the
  * step. Returns WALK_GOES_ON, WALK_ENDED or WALK_NEEDS_REGS. */
 enum walk_end walk_step(struct unwinder *unwinder, struct walk *walk, struct new_frame *frame);
 
-/* Finds the callee-saved registers of the frame `start` by unwinding this library itself, and
+/** Finds the callee-saved registers of the frame `start` by unwinding this library itself, and
    sets scratch->others. Registers that cannot be found are not `known`. */
 void walk_registers(const struct unwind_regs *start, const struct unwind_mem *mem,
                     struct unwind_scratch *scratch);

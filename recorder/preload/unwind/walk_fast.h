@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The steps of a walk that nearly all are. */
+/** The steps of a walk that nearly all are. */
 #ifndef RECORDER_PRELOAD_UNWIND_WALK_FAST_H
 #define RECORDER_PRELOAD_UNWIND_WALK_FAST_H
 
@@ -7,13 +7,14 @@
 
 #define always_inline inline __attribute__((always_inline))
 
-/* Returns the stack pointer of the innermost candidate; if there is none, one that no frame has. */
+/** Returns the stack pointer of the innermost candidate; if there is none, one that no frame has.
+ */
 static always_inline uintptr_t candidate_sp(const struct known_frame *frames, uint32_t candidates)
 {
     return candidates > 0 ? frames[candidates - 1].sp : UINTPTR_MAX;
 }
 
-/* Whether a frame of the last capture had this very state. */
+/** Whether a frame of the last capture had this very state. */
 static always_inline bool is_state_of(const struct known_frame *frame, uintptr_t known_pc,
                                       const struct unwind_regs *state)
 {
@@ -21,8 +22,8 @@ static always_inline bool is_state_of(const struct known_frame *frame, uintptr_t
            (!frame->is_bp_live || frame->bp == state->bp);
 }
 
-/* Puts a rule into the cache. A signal handler may jump out of here, and must leave no address with
- * the rule of another. */
+/** Puts a rule into the cache. A signal handler may jump out of here, and must leave no address
+ * with the rule of another. */
 static always_inline void keep_rule(struct cached_rule *cached, uintptr_t pc, unwind_rule rule)
 {
     cached->pc = 0;
@@ -32,7 +33,7 @@ static always_inline void keep_rule(struct cached_rule *cached, uintptr_t pc, un
     cached->pc = pc;
 }
 
-/* Returns the rule for the return address `pc`. */
+/** Returns the rule for the return address `pc`. */
 static always_inline unwind_rule find_rule(struct unwinder *unwinder, uintptr_t pc)
 {
     if (!unwinder->cache)
@@ -47,7 +48,7 @@ static always_inline unwind_rule find_rule(struct unwinder *unwinder, uintptr_t 
     return rule;
 }
 
-/*
+/**
  * Takes the steps that nearly all are: by rsp or rbp, on the thread's own stack, which is
  * [own_low, own_high), without other registers. Returns true if a candidate is met; else leaves the
  * place at the first frame that must be stepped from in another way. The state is in local

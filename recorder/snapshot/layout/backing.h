@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
+/**
  * The files and memory behind the mappings of a process: memory, files or devices. Decides whether
  * a pointer of the program may be in a mapping that it cannot write to, and the permitted ways to
  * read it.
@@ -20,8 +20,8 @@ enum backing_kind {
     BACKING_DEVICE /* or another object of the system's, which may do anything when it is read */
 };
 
-/* The process whose mappings are looked at. All zero but for its number, and the number of a living
- * thread, at first: a main thread that has ended sees no files any more. */
+/** The process whose mappings are looked at. All zero but for its number, and the number of a
+ * living thread, at first: a main thread that has ended sees no files any more. */
 struct backing {
     uint32_t pid, tid;
     char *mounts;   /* text of its list of mounts, once it was needed */
@@ -33,7 +33,7 @@ struct backing {
 
 enum backing_kind backing_of(struct backing *backing, const struct mapping *mapping);
 
-/* The contents of pages that the process has not touched, in a mapping that is searched. */
+/** The contents of pages that the process has not touched, in a mapping that is searched. */
 enum region_untouched backing_untouched(enum backing_kind kind);
 
 void backing_free(struct backing *backing);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
+/**
  * Facts that only the GNU C library knows: where its threads have their stacks and their
  * thread-local storage, which stacks it keeps of threads that have ended, and where its allocator
  * has arenas. Found without symbols, by structures that refer to themselves. With another C library
@@ -14,58 +14,58 @@ struct glibc_thread {
     uint64_t pointer; /* of the thread; its own structure begins here */
     uint32_t tid;     /* 0 if it has ended */
     bool is_joinable; /* it may have ended, but is in the list of those that can still be joined */
-    /* The mapping of its stack, which has its thread-local storage at the end. Empty for the main
+    /** The mapping of its stack, which has its thread-local storage at the end. Empty for the main
        thread. */
     uint64_t block_begin, block_end;
     uint64_t tls_begin; /* of the static thread-local storage, which ends at `tls_end` */
     uint64_t tls_end;
 };
 
-/* Reads the structures of the thread with this thread pointer, which may be any number. Returns
+/** Reads the structures of the thread with this thread pointer, which may be any number. Returns
  * false if there is no thread of this library. */
 bool glibc_thread_read(const struct memory *memory, uint64_t pointer, struct glibc_thread *thread);
 
-/* The functions that a search for threads calls. */
+/** The functions that a search for threads calls. */
 struct glibc_calls {
-    /* Whether a thread's structure may be at an address: it is data, but not of a module. */
+    /** Whether a thread's structure may be at an address: it is data, but not of a module. */
     bool (*may_be)(void *context, uint64_t address);
     void (*found)(void *context, const struct glibc_thread *thread);
     void *context;
 };
 
-/* Finds the threads that the library keeps lists of, whose heads lie in data of the loader or the
+/** Finds the threads that the library keeps lists of, whose heads lie in data of the loader or the
  * library. */
 void glibc_threads_find(const struct memory *memory, struct memory_span data,
                         const struct glibc_calls *calls);
 
-/* Within the structure of an arena, which begins with its lock: the address of the last chunk. And
+/** Within the structure of an arena, which begins with its lock: the address of the last chunk. And
  * its size. */
 enum { GLIBC_ARENA_TOP = 96, GLIBC_ARENA_SIZE = 2200 };
 
 struct glibc_arena {
-    /* All of it. In data of the library: lists of addresses of free memory, and of the ends of
+    /** All of it. In data of the library: lists of addresses of free memory, and of the ends of
      * blocks. */
     struct memory_span lists;
-    /* End of the memory that the arena has of the program break: behind it, memory is the
+    /** End of the memory that the arena has of the program break: behind it, memory is the
        program's own. UINT64_MAX if that is not known. */
     uint64_t end;
     uint64_t top; /* the last chunk; 0 if it is not known */
 };
 
-/* Finds the allocator's main arena in data of the library. Returns false if there is none, or no
+/** Finds the allocator's main arena in data of the library. Returns false if there is none, or no
  * block was ever allocated there. */
 bool glibc_arena_find(const struct memory *memory, struct memory_span data,
                       struct glibc_arena *arena);
 
-/* Alignment of the heaps of arenas other than the main one: they are as large, or larger. The
+/** Alignment of the heaps of arenas other than the main one: they are as large, or larger. The
  * smallest one counts, for huge pages. */
 enum { GLIBC_HEAP_ALIGNMENT = 8 << 20 };
 
-/* Finds the extent of the heap of an arena at an address, a multiple of GLIBC_HEAP_ALIGNMENT.
+/** Finds the extent of the heap of an arena at an address, a multiple of GLIBC_HEAP_ALIGNMENT.
  * Returns false if there is none. */
 bool glibc_heap_find(const struct memory *memory, uint64_t address, struct memory_span *heap);
 
-/*
+/**
  * Finds the extent of a part of the main arena that begins with a page, whose first words are
  * given, and ends before `end`: memory that the allocator has mapped, because it could not move the
  * program break. Its chunks follow each other up to the arena's last one, or to two that mark the
@@ -74,7 +74,7 @@ bool glibc_heap_find(const struct memory *memory, uint64_t address, struct memor
 bool glibc_segment_find(const struct memory *memory, uint64_t begin, const uint64_t words[2],
                         uint64_t end, const struct glibc_arena *arena, struct memory_span *segment);
 
-/* A part of an arena: chunks that follow each other in memory. */
+/** A part of an arena: chunks that follow each other in memory. */
 struct glibc_chunks {
     uint64_t begin; /* the first chunk */
     uint64_t end;   /* of the memory that the chunks may take */
@@ -83,16 +83,17 @@ struct glibc_chunks {
     bool is_main;
 };
 
-/* Finds the chunks of the main arena in the memory of the program break. Returns false if there are
- * none, or if that cannot be said. */
+/** Finds the chunks of the main arena in the memory of the program break. Returns false if there
+ * are none, or if that cannot be said. */
 bool glibc_chunks_of_break(const struct memory *memory, struct memory_span span,
                            const struct glibc_arena *arena, struct glibc_chunks *chunks);
 
-/* Finds the chunks in the heap of another arena, by the heap's address, which may be any; likewise.
+/** Finds the chunks in the heap of another arena, by the heap's address, which may be any;
+ * likewise.
  */
 bool glibc_chunks_of_heap(const struct memory *memory, uint64_t heap, struct glibc_chunks *chunks);
 
-/* Gets the address and the value of a header. Returns false to end the list. */
+/** Gets the address and the value of a header. Returns false to end the list. */
 typedef bool glibc_header_function(void *context, uint64_t address, uint64_t header);
 
 enum glibc_chunks_end {
@@ -103,7 +104,7 @@ enum glibc_chunks_end {
     GLIBC_CHUNKS_UNKNOWN  /* memory could not be read, or the list was ended */
 };
 
-/* Lists the headers of chunks: the words in front of blocks. The process must stand still. */
+/** Lists the headers of chunks: the words in front of blocks. The process must stand still. */
 enum glibc_chunks_end glibc_chunks_list(const struct memory *memory,
                                         const struct glibc_chunks *chunks,
                                         glibc_header_function *found, void *context);
@@ -115,11 +116,11 @@ enum glibc_mapped {
     GLIBC_MAPPED_WRONG,   /* no such block, or one with an overwritten header */
 };
 
-/* Looks at the head of a block that may have a mapping of its own, at the begin of a page. */
+/** Looks at the head of a block that may have a mapping of its own, at the begin of a page. */
 enum glibc_mapped glibc_mapped_look(const struct memory *memory, uint64_t chunk, uint64_t end,
                                     uint64_t *head);
 
-/* Returns the size of a block with a mapping of its own, which begins with these words; 0 if there
+/** Returns the size of a block with a mapping of its own, which begins with these words; 0 if there
  * is none. */
 uint64_t glibc_mapped_size(const uint64_t words[2]);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The mappings of another process, from /proc. */
+/** The mappings of another process, from /proc. The attacher reads these too, and nothing else of
+ * layout/. */
 #ifndef RECORDER_SNAPSHOT_LAYOUT_MAPS_H
 #define RECORDER_SNAPSHOT_LAYOUT_MAPS_H
 
@@ -18,7 +19,7 @@ struct mapping {
     const char *name;               /* "" if it has none */
 };
 
-/* All zero when empty. */
+/** All zero when empty. */
 struct maps {
     struct mapping *items; /* by address */
     size_t count, capacity;
@@ -26,7 +27,7 @@ struct maps {
     bool is_whole;
 };
 
-/* Reads the mappings of a process; `tid` is one of its living threads: once the main thread has
+/** Reads the mappings of a process; `tid` is one of its living threads: once the main thread has
  * ended, only others' lists have them. Returns false if that is not permitted, or memory ran out.
  */
 bool maps_read(struct maps *maps, uint32_t pid, uint32_t tid);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
+/**
  * The layout of a process's memory: the regions that are searched for references. The mappings are
  * cut, in turn, by the parts of modules, the recorder, threads and allocators in them.
  */
@@ -21,7 +21,7 @@ struct snapshot_module {
     uint64_t device, inode, changed; /* of its file; inode 0 if it may be another one by now */
 };
 
-/* The collector's knowledge of a process. */
+/** The collector's knowledge of a process. */
 struct snapshot_subject {
     const struct snapshot_module *modules; /* those that are loaded */
     size_t module_count;
@@ -36,18 +36,18 @@ struct snapshot_subject {
 
 #define OWN_LIBRARY "libttdpreload.so"
 
-/* A living thread of the process. */
+/** A living thread of the process. */
 struct layout_thread {
     uint32_t tid;
     bool is_known;        /* it was stopped, and the rest is set */
     uint64_t stack_begin; /* where the part of the stack that is in use begins */
-    /* It may run on memory within its own stack, such as a signal stack or the stack of a coroutine
-       in a local variable: frames may be anywhere. */
+    /** It may run on memory within its own stack, such as a signal stack or the stack of a
+       coroutine in a local variable: frames may be anywhere. */
     bool is_within_frame;
     uint64_t thread_pointer;
 };
 
-/* Names of regions of modules; compared by address. */
+/** Names of regions of modules; compared by address. */
 extern const char layout_data_name[], layout_bss_name[];
 
 struct layout {
@@ -59,7 +59,7 @@ struct layout {
     bool has_kernel_queue;    /* the kernel may hold pointers that are nowhere else */
 };
 
-/*
+/**
  * Finds the regions of a process with these threads, sorted by tid. Returns false if that is not
  * permitted, or memory ran out. The process's memory is not trusted: it yields regions that are
  * wrong, at worst.
@@ -73,7 +73,7 @@ void layout_free(struct layout *layout);
 
 enum { MODULE_SEGMENTS = 64 };
 
-/* Reads the segments of a module where it is loaded. Returns how many there are. */
+/** Reads the segments of a module where it is loaded. Returns how many there are. */
 size_t module_segments(const struct memory *memory, const struct snapshot_module *module,
                        Elf64_Phdr segments[MODULE_SEGMENTS]);
 

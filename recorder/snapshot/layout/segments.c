@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* The program headers of a module in memory. By itself, because stacks are followed without the
+ * search for regions: so does the fuzz target follower. */
 #include "snapshot/layout/process_layout.h"
 
 #include <string.h>

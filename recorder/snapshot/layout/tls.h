@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
+/**
  * Finds the GNU C library's static blocks of thread-local variables: blocks of modules that are
  * loaded when the program starts lie at the same distance before each thread's pointer. No
  * interface shows it. The program's own block comes first, by a rule; a library's is found by the
@@ -15,7 +15,7 @@
 
 enum { TLS_BLOCKS_MAX = 256 };
 
-/* A module in memory. */
+/** A module in memory. */
 struct tls_module {
     ttd_id id;
     uint64_t bias, begin;
@@ -24,7 +24,7 @@ struct tls_module {
     bool is_library; /* of the C library: it has an interpreter, as programs have */
 };
 
-/* The blocks of modules that are at the same place in all threads. All zero when empty. */
+/** The blocks of modules that are at the same place in all threads. All zero when empty. */
 struct tls_blocks {
     struct tls_block {
         ttd_id module;
@@ -35,12 +35,12 @@ struct tls_blocks {
     bool has_program; /* the module that was started was added */
 };
 
-/* Adds the block of a module, if it has one and its place is known. `pointer` is the thread pointer
- * of any thread. Modules are added in the order in which they were loaded. */
+/** Adds the block of a module, if it has one and its place is known. `pointer` is the thread
+ * pointer of any thread. Modules are added in the order in which they were loaded. */
 void tls_blocks_add(struct tls_blocks *blocks, const struct memory *memory,
                     const struct tls_module *module, uint64_t pointer);
 
-/* Cuts the regions of thread-local storage that have a thread's vector by the blocks. */
+/** Cuts the regions of thread-local storage that have a thread's vector by the blocks. */
 void tls_blocks_cut(const struct tls_blocks *blocks, struct regions *regions);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Copies the contents of a process's heaps, page by page. */
+/** Copies the contents of a process's heaps, page by page. The store beside it knows no process. */
 #ifndef RECORDER_SNAPSHOT_PAGES_PAGE_CONTENTS_H
 #define RECORDER_SNAPSHOT_PAGES_PAGE_CONTENTS_H
 
@@ -17,7 +17,7 @@ struct contents_job {
     void *context;
 };
 
-/*
+/**
  * Adds to the store all memory of the regions that has held blocks. Pages that were never touched
  * are zeros if the threads are stopped, else they may be gone, and are not captured. Neither is the
  * rest of the memory at the deadline. Pages that went away meanwhile are unreadable. Returns how
@@ -25,13 +25,13 @@ struct contents_job {
  */
 uint64_t contents_copy(const struct contents_job *job, const struct regions *regions);
 
-/* A part of memory: whole pages, with their protection, a sum of TTD_MEMORY_... */
+/** A part of memory: whole pages, with their protection, a sum of TTD_MEMORY_... */
 struct contents_part {
     uint64_t begin, end;
     uint32_t protection;
 };
 
-/* Adds to the store all of the parts, by address, whether it was ever touched or not; likewise. */
+/** Adds to the store all of the parts, by address, whether it was ever touched or not; likewise. */
 uint64_t contents_dump(const struct contents_job *job, const struct contents_part *parts,
                        size_t count);
 

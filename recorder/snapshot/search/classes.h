@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
+/**
  * Finds which words of a process's memory are pointers to tables of virtual functions, and of which
  * class, as the Itanium C++ ABI lays them out; no symbols are needed.
  *
@@ -30,22 +30,22 @@ enum {
     CLASS_NAMES_MAX = 64 << 20, /* bytes of all names */
 };
 
-/* Reads a page of the process. Returns false if it is not there. */
+/** Reads a page of the process. Returns false if it is not there. */
 typedef bool class_page_reader(void *context, uint64_t address, void *page);
 
-/* Whether the process has a page of a module as it is in the module's file. */
+/** Whether the process has a page of a module as it is in the module's file. */
 typedef bool class_page_test(void *context, uint64_t address);
 
-/* A part of a module in memory. */
+/** A part of a module in memory. */
 struct class_range {
     uint64_t begin, end;
     bool is_code, is_writable;
-    /* The module is not where its file says, so the loader has written to each page that has an
+    /** The module is not where its file says, so the loader has written to each page that has an
        address, as tables have. */
     bool is_relocated;
 };
 
-/* A class, by the address that its objects begin with. */
+/** A class, by the address that its objects begin with. */
 struct class_found {
     uint64_t address;
     const char *name; /* as in type_info; NULL if it has none. Valid until classes_free(). */
@@ -71,23 +71,23 @@ struct classes {
     bool is_incomplete;   /* a limit was reached: some classes were not found */
 };
 
-/* Prepares a search; `is_plain` may be set then. `ranges` are the ranges of all modules, ascending;
- * they are borrowed. Without memory it finds nothing, and is incomplete. */
+/** Prepares a search; `is_plain` may be set then. `ranges` are the ranges of all modules,
+ * ascending; they are borrowed. Without memory it finds nothing, and is incomplete. */
 void classes_init(struct classes *classes, class_page_reader *reader, void *context,
                   const struct class_range *ranges, size_t range_count);
 void classes_free(struct classes *classes);
 
-/* The slow path of classes_has(). */
+/** The slow path of classes_has(). */
 bool classes_look(struct classes *classes, uint64_t value);
 
-/* Whether a word is a pointer to a table of virtual functions. */
+/** Whether a word is a pointer to a table of virtual functions. */
 static inline bool classes_has(struct classes *classes, uint64_t value)
 {
     return value - classes->low < classes->high - classes->low && value % sizeof value == 0 &&
            classes_look(classes, value);
 }
 
-/* Returns the tables found so far, by ascending address; to be freed. NULL if memory ran out. */
+/** Returns the tables found so far, by ascending address; to be freed. NULL if memory ran out. */
 struct class_found *classes_list(const struct classes *classes, size_t *count);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Searches regions for words that may point into blocks, and writes these. */
+/** Searches regions for words that may point into blocks, and writes these. */
 #ifndef RECORDER_SNAPSHOT_SEARCH_SCAN_H
 #define RECORDER_SNAPSHOT_SEARCH_SCAN_H
 
@@ -17,17 +17,18 @@ struct tables {
     struct classes classes;
     struct class_range *ranges;
     size_t range_count;
-    /* Heap pages that have constant data of modules, or data that was copied from there: an address
-     * in no such page is no table. */
+    /** Heap pages that have constant data of modules, or data that was copied from there: an
+     * address in no such page is no table. */
     struct heap_pages pages;
 };
 
-/* Begins the search for tables. The memory must stay open. Without memory none is found. */
+/** Begins the search for tables. The memory must stay open. Without memory none is found. */
 void tables_open(struct tables *tables, const struct layout *layout,
                  const struct snapshot_subject *subject, struct memory *memory);
 void tables_close(struct tables *tables);
 
-/* The words that are searched for, until the deadline of the memory, and the trace that they go to.
+/** The words that are searched for, until the deadline of the memory, and the trace that they go
+ * to.
  */
 struct scan_job {
     struct memory *memory;
@@ -36,7 +37,7 @@ struct scan_job {
     uint64_t references_max;
     bool leaves_absent; /* shared memory that the process has not touched is not searched */
     const struct snapshot_calls *calls;
-    /* Finds which pages of shared memory are in memory: a byte for each, whose lowest bit counts.
+    /** Finds which pages of shared memory are in memory: a byte for each, whose lowest bit counts.
      * Returns false if that cannot be known. May be NULL. */
     bool (*resident)(void *context, struct memory_span span, unsigned char *pages);
     struct shared_search shared;
@@ -52,7 +53,7 @@ struct scan_result {
     bool is_written;
 };
 
-/* Registers are a region that is in no memory. */
+/** Registers are a region that is in no memory. */
 struct scan_registers {
     uint32_t region; /* its number */
     uint32_t count;
@@ -62,21 +63,21 @@ struct scan_registers {
 
 struct scan;
 
-/* Returns NULL if there is no memory. */
+/** Returns NULL if there is no memory. */
 struct scan *scan_open(const struct scan_job *job);
 
-/* Searches registers, before any memory. */
+/** Searches registers, before any memory. */
 void scan_registers(struct scan *scan, const struct scan_registers *registers);
 
-/* Searches a region of memory, which must stay until the search is closed. Numbers rise from call
+/** Searches a region of memory, which must stay until the search is closed. Numbers rise from call
  * to call. */
 void scan_region(struct scan *scan, const struct region *region, uint32_t number);
 
-/* Searches the parts of the regions so far that were put off: the memory may be another one from
+/** Searches the parts of the regions so far that were put off: the memory may be another one from
  * now on. */
 void scan_settle(struct scan *scan);
 
-/* Ends the search, and writes the rest. */
+/** Ends the search, and writes the rest. */
 struct scan_result scan_close(struct scan *scan);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
+/**
  * Pages of shared memory that were searched for one process while others stood still: for these
  * nothing can have changed in them since but by yet other processes, as it can during any search.
  * So a page need not be read again for each of many processes that end at once.
@@ -30,11 +30,11 @@ struct shared_chunk {
 
 struct shared_pages;
 
-/* Returns NULL if memory ran out. */
+/** Returns NULL if memory ran out. */
 struct shared_pages *shared_pages_new(void);
 void shared_pages_free(struct shared_pages *shared);
 
-/* A search that uses the pages, and notes more if others may use those. */
+/** A search that uses the pages, and notes more if others may use those. */
 struct shared_search {
     struct shared_pages *shared; /* NULL: neither */
     uint64_t still_since; /* when the process was seen standing still, which it does; 0: never */
@@ -42,36 +42,36 @@ struct shared_search {
     uint64_t begin;       /* before any memory is read */
 };
 
-/* The time, of CLOCK_MONOTONIC. */
+/** The time, of CLOCK_MONOTONIC. */
 uint64_t shared_pages_now(void);
 
-/* Pages of a chunk: a bit for each. */
+/** Pages of a chunk: a bit for each. */
 struct shared_known {
     uint64_t needless; /* they need no search */
     uint64_t there;    /* they need one, and are in memory */
 };
 
-/* Returns what is known of the chunk at an address of a region of shared memory, for a process with
- * these heap pages. */
+/** Returns what is known of the chunk at an address of a region of shared memory, for a process
+ * with these heap pages. */
 struct shared_known shared_pages_known(const struct shared_search *search,
                                        const struct region *region, uint64_t address,
                                        const struct heap_pages *pages);
 
-/* Returns the chunk to which the search adds the pages that it reads, at an address of a region of
+/** Returns the chunk to which the search adds the pages that it reads, at an address of a region of
  * shared memory; NULL if it notes nothing. Words below `low` are not looked at. */
 struct shared_chunk *shared_pages_note(const struct shared_search *search,
                                        const struct region *region, uint64_t address, uint64_t low);
 
-/* The number of a page in its chunk. */
+/** The number of a page in its chunk. */
 static inline unsigned shared_pages_number(const struct region *region, uint64_t address)
 {
     return (unsigned)((address + region->shared_shift) / REGION_PAGE % SHARED_CHUNK_PAGES);
 }
 
-/* The cold path of shared_chunk_add(). */
+/** The cold path of shared_chunk_add(). */
 void shared_chunk_add_new(struct shared_chunk *chunk, uint32_t page);
 
-/* Notes the value of a word. `*last` is the heap page that was added last, at first 0. */
+/** Notes the value of a word. `*last` is the heap page that was added last, at first 0. */
 static inline void shared_chunk_add(struct shared_chunk *chunk, uint64_t value, uint32_t *last)
 {
     uint32_t page = (uint32_t)(value >> HEAP_PAGE_BITS);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes a thread that is held execute one system call, and puts it back where it was. */
+/** Makes a thread that is held execute one system call, and puts it back where it was. */
 #ifndef RECORDER_SNAPSHOT_STOP_BORROW_H
 #define RECORDER_SNAPSHOT_STOP_BORROW_H
 
@@ -11,7 +11,7 @@ struct borrowed_call {
     bool makes_process; /* by clone without CLONE_VM */
     uint64_t number;
     uint64_t arguments[6];
-    /* Results. */
+    /** Results. */
     int64_t result;
     uint32_t created; /* the process that was made, as this process sees it; or 0 */
 };
@@ -22,7 +22,7 @@ enum borrow_result {
     BORROW_RUNS_ON  /* the thread has not come back in time: it goes on as soon as it can */
 };
 
-/*
+/**
  * Makes a stopped thread execute a call. Refuses if the thread must not: a filter of system calls
  * watches it, its place in the code would not survive, its process is stopped by job control, or a
  * signal comes first. The process is stopped otherwise. Except after BORROW_RUNS_ON the thread is
@@ -31,11 +31,11 @@ enum borrow_result {
 enum borrow_result borrow_call(const struct threads *threads, struct thread_state *thread,
                                struct borrowed_call *call);
 
-/* Makes any of the threads that can execute a call. They are not all stopped any more after
+/** Makes any of the threads that can execute a call. They are not all stopped any more after
  * BORROW_RUNS_ON, and no other call may be made. */
 enum borrow_result borrow_by_any(struct threads *threads, struct borrowed_call *call);
 
-/*
+/**
  * Code that makes several calls, with all signals blocked from the first on. When it is over, it
  * sets a word to BORROWED_RUN_OVER, waits for a second, in which it is taken away, or else returns
  * by the frame on its stack.
@@ -46,7 +46,7 @@ struct borrowed_run {
     uint64_t over; /* address of the word, which has another value at first */
 };
 
-/* Makes a stopped thread execute it, as borrow_call() does a call. */
+/** Makes a stopped thread execute it, as borrow_call() does a call. */
 enum borrow_result borrow_run(const struct threads *threads, struct thread_state *thread,
                               struct borrowed_run *run);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
+/**
  * A copy of a process that is held: made as by fork, so that it shares all pages until one is
  * written, never runs, and is read while the process goes on.
  *
@@ -14,7 +14,7 @@
 #include "snapshot/stop/borrow.h"
 #include "snapshot/process_memory.h"
 
-/* State of a process that lasts from one snapshot to the next. Zeroed at first. */
+/** State of a process that lasts from one snapshot to the next. Zeroed at first. */
 struct copy_history {
     uint32_t dead;  /* an ended copy that the process has not waited for, by its own count; or 0 */
     bool is_barred; /* a thread did not come back in time once: no more copies */
@@ -25,30 +25,30 @@ struct copy {
     uint32_t inner; /* as the process itself would see it */
 };
 
-/* Resident memory from which a copy takes less time than reading. */
+/** Resident memory from which a copy takes less time than reading. */
 #define COPY_MIN (UINT64_C(64) << 20)
 
-/* Ranges that a copy does not have as they are in the process, except those that are shared. */
+/** Ranges that a copy does not have as they are in the process, except those that are shared. */
 struct copy_gaps {
     struct memory_span *items;
     size_t count, capacity;
 };
 
-/* Finds out, before the process is held, whether it is to be copied: it is large, and it reads no
+/** Finds out, before the process is held, whether it is to be copied: it is large, and it reads no
  * files past the system's cache, into pages that a copy would take away. */
 bool copy_is_due(uint32_t pid, uint64_t least, struct copy_gaps *gaps);
 void copy_gaps_free(struct copy_gaps *gaps);
 
-/* Makes a copy of a process whose threads are all stopped. Returns false if there is none;
+/** Makes a copy of a process whose threads are all stopped. Returns false if there is none;
  * `are_stopped` is false then if a thread could not be put back in time, and goes on. */
 bool copy_make(struct copy *copy, struct threads *threads, const struct borrowed_code *code,
                struct copy_history *history);
 
-/* Ends a copy, if there is one, while the threads are still stopped. */
+/** Ends a copy, if there is one, while the threads are still stopped. */
 void copy_drop(struct copy *copy, struct threads *threads, const struct borrowed_code *code,
                struct copy_history *history);
 
-/* Ends the copy, if there is one, for which the process stops once more for a moment. Returns for
+/** Ends the copy, if there is one, for which the process stops once more for a moment. Returns for
  * how long, in nanoseconds. */
 uint64_t copy_end(struct copy *copy, const struct borrowed_code *code, struct copy_history *history,
                   uint32_t pid, uint32_t child, struct interrupted_calls *interrupted);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
+/**
  * Stops the threads of another process, and lets them go on as if nothing had happened. All
  * functions must be called by the same thread, which should end soon after: the system then frees
  * threads that could not be freed, because they have not stopped in time.
@@ -17,7 +17,7 @@
  * are made again, or end as if their time had passed once it has.
  */
 
-/* Calls of a process that were made again, kept from one stop to the next. Zeroed at first. */
+/** Calls of a process that were made again, kept from one stop to the next. Zeroed at first. */
 struct interrupted_calls {
     struct interrupted_call {
         uint32_t tid;
@@ -28,7 +28,7 @@ struct interrupted_calls {
 
 void interrupted_calls_free(struct interrupted_calls *calls);
 
-/*
+/**
  * Changes the registers of a stopped thread for which no signal waits, if its call has failed only
  * because of the stop. `now` is a time in nanoseconds. Returns whether the registers have changed.
  */
@@ -56,19 +56,19 @@ struct threads {
     size_t count, capacity;
     bool are_stopped; /* all of them, but for the one excepted */
     bool are_some;    /* there may be others, which run */
-    /* Set by the caller: calls that threads are made to make pass their seccomp filters, which is
+    /** Set by the caller: calls that threads are made to make pass their seccomp filters, which is
      * permitted to privileged processes. Should the tracer die meanwhile, a filter may end the
      * process. */
     bool suspends_filters;
 };
 
-/* Number of the register of the stack pointer. */
+/** Number of the register of the stack pointer. */
 enum { THREAD_STACK_POINTER = 7 };
 
-/* Whether a process has no other thread than `tid`, so that none needs to be stopped. */
+/** Whether a process has no other thread than `tid`, so that none needs to be stopped. */
 bool threads_is_alone(uint32_t pid, uint32_t tid);
 
-/*
+/**
  * Stops all threads of a process but the thread `except`, which may be 0. `child` is a process
  * whose exit status must be left to wait for, or 0. Threads that another process traces, or that do
  * not stop for a second, go on: then `are_stopped` is false. `interrupted` is the same at each stop
@@ -77,12 +77,12 @@ bool threads_is_alone(uint32_t pid, uint32_t tid);
 void threads_stop(struct threads *threads, uint32_t pid, uint32_t except, uint32_t child,
                   struct interrupted_calls *interrupted);
 
-/* Stops a few threads only, which can be made to make calls. `are_stopped` is true if any was
+/** Stops a few threads only, which can be made to make calls. `are_stopped` is true if any was
  * stopped, and `items` has no others. */
 void threads_stop_some(struct threads *threads, uint32_t pid, uint32_t child,
                        struct interrupted_calls *interrupted);
 
-/* Lets all threads go on, and frees the list. */
+/** Lets all threads go on, and frees the list. */
 void threads_release(struct threads *threads);
 
 #endif

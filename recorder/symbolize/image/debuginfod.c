@@ -3,6 +3,7 @@
  * The reader of debug information loads the library for debuginfod servers, and two dozen that this
  * needs, for each file without separate debug information, to find out that the user has named no
  * server. That takes longer than to read most files. So its call comes here first.
+ * Only the program links this file: tests and fuzz targets keep their dlopen().
  */
 #include <dlfcn.h>
 #include <stdlib.h>
