@@ -184,13 +184,6 @@ static int connect_to(const struct channel *channel)
     return connected;
 }
 
-static void print_answer(const struct control_answer *answer)
-{
-    char text[4 * CONTROL_TEXT_MAX + 1];
-    visible_escape(answer->text, answer->size, text, sizeof text);
-    puts(text);
-}
-
 /* Waits until the collector has ended, which has then closed its traces. */
 static void await_end(uint32_t collector)
 {
@@ -236,10 +229,13 @@ static enum control_result control_ask_channel(const struct channel *channel,
     enum control_result result = control_exchange(channel, request, &answer);
     if (result == CONTROL_DONE && request->command == CONTROL_DETACH)
         await_end(channel->collector_pid);
-    if (result == CONTROL_DONE)
-        print_answer(&answer);
-    else if (result == CONTROL_FAILED)
+    if (result == CONTROL_DONE) {
+        char text[4 * CONTROL_TEXT_MAX + 1];
+        visible_escape(answer.text, answer.size, text, sizeof text);
+        puts(text);
+    } else if (result == CONTROL_FAILED) {
         message("process %u: %.*s", request->pid, (int)answer.size, answer.text);
+    }
     return result;
 }
 

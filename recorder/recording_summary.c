@@ -75,14 +75,6 @@ static void summary_print_answers(const struct collector *collector, const char 
         continue;
 }
 
-static void print_ending(const struct collector *collector)
-{
-    int status = collector->launched_status;
-    if (WIFSIGNALED(status))
-        message("the program was killed by signal %d (%s)", WTERMSIG(status),
-                strsignal(WTERMSIG(status)));
-}
-
 /* Says how to learn which process lost the most bytes: the collector knows only how many blocks
  * each of them has left, since a release does not say how large its block is. */
 static void summary_print_largest(const struct collector *collector, const char *output)
@@ -98,7 +90,10 @@ void summary_print(const struct collector *collector, const char *output)
 {
     struct stat status;
     bool file = stat(output, &status) == 0 && S_ISREG(status.st_mode);
-    print_ending(collector);
+    int ending = collector->launched_status;
+    if (WIFSIGNALED(ending))
+        message("the program was killed by signal %d (%s)", WTERMSIG(ending),
+                strsignal(WTERMSIG(ending)));
     message("%s events (%s allocations, %s frees), %s lost%s",
             summary_group(collector->events, (char[GROUPED]){0}),
             summary_group(collector->acquisitions, (char[GROUPED]){0}),

@@ -32,11 +32,6 @@ static bool is_stop(int number)
     return number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
 }
 
-static bool ends_recording(int number)
-{
-    return number == SIGINT || number == SIGQUIT || number == SIGTERM || number == SIGHUP;
-}
-
 /* Whether a signal comes from the system: it is for the whole group, or due to our own actions. */
 static bool is_not_for_the_program(int number)
 {
@@ -107,7 +102,8 @@ static void signals_on_signal(int number, siginfo_t *info, void *context)
     } else if (signals_seen.done && is_stop(number)) {
         raise(SIGSTOP);
     } else if (signals_seen.done) {
-        signals_seen.detach += ends_recording(number);
+        signals_seen.detach +=
+            number == SIGINT || number == SIGQUIT || number == SIGTERM || number == SIGHUP;
     } else if (number == SIGCONT) {
         pass_on_continue(info, is_sent);
     } else if (number >= SIGRTMIN && program_has_ended()) {

@@ -114,14 +114,6 @@ static void list_internal(const struct attachment *attachment, struct attached *
         own->internal_begin = 0;
 }
 
-/* Lists an address in each module, which the library has looked up. */
-static void attach_list_modules(const struct attachment *attachment, struct attached *own)
-{
-    own->module_count = 0;
-    for (size_t i = 0; i < attachment->modules.count && i < ATTACHED_MODULES; i++)
-        own->modules[own->module_count++] = attachment->modules.items[i].begin;
-}
-
 /* Writes the relocated image. */
 static bool write_image(struct attachment *attachment)
 {
@@ -147,7 +139,10 @@ static bool write_image(struct attachment *attachment)
     memcpy(own->place, attachment->place, sizeof own->place);
     own->command_size = (uint32_t)attachment->command_size;
     list_internal(attachment, own);
-    attach_list_modules(attachment, own);
+    /* Lists an address in each module, which the library has looked up. */
+    own->module_count = 0;
+    for (size_t i = 0; i < attachment->modules.count && i < ATTACHED_MODULES; i++)
+        own->modules[own->module_count++] = attachment->modules.items[i].begin;
     return attach_write(attachment, attachment->base, image->bytes, image->size) ||
            attach_refuse(attachment, "its memory cannot be written");
 }

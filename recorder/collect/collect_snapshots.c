@@ -88,14 +88,6 @@ bool snapshots_have_store(struct trace *trace)
     return trace->store != NULL;
 }
 
-/* Collects most of the published records, so that less is left to do while the program is held. */
-static void snapshots_catch_up(struct collector *collector)
-{
-    enum { ROUNDS = 5, FEW = 10000 };
-    for (int i = 0; i < ROUNDS && collector_collect(collector) > FEW; i++)
-        ;
-}
-
 /* Processes that wait at the same time, beyond which their snapshots are hurried: servers end many,
  * and limit their number. */
 enum { WAITING_FEW = 4 };
@@ -143,7 +135,11 @@ static enum take_result take_references(struct snapshot_taking *taking,
         .calls = snapshot_calls_of(taking),
     };
     unsigned stalls = order.stalls->count;
-    snapshots_catch_up(taking->collector);
+    /* Most of the published records are collected before, so that less is left to do while the
+     * program is held. */
+    enum { ROUNDS = 5, FEW = 10000 };
+    for (int i = 0; i < ROUNDS && collector_collect(taking->collector) > FEW; i++)
+        ;
     enum take_result result = snapshot_take(&order, &taking->snapshot);
     taking->collector->snapshots_stalled += order.stalls->count - stalls;
     free(taking->modules);

@@ -153,16 +153,6 @@ static bool collector_catch_up(struct collector *collector, struct process *proc
     return process->reached >= sequence;
 }
 
-/* States that the heaps of the parent are not known: its blocks may be counted twice, or be of a
- * heap that was destroyed. */
-static void lose_heaps(struct trace *trace, const struct process_slot *claim)
-{
-    trace_metadata(trace, "unrecorded",
-                   "custom heaps of the process that forked, as they were then");
-    trace_loss(trace, TTD_LOSS_NOT_RECORDING, TTD_NONE, TTD_UNKNOWN,
-               (struct ttd_position){claim->sequence, 0}, ttd_position_max());
-}
-
 /* The child of a fork has its parent's blocks and heaps. */
 static void inherit(struct collector *collector, struct process *process,
                     const struct process_slot *claim)
@@ -174,8 +164,13 @@ static void inherit(struct collector *collector, struct process *process,
         lacks_heaps = !collector_catch_up(collector, parent, claim->heaps_sequence) ||
                       !heaps_inherit(process, parent, claim->heaps_sequence, begin);
     }
-    if (lacks_heaps)
-        lose_heaps(process->trace, claim);
+    if (lacks_heaps) {
+        /* Blocks of the parent's heaps may be counted twice, or be of a heap that was destroyed. */
+        trace_metadata(process->trace, "unrecorded",
+                       "custom heaps of the process that forked, as they were then");
+        trace_loss(process->trace, TTD_LOSS_NOT_RECORDING, TTD_NONE, TTD_UNKNOWN,
+                   (struct ttd_position){claim->sequence, 0}, ttd_position_max());
+    }
     if (parent)
         heap_pages_join(&process->trace->pages, &parent->trace->pages);
 }
@@ -263,14 +258,6 @@ static void add_process(struct collector *collector, uint32_t index,
                       (struct ttd_position){claim->sequence, 1});
 }
 
-/* Moves a process to a new image. Threads of the old image that were never added may have published
- * records. */
-static void exec_process(struct collector *collector, struct process *process, uint32_t index)
-{
-    find_threads(collector);
-    processes_exec(&collector->processes, process, &collector->host, index);
-}
-
 /* Returns the oldest process slot that was not added yet, or CHANNEL_NONE. */
 static uint32_t oldest_unknown(struct collector *collector)
 {
@@ -304,10 +291,13 @@ static void find_processes(struct collector *collector)
         }
         struct process *replaced =
             processes_replaced(&collector->processes, &collector->host, &claim);
-        if (replaced)
-            exec_process(collector, replaced, index);
-        else
+        if (replaced) {
+            /* Threads of the old image that were never added may have published records. */
+            find_threads(collector);
+            processes_exec(&collector->processes, replaced, &collector->host, index);
+        } else {
             add_process(collector, index, &claim);
+        }
     }
 }
 

@@ -83,14 +83,6 @@ static void look_ahead(const struct thread_stream *thread, struct heap_pages *pa
     }
 }
 
-/* Adds the blocks that these records acquire to the heap pages of the process's trace, so that a
- * snapshot finds references to them. */
-static void ahead_add_blocks(const struct process *process, struct host *host)
-{
-    for (size_t i = 0; i < process->thread_count; i++)
-        look_ahead(process->threads[i], &process->trace->pages, host);
-}
-
 /* Lists the modules that are loaded. Returns false if memory ran out. */
 static bool taking_list_modules(struct snapshot_taking *taking, struct snapshot_subject *subject)
 {
@@ -126,7 +118,10 @@ bool snapshot_settle(void *context, struct snapshot_subject *subject)
         return false;
     taking->snapshot.position = (struct ttd_position){sequence, 0};
     collector_collect(taking->collector);
-    ahead_add_blocks(taking->process, host);
+    /* Adds the blocks that these records acquire to the heap pages of the process's trace, so that
+     * a snapshot finds references to them. */
+    for (size_t i = 0; i < taking->process->thread_count; i++)
+        look_ahead(taking->process->threads[i], &taking->process->trace->pages, host);
     uint32_t notes = atomic_load(&channel_process(&host->view, taking->process->slot)->notes);
     *subject = (struct snapshot_subject){.pages = &taking->trace->pages,
                                          .asks_usable_sizes = notes & NOTE_USABLE_SIZES,

@@ -233,15 +233,6 @@ static void upkeep_prepare_names(struct collector *collector, struct process *pr
     process->next_prepare = now + PREPARE_AGAIN_NS;
 }
 
-/* Does so at once when the number of its addresses has doubled since the last time, otherwise once
- * in a while if it has grown. */
-static void prepare_if_due(struct collector *collector, struct process *process, uint64_t now)
-{
-    size_t count = process->trace->modules.frame_count, prepared = process->trace->frames_prepared;
-    if (count > 2 * prepared || (count > prepared && now >= process->next_prepare))
-        upkeep_prepare_names(collector, process, now);
-}
-
 void upkeep_at_end(struct collector *collector, struct process *process)
 {
     if (process->trace->modules.frame_count > process->trace->frames_prepared)
@@ -287,8 +278,15 @@ void upkeep(struct collector *collector, uint64_t now)
         collector->next_control = now + CONTROL_NS;
     }
     if (now >= collector->next_prepare) {
-        for (size_t i = 0; i < collector->processes.count; i++)
-            prepare_if_due(collector, collector->processes.items[i], now);
+        for (size_t i = 0; i < collector->processes.count; i++) {
+            struct process *process = collector->processes.items[i];
+            size_t count = process->trace->modules.frame_count;
+            size_t prepared = process->trace->frames_prepared;
+            /* At once when the number of its addresses has doubled since the last time, otherwise
+             * once in a while if it has grown. */
+            if (count > 2 * prepared || (count > prepared && now >= process->next_prepare))
+                upkeep_prepare_names(collector, process, now);
+        }
         collector->next_prepare = now + PREPARE_NS;
     }
     if (now >= collector->next_names) {

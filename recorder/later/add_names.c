@@ -386,17 +386,12 @@ static void begin_module(void *context, size_t index)
         report_progress(&adding->wanted->modules[index % modules], index, 2 * modules);
 }
 
-static bool has_servers(void)
-{
-    const char *servers = getenv("DEBUGINFOD_URLS");
-    return servers && *servers != '\0';
-}
-
 enum ttd_status names_add(void *context, struct ttd_writer *writer)
 {
     struct names_to_add *adding = context;
+    const char *servers = getenv("DEBUGINFOD_URLS");
     const struct symbolize_options options = {
-        .module_time = has_servers() ? MODULE_TIME_OF_SERVERS : MODULE_TIME,
+        .module_time = servers && *servers != '\0' ? MODULE_TIME_OF_SERVERS : MODULE_TIME,
         .total_time = TOTAL_TIME,
         .results = NULL,
         .begin = begin_module,

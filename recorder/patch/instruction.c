@@ -283,12 +283,6 @@ static enum instruction_flow instruction_flow_of(const struct heading *heading, 
     }
 }
 
-/* Whether an instruction with these letters has a ModRM byte. */
-static bool instruction_has_modrm(char follows)
-{
-    return strchr("MbztT", follows) != NULL;
-}
-
 bool instruction_decode(const uint8_t *bytes, size_t size, struct instruction *instruction)
 {
     struct heading heading;
@@ -299,7 +293,7 @@ bool instruction_decode(const uint8_t *bytes, size_t size, struct instruction *i
         return false;
     size_t at = heading.opcode_at + 1u;
     decoded.opcode_at = heading.opcode_at;
-    if (instruction_has_modrm(heading.follows)) {
+    if (strchr("MbztT", heading.follows)) {
         size_t operand = instruction_operand_size(bytes, size, at);
         if (operand == 0)
             return false;

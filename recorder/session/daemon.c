@@ -51,13 +51,6 @@ static bool reserve_record(struct daemon *daemon)
     return true;
 }
 
-static void daemon_note_refused(struct daemon *daemon, uint32_t pid)
-{
-    if (reserve_record(daemon))
-        daemon->records[daemon->count++] = (struct daemon_record){
-            .entry = {.pid = pid, .state = SESSION_REFUSED, .status = EXIT_RECORDER}, .ready = -1};
-}
-
 /* Starts the recorder of a process that runs. Returns an exit status, and a text. */
 static int daemon_attach(struct daemon *daemon, uint32_t pid, char *text, size_t size)
 {
@@ -339,7 +332,10 @@ static void catch_thread(struct daemon *daemon, struct names_event *event)
             daemon->pending_count++;
             return;
         }
-        daemon_note_refused(daemon, event->tid);
+        if (reserve_record(daemon))
+            daemon->records[daemon->count++] = (struct daemon_record){
+                .entry = {.pid = event->tid, .state = SESSION_REFUSED, .status = EXIT_RECORDER},
+                .ready = -1};
     }
     names_allow(&daemon->names, event);
 }

@@ -28,16 +28,11 @@ static bool place_is_own(int folder, mode_t forbidden)
            (status.st_mode & forbidden) == 0;
 }
 
-static int open_folder(int above, const char *name)
-{
-    return openat(above, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-}
-
 /* Opens a folder in another one, which is made if it is not there. */
 static int place_make_folder(int above, const char *name)
 {
     mkdirat(above, name, S_IRWXU);
-    return open_folder(above, name);
+    return openat(above, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 
 /* Opens the folder in which ours is to be: nobody but this user and root can rename its files.

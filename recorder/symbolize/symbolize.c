@@ -54,13 +54,6 @@ static int symbolize_start(struct worker_job *job, struct child *child)
     return 0;
 }
 
-static void symbolize_stop_child(struct child child)
-{
-    close(child.fd);
-    kill(child.pid, SIGKILL);
-    worker_wait(child.pid);
-}
-
 /* Decodes messages until all modules are done (true), or the child ends, sends a malformed message
  * or exceeds a limit. */
 static bool listen_to(struct wire_decoder *decoder, int fd, unsigned module_time, int64_t end)
@@ -152,7 +145,9 @@ static int symbolize_run(struct wire_decoder *decoder, const struct symbolize_op
             return error;
         wire_decoder_restart(decoder);
         bool is_done = listen_to(decoder, child.fd, options->module_time, end);
-        symbolize_stop_child(child);
+        close(child.fd);
+        kill(child.pid, SIGKILL);
+        worker_wait(child.pid);
         if (!is_done && !stopped && milliseconds() < end)
             degrade(decoder, summary);
     }

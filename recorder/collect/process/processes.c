@@ -231,11 +231,6 @@ bool process_add_thread(struct process *process, struct host *host, uint32_t slo
     return true;
 }
 
-static struct ttd_position thread_position(const struct thread_stream *thread)
-{
-    return (struct ttd_position){thread->sequence, thread->steps};
-}
-
 ttd_id process_thread_id(struct process *process, struct ttd_position position, uint32_t tid)
 {
     for (size_t i = 0; i < process->thread_count; i++) {
@@ -267,8 +262,8 @@ static void remove_thread(struct process *process, struct host *host, size_t ind
     if (thread->outer)
         thread->outer->inner--;
     else if (thread->id != TTD_NONE)
-        trace_thread_end(process->trace, thread_position(thread), thread->id,
-                         thread_stream_renamed(thread) ? thread->name : NULL);
+        trace_thread_end(process->trace, (struct ttd_position){thread->sequence, thread->steps},
+                         thread->id, thread_stream_renamed(thread) ? thread->name : NULL);
     stream_close(&thread->stream, host, &thread->shared->first);
     host_free_thread(host, thread->slot);
     free(thread);

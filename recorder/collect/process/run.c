@@ -160,15 +160,6 @@ static void find_stacks(struct run *run, struct thread_stream *thread, struct tr
     thread->depth = run->depth;
 }
 
-/* Forgets the recent stacks if the trace's table has lost some. */
-static void check_recent(struct thread_stream *thread, const struct stacks *stacks)
-{
-    if (thread->recent_removals == stacks->removals)
-        return;
-    memset(thread->recent, 0, sizeof thread->recent);
-    thread->recent_removals = stacks->removals;
-}
-
 size_t run_merge(struct process *process, struct thread_stream *thread)
 {
     struct trace *trace = process->trace;
@@ -185,7 +176,11 @@ size_t run_merge(struct process *process, struct thread_stream *thread)
     };
     if (ttd_position_compare(calls.start, trace->last) < 0)
         return 0;
-    check_recent(thread, &trace->stacks);
+    /* The recent stacks are forgotten if the trace's table has lost some. */
+    if (thread->recent_removals != trace->stacks.removals) {
+        memset(thread->recent, 0, sizeof thread->recent);
+        thread->recent_removals = trace->stacks.removals;
+    }
     take_run(&run, thread, &trace->stacks);
     if (run.count == 0)
         return 0;

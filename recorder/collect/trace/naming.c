@@ -249,15 +249,6 @@ static size_t image_of(struct symbolize_cache *names, const struct module *modul
     return symbolize_image(names, &asked);
 }
 
-/* Returns the images of all modules, to be freed; NULL if memory ran out. */
-static size_t *find_images(const struct modules *modules, struct symbolize_cache *names)
-{
-    size_t *images = calloc(modules->count + 1, sizeof *images);
-    for (size_t i = 0; images && i < modules->count; i++)
-        images[i] = image_of(names, &modules->items[i], false);
-    return images;
-}
-
 static void write_known(struct trace *trace, const struct symbolize_cache *names,
                         const size_t *images)
 {
@@ -317,9 +308,11 @@ size_t trace_write_known_names(struct trace *trace, struct symbolize_cache *name
     if (answers == trace->answers_looked_at && frames == trace->frames_looked_at &&
         words == trace->words_looked_at)
         return unnamed(trace);
-    size_t *images = find_images(&trace->modules, names);
+    size_t *images = calloc(trace->modules.count + 1, sizeof *images); /* of all modules */
     if (!images)
         return frames + words;
+    for (size_t i = 0; i < trace->modules.count; i++)
+        images[i] = image_of(names, &trace->modules.items[i], false);
     write_known(trace, names, images);
     free(images);
     write_known_variables(trace, names);

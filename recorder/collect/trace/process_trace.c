@@ -58,15 +58,6 @@ struct gathered *gathered_put_before(struct ttd_output *output)
     return gathered;
 }
 
-/* Reports, once, invalid records: the program has overwritten them, and calls may be missing. */
-static void report_damage(struct trace *trace)
-{
-    if (trace->is_damaged)
-        return;
-    trace->is_damaged = true;
-    trace_loss(trace, TTD_LOSS_DAMAGE, TTD_NONE, TTD_UNKNOWN, trace->last, ttd_position_max());
-}
-
 void trace_fail(struct trace *trace, const struct ttd_error *error)
 {
     trace->error = *error;
@@ -79,7 +70,13 @@ bool trace_check(struct trace *trace, enum ttd_status status)
     if (status == TTD_OK)
         return true;
     if (status == TTD_ERROR_ARGUMENT) {
-        report_damage(trace);
+        /* Invalid records are reported once: the program has overwritten them, and calls may be
+         * missing. */
+        if (!trace->is_damaged) {
+            trace->is_damaged = true;
+            trace_loss(trace, TTD_LOSS_DAMAGE, TTD_NONE, TTD_UNKNOWN, trace->last,
+                       ttd_position_max());
+        }
         return false;
     }
     struct ttd_error error = ttd_writer_error(trace->writer);

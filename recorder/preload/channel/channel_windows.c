@@ -40,13 +40,6 @@ uint32_t channel_owner(void)
     return owner;
 }
 
-static void find_owner(int file)
-{
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    if (sys_call3(SYS_fcntl, file, F_GETLK, (long)&lock) == 0 && lock.l_type != F_UNLCK)
-        owner = (uint32_t)lock.l_pid;
-}
-
 /* Maps a window of an open file, and identifies the file. */
 static char *map_open(long file, uint64_t offset, struct stat *status)
 {
@@ -55,8 +48,11 @@ static char *map_open(long file, uint64_t offset, struct stat *status)
         status->st_size >= (off_t)(offset + CHANNEL_WINDOW))
         address = sys_call6(SYS_mmap, 0, CHANNEL_WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED, file,
                             (long)offset);
-    if (offset == 0)
-        find_owner((int)file);
+    if (offset == 0) {
+        struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+        if (sys_call3(SYS_fcntl, file, F_GETLK, (long)&lock) == 0 && lock.l_type != F_UNLCK)
+            owner = (uint32_t)lock.l_pid;
+    }
     return address == 0 || is_error(address) ? NULL : (char *)address;
 }
 

@@ -132,13 +132,6 @@ static void do_nothing(void *unused, int status)
     (void)status;
 }
 
-/* Registers the handler, before the program can register any. Libraries may have done so. */
-static void last_register(last_function *function)
-{
-    if (libc_atexit(function, &handler_marks[0], &handler_marks[1]) == 0)
-        move_to_front();
-}
-
 /*
  * Called by that handler. Returns whether exit() runs no other one after it: all that is left is
  * to flush the standard streams, and to end the process. Registers a handler that does nothing.
@@ -264,7 +257,9 @@ static void at_quick_exit(void *unused)
  */
 void end_register(void)
 {
-    last_register(at_exit);
+    /* Before the program can register any handler. Libraries may have done so. */
+    if (libc_atexit(at_exit, &handler_marks[0], &handler_marks[1]) == 0)
+        move_to_front();
     libc_at_quick_exit(at_quick_exit, NULL);
 }
 

@@ -264,20 +264,14 @@ typedef FILE *popen_function(const char *, const char *);
 REAL(system_function, system, system)
 REAL(popen_function, popen, popen)
 
-/* Returns the number of the descriptor in the environment, or -1. */
-static int shell_number(void)
-{
-    const char *value = getenv(CHANNEL_ENV);
-    const char *number = value ? strchr(value, '=') : NULL;
-    return number ? atoi(number + 1) : -1;
-}
-
 /* Returns a descriptor for a shell that cannot reach the channel by itself; -1 if it needs none. */
 static int shell_lend(void)
 {
     if (!process_preload() || process_is_confined || channel_is_reachable())
         return -1;
-    int number = shell_number();
+    const char *value = getenv(CHANNEL_ENV);
+    const char *text = value ? strchr(value, '=') : NULL;
+    int number = text ? atoi(text + 1) : -1; /* of the descriptor in the environment */
     int lent = number >= 0 ? channel_lend() : -1;
     if (lent >= 0 && lent != number) {
         long moved = sys_call3(SYS_fcntl, lent, F_DUPFD, number);

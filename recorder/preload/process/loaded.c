@@ -124,14 +124,6 @@ static void note_replaced(void)
     process_note(NOTE_STARTED);
 }
 
-/* Makes a fork wipe the page where the system that the program sees does not: qemu says that it
-   will, and does not. */
-static void wipe_in_forks_of_guest(void)
-{
-    if (channel_process(&target_view, process_index())->flags & PROCESS_GUEST)
-        pthread_atfork(NULL, NULL, process_forget);
-}
-
 /* Attaches at the start, so that a program that never allocates is recorded as well. */
 __attribute__((constructor)) static void loaded_start(void)
 {
@@ -143,7 +135,10 @@ __attribute__((constructor)) static void loaded_start(void)
         return;
     real_redirect();
     note_replaced();
-    wipe_in_forks_of_guest();
+    /* Makes a fork wipe the page where the system that the program sees does not: qemu says that it
+     * will, and does not. */
+    if (channel_process(&target_view, process_index())->flags & PROCESS_GUEST)
+        pthread_atfork(NULL, NULL, process_forget);
     end_register();
     fatal_watch();
     entries_redirect();

@@ -242,12 +242,6 @@ static void add_locked(uintptr_t begin, uintptr_t end, const struct link_map *ma
     }
 }
 
-static void postpone(uintptr_t begin, uintptr_t end, const struct link_map *map)
-{
-    if (postponed_count < POSTPONED_MAX)
-        postponed[postponed_count++] = (struct postponed){begin, end, map};
-}
-
 static void module_add(uintptr_t begin, uintptr_t end, const struct link_map *map,
                        uint64_t sequence, uint64_t steps)
 {
@@ -255,7 +249,8 @@ static void module_add(uintptr_t begin, uintptr_t end, const struct link_map *ma
     if (!modules)
         return;
     if (!lock_modules()) {
-        postpone(begin, end, map);
+        if (postponed_count < POSTPONED_MAX)
+            postponed[postponed_count++] = (struct postponed){begin, end, map};
         return;
     }
     add_locked(begin, end, map, sequence, steps);

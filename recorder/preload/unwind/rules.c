@@ -37,14 +37,9 @@ static bool is_forked;
    announced each time. */
 static _Atomic uintptr_t announced[OBJECTS];
 
-static size_t table_size(unsigned bits)
-{
-    return sizeof(struct rule_table) + (sizeof(struct rule_entry) << bits);
-}
-
 static struct rule_table *table_new(unsigned bits, bool is_shared)
 {
-    size_t size = table_size(bits);
+    size_t size = sizeof(struct rule_table) + (sizeof(struct rule_entry) << bits);
     struct rule_table *table = is_shared ? unwind_pages_shared(size) : unwind_pages_used(size);
     if (table) {
         table->is_shared = is_shared;

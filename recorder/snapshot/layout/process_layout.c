@@ -32,12 +32,6 @@ void layout_skip(struct layout_search *search, uint64_t begin, uint64_t end)
     regions_add(&search->refined, &region);
 }
 
-static bool is_channel(const struct layout_search *search, const struct mapping *mapping)
-{
-    return mapping->inode == search->subject->channel_inode &&
-           layout_begins_with(mapping->name, CHANNEL_NAME);
-}
-
 static struct region layout_region(const struct layout_search *search,
                                    const struct mapping *mapping)
 {
@@ -49,7 +43,8 @@ static struct region layout_region(const struct layout_search *search,
         .name = *name != '\0' ? name : NULL,
     };
     if (mapping->is_file) {
-        if (is_channel(search, mapping))
+        if (mapping->inode == search->subject->channel_inode &&
+            layout_begins_with(mapping->name, CHANNEL_NAME))
             region.kind = REGION_SKIPPED;
     } else if (strcmp(name, "[stack]") == 0) {
         /* The stack of a main thread that has ended is no root. */
@@ -85,14 +80,6 @@ static bool is_of_module(const struct layout_search *search, const struct mappin
             mapping->begin < search->subject->modules[i].end)
             return true;
     return false;
-}
-
-/* Whether a mapping is of a queue of the kernel's: io_uring or AIO. Requests that the program has
- * submitted there are the kernel's until they are done. */
-static bool is_kernel_queue(const struct mapping *mapping)
-{
-    return layout_begins_with(mapping->name, "anon_inode:[io_uring]") ||
-           layout_begins_with(mapping->name, "/[aio]");
 }
 
 /* Adds memory in which the program may have pointers: where it can write, or could before it
@@ -169,7 +156,11 @@ bool layout_find(struct layout *layout, uint32_t pid, const struct memory *memor
         return false;
     for (size_t i = 0; i < layout->maps.count; i++) {
         add_mapping(&search, &layout->maps.items[i]);
-        layout->has_kernel_queue |= is_kernel_queue(&layout->maps.items[i]);
+        /* Requests that the program has submitted to io_uring or AIO are the kernel's until they
+         * are done. */
+        const char *name = layout->maps.items[i].name;
+        layout->has_kernel_queue |=
+            layout_begins_with(name, "anon_inode:[io_uring]") || layout_begins_with(name, "/[aio]");
     }
     layout_add_modules(&search);
     add_own(&search);
@@ -226,11 +217,6 @@ static uint64_t page_down(uint64_t address)
     return address / MEMORY_PAGE * MEMORY_PAGE;
 }
 
-static uint64_t page_up(uint64_t address)
-{
-    return page_down(address + MEMORY_PAGE - 1);
-}
-
 /* Adds the parts of a writable segment: from the file, and behind these. */
 static void layout_add_segment(struct layout_search *search, const struct snapshot_module *module,
                                const Elf64_Phdr *segment)
@@ -247,7 +233,7 @@ static void layout_add_segment(struct layout_search *search, const struct snapsh
     };
     regions_add(&search->refined, &region);
     region.begin = file_end;
-    region.end = page_up(begin + segment->p_memsz);
+    region.end = page_down((begin + segment->p_memsz) + MEMORY_PAGE - 1);
     region.name = layout_bss_name;
     regions_add(&search->refined, &region);
 }

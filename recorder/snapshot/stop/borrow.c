@@ -69,12 +69,6 @@ static bool set_registers(uint32_t tid, const struct user_regs_struct *registers
 /* The signals that a thread blocks, in the place of requests that not all headers have. */
 enum { GET_BLOCKED = 0x420a, SET_BLOCKED = 0x420b };
 
-static bool get_blocked(uint32_t tid, uint64_t *blocked)
-{
-    return ptrace((enum __ptrace_request)GET_BLOCKED, (pid_t)tid, (void *)sizeof *blocked,
-                  blocked) == 0;
-}
-
 static bool set_blocked(uint32_t tid, uint64_t blocked)
 {
     return ptrace((enum __ptrace_request)SET_BLOCKED, (pid_t)tid, (void *)sizeof blocked,
@@ -270,7 +264,8 @@ static bool set_out(const struct threads *threads, const struct thread_state *th
     if (!thread->is_stopped || thread->has_ended || thread->signal != 0 ||
         await_stop(thread->tid, &signal) != STOP_INTERRUPTED ||
         !get_registers(thread->tid, &before->registers) || before->registers.cs != CODE_64_BITS ||
-        !get_blocked(thread->tid, &before->blocked) ||
+        ptrace((enum __ptrace_request)GET_BLOCKED, (pid_t)thread->tid,
+               (void *)sizeof before->blocked, &before->blocked) != 0 ||
         !is_unwatched(threads, thread->tid, &is_filtered) ||
         is_in_sequence(thread->tid, &before->registers) ||
         !borrow_peek(thread->tid, code->call, instruction, sizeof instruction) ||

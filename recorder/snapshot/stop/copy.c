@@ -207,14 +207,6 @@ static bool copy_gaps_add(struct copy_gaps *gaps, struct memory_span span)
     return true;
 }
 
-static FILE *gaps_open(const char *path)
-{
-    reader_enter();
-    FILE *file = fopen(path, "re");
-    reader_leave();
-    return file;
-}
-
 /* The list cannot be read while the process changes it. */
 static bool gaps_read_line(FILE *file, char **line, size_t *capacity)
 {
@@ -232,7 +224,9 @@ static bool find_gaps(uint32_t pid, struct copy_gaps *gaps)
     bool is_read = false;
     struct memory_span span = {0};
     snprintf(path, sizeof path, "/proc/%u/smaps", pid);
-    FILE *file = gaps_open(path);
+    reader_enter();
+    FILE *file = fopen(path, "re");
+    reader_leave();
     if (!file)
         return false;
     while (gaps_read_line(file, &line, &capacity)) {

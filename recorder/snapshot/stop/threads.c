@@ -222,20 +222,16 @@ static char state_of(const struct threads *threads, uint32_t tid)
     return name_end && strlen(name_end) > 2 ? name_end[2] : 0;
 }
 
-static bool is_dead(const struct threads *threads, uint32_t tid)
-{
-    char state = state_of(threads, tid);
-    return state == 0 || state == 'Z' || state == 'X';
-}
-
 static void seize(const struct threads *threads, struct thread_state *thread)
 {
     pid_t tid = (pid_t)thread->tid;
     thread->is_seized = ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0;
     if (thread->is_seized)
         ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
-    else
-        thread->has_ended = is_dead(threads, thread->tid);
+    else {
+        char state = state_of(threads, thread->tid);
+        thread->has_ended = state == 0 || state == 'Z' || state == 'X';
+    }
 }
 
 /* Returns the new entry of a thread; NULL if it is known, or if there is no memory. */
@@ -367,12 +363,6 @@ void threads_stop(struct threads *threads, uint32_t pid, uint32_t except, uint32
         threads->are_stopped &= threads->items[i].is_stopped || threads->items[i].has_ended;
 }
 
-/* Whether a thread waits in a call that a stop interrupts. */
-static bool is_waiting(const struct threads *threads, uint32_t tid)
-{
-    return state_of(threads, tid) == 'S';
-}
-
 /* Stops up to `most` threads: those that wait, or any. */
 static void stop_some(struct threads *threads, size_t most, bool are_waiting)
 {
@@ -384,7 +374,8 @@ static void stop_some(struct threads *threads, size_t most, bool are_waiting)
         return;
     for (const struct dirent *entry; threads->count < most && (entry = readdir(directory));) {
         uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
-        if (tid == 0 || (are_waiting && !is_waiting(threads, tid)))
+        /* A stop interrupts the call in which a thread waits. */
+        if (tid == 0 || (are_waiting && state_of(threads, tid) != 'S'))
             continue;
         struct thread_state *thread = threads_add(threads, sorted, tid);
         if (!thread)

@@ -97,14 +97,6 @@ static void begin_batch(struct answer_log *log, size_t index)
     answer_log_put(log, module->path, strlen(module->path));
 }
 
-static void put_variable(struct answer_log *log, const struct symbolize_frame *variable)
-{
-    answer_log_put(log, &variable->begin, sizeof variable->begin);
-    answer_log_put(log, &variable->size, sizeof variable->size);
-    answer_log_put_number(log, (uint32_t)variable->function_size);
-    answer_log_put(log, variable->function, variable->function_size);
-}
-
 /* Passes an answer on and encodes it. A symbolize_function; `context` is the answer_log. */
 static void answer_log_add(void *context, size_t module, uint64_t offset,
                            const struct symbolize_frame *frames, size_t count)
@@ -118,7 +110,10 @@ static void answer_log_add(void *context, size_t module, uint64_t offset,
         begin_batch(log, module);
     answer_log_put(log, &offset, sizeof offset);
     if (log->modules[module].is_data) {
-        put_variable(log, frames);
+        answer_log_put(log, &frames->begin, sizeof frames->begin);
+        answer_log_put(log, &frames->size, sizeof frames->size);
+        answer_log_put_number(log, (uint32_t)frames->function_size);
+        answer_log_put(log, frames->function, frames->function_size);
         return;
     }
     answer_log_put_number(log, (uint32_t)count);
@@ -251,12 +246,6 @@ struct request {
     void *context;
 };
 
-static void cache_free_request(struct request *request)
-{
-    free(request->modules);
-    free(request->offsets);
-}
-
 /* Copies the modules, since answered offsets are removed. Returns false if memory ran out. */
 static bool copy_request(struct request *request, const struct symbolize_module *modules)
 {
@@ -372,7 +361,8 @@ int symbolize_cached(struct symbolize_cache *cache, const struct symbolize_modul
         error = symbolize(modules, count, function, context, NULL);
     else if (!answer_from_log(&request, cache))
         error = ask_in_turn(cache, &request);
-    cache_free_request(&request);
+    free(request.modules);
+    free(request.offsets);
     return error;
 }
 

@@ -91,12 +91,6 @@ static Dwarf_Die die_declaration(Dwarf_Die die)
     return die;
 }
 
-static void enclosing_free(struct enclosing *enclosing)
-{
-    free(enclosing->dies);
-    *enclosing = (struct enclosing){0};
-}
-
 /* Limits against crafted debug information, which may nest deeply or refer to itself. */
 enum { TYPE_DEPTH_MAX = 32, PARAMETERS_MAX = 64, NAME_SIZE_MAX = 16384 };
 
@@ -115,7 +109,7 @@ void qualified_free(struct qualified *qualified)
     for (size_t i = 0; i < qualified->name_count; i++)
         free(qualified->names[i].text);
     free(qualified->names);
-    enclosing_free(&qualified->scopes);
+    free(qualified->scopes.dies);
     *qualified = (struct qualified){0};
 }
 

@@ -150,13 +150,6 @@ static void load_targets(struct naming *naming, const struct symbolize_module *m
     free(sorted);
 }
 
-static void free_targets(struct targets *targets)
-{
-    free(targets->addresses);
-    free(targets->indexes);
-    free(targets->symbols);
-}
-
 static void set_function(struct symbolize_frame *frame, const char *name, size_t size)
 {
     frame->function = size > 0 ? name : NULL;
@@ -201,11 +194,6 @@ struct unit_language {
     struct qualified names;
 };
 
-static const char *source_name(struct unit_language *language, Dwarf_Die *die)
-{
-    return language->is_qualified ? qualified_name(&language->names, die) : dwarf_diename(die);
-}
-
 /* Prefers the linkage name to the symbol, which may be an alias or a clone (f.part.0). */
 static void name_function(struct symbolize_frame *frame, struct scope *scope,
                           const struct symbol *symbol, struct unit_language *language)
@@ -213,7 +201,8 @@ static void name_function(struct symbolize_frame *frame, struct scope *scope,
     const char *name = scope ? linkage_name(&scope->die) : NULL;
     bool own_symbol = !scope || !scope->is_inlined;
     if (!name && scope && (language->has_plain_names || !own_symbol || !symbol))
-        name = source_name(language, &scope->die);
+        name = language->is_qualified ? qualified_name(&language->names, &scope->die)
+                                      : dwarf_diename(&scope->die);
     if (name)
         set_function(frame, name, strlen(name));
     else if (own_symbol && symbol)
@@ -334,7 +323,9 @@ static void answer_code(struct wire_encoder *encoder, struct binary *binary,
         for (size_t i = 0; i < naming.targets.count; i++)
             answer_symbol(&naming, i);
     }
-    free_targets(&naming.targets);
+    free(naming.targets.addresses);
+    free(naming.targets.indexes);
+    free(naming.targets.symbols);
 }
 
 enum wire_result names_look_up(struct wire_encoder *encoder, struct image_cache *images,
