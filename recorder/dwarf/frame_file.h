@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_DWARF_FRAME_FILE_H
-#define RECORDER_DWARF_FRAME_FILE_H
-
-/*
+/**
  * Reads the section .debug_frame of a module: from its file or from its separate debug file, as it
  * is or decompressed (zlib: SHF_COMPRESSED and .zdebug_frame). It is a copy, since a mapping of a
- * file that is truncated would end the program. Files are untrusted.
+ * file that is truncated would end the program. Files are untrusted. The rest
+ * of dwarf/ reads memory only.
  */
+#ifndef RECORDER_DWARF_FRAME_FILE_H
+#define RECORDER_DWARF_FRAME_FILE_H
 
 #include <stdbool.h>
 #include <stdint.h>
