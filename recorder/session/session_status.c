@@ -12,6 +12,7 @@
 
 #include "common/visible.h"
 
+#include "arrays.h"
 #include "control.h"
 #include "launch.h"
 #include "messages.h"
@@ -31,14 +32,14 @@ struct status_row {
 
 struct status_rows {
     struct status_row *items;
-    size_t count;
+    size_t count, capacity;
 };
 
 static struct status_row *add_row(struct status_rows *rows)
 {
     if (rows->count == ROWS_MAX)
         return NULL;
-    void *items = realloc(rows->items, (rows->count + 1) * sizeof *rows->items);
+    void *items = array_grow(rows->items, rows->count, &rows->capacity, sizeof *rows->items);
     if (!items)
         return NULL;
     rows->items = items;

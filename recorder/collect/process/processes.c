@@ -7,6 +7,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "arrays.h"
 #include "channel_pool.h"
 #include "collect/process/heaps.h"
 #include "collect/process/origin.h"
@@ -244,8 +245,8 @@ ttd_id process_thread_id(struct process *process, struct ttd_position position, 
     for (size_t i = 0; i < process->silent_count; i++)
         if (process->silent[i].tid == tid)
             return process->silent[i].id;
-    struct silent_thread *silent =
-        reallocarray(process->silent, process->silent_count + 1, sizeof *silent);
+    struct silent_thread *silent = array_grow(process->silent, process->silent_count,
+                                              &process->silent_capacity, sizeof *silent);
     if (!silent)
         return TTD_NONE;
     process->silent = silent;

@@ -72,7 +72,7 @@ struct process {
         uint32_t tid;
         ttd_id id;
     } * silent; /* threads that are defined in the trace but have made no call */
-    size_t silent_count;
+    size_t silent_count, silent_capacity;
     struct thread_stream **threads;
     size_t thread_count, thread_capacity;
     struct custom_heaps heaps; /* of the program's own: see heaps.h */

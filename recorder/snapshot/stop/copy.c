@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "arrays.h"
 #include "snapshot/process_reader.h"
 
 #define APPEAR_NS UINT64_C(1000000000)
@@ -195,14 +196,10 @@ static bool has_direct(uint32_t pid)
 
 static bool copy_gaps_add(struct copy_gaps *gaps, struct memory_span span)
 {
-    if (gaps->count == gaps->capacity) {
-        size_t capacity = gaps->capacity * 2 + 16;
-        void *items = reallocarray(gaps->items, capacity, sizeof *gaps->items);
-        if (!items)
-            return false;
-        gaps->items = items;
-        gaps->capacity = capacity;
-    }
+    void *items = array_grow(gaps->items, gaps->count, &gaps->capacity, sizeof *gaps->items);
+    if (!items)
+        return false;
+    gaps->items = items;
     gaps->items[gaps->count++] = span;
     return true;
 }

@@ -5,7 +5,9 @@
 #include <string.h>
 #include <sys/random.h>
 
-enum { FIRST_IMAGES = 16, FIRST_ANSWERS = 1024 };
+#include "arrays.h"
+
+enum { FIRST_ANSWERS = 1024 };
 
 /* ---- The log ---- */
 
@@ -90,14 +92,11 @@ static size_t add_image(struct answer_index *index, const struct answered_image 
     size_t index_of_image = find_image(index, image);
     if (index_of_image != SIZE_MAX)
         return index_of_image;
-    if (index->image_count == index->image_capacity) {
-        size_t capacity = index->image_capacity != 0 ? index->image_capacity * 2 : FIRST_IMAGES;
-        void *grown = reallocarray(index->images, capacity, sizeof *index->images);
-        if (!grown)
-            return SIZE_MAX;
-        index->images = grown;
-        index->image_capacity = capacity;
-    }
+    void *grown = array_grow(index->images, index->image_count, &index->image_capacity,
+                             sizeof *index->images);
+    if (!grown)
+        return SIZE_MAX;
+    index->images = grown;
     index->images[index->image_count] = *image;
     return index->image_count++;
 }
