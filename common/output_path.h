@@ -20,7 +20,7 @@ struct output_path {
  * that is also our standard output or error is written to through a copy of that descriptor.
  * Returns 0, or an errno value, and then leaves `output` untouched: EISDIR for a directory, ENOENT
  * for a symbolic link that leads nowhere, EACCES for a FIFO that another user has put into a
- * directory in which everybody may.
+ * directory where everybody may.
  */
 int output_path_resolve(const char *name, struct output_path *output);
 

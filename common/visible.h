@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Decodes the UTF-8 sequence at `data`, which has `size` bytes, at least one. Returns its length,
- * or 0 if it is invalid: overlong, a surrogate, beyond U+10FFFF, cut off. */
+/** Decodes the UTF-8 sequence at `data` (`size` bytes, at least one). Returns its length, or 0 if
+ * it is invalid: overlong, a surrogate, beyond U+10FFFF, cut off. */
 size_t visible_decode(const unsigned char *data, size_t size, uint32_t *character);
 
 /** Whether a reader could not see a character unchanged: controls, line separators, direction

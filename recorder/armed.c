@@ -62,7 +62,7 @@ static int check_executable(uint32_t pid)
     return launch_check(link, path);
 }
 
-/* Opens the channel and the trace, and arms the process, which is let go in any case. */
+/* Opens the channel and the trace, and arms the process; lets go of it in any case. */
 static int armed_open(struct collector *collector, struct arm_door *door,
                       const struct options *options, const char *preload, bool is_suspended)
 {

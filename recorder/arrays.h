@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 /**
- * Makes room for one more than `count` elements of `size` bytes. Returns the array, which may have
- * moved; NULL if memory ran out, and then the array is as it was.
+ * Makes room for one more than `count` elements of `size` bytes. Returns the array (it may have
+ * moved); NULL if memory ran out, and then the array is as it was.
  */
 static inline void *array_grow(void *array, size_t count, size_t *capacity, size_t size)
 {
@@ -24,7 +24,7 @@ static inline void *array_grow(void *array, size_t count, size_t *capacity, size
 
 /**
  * Returns how many of `count` elements of `size` bytes have an address of at most `address` in
- * their uint64_t at `offset`, by which the array is sorted.
+ * their uint64_t at `offset`; the array is sorted by it.
  */
 static inline size_t array_count_up_to(const void *array, size_t count, size_t size, size_t offset,
                                        uint64_t address)

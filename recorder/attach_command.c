@@ -110,7 +110,7 @@ static void attach_step(struct collector *collector)
 {
     static uint64_t since, next;
     attach_say(collector);
-    static bool is_followed; /* the process executes another program, which is recorded */
+    static bool is_followed; /* the process executes another program; that is recorded */
     bool is_wanted = collector->is_to_detach || signals_seen.detach != 0;
     uint64_t now = attach_command_now();
     if (collector->launched_has_ended || now < next)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * The library that is attached to a process which runs: its image, between the recorder, which puts
- * it there, and the library itself. The recorder maps it, relocates it and writes it through the
- * process's memory; neither the C library nor the loader of the process know of it. Functions of
- * the process are patched so that they jump to the library's hooks.
+ * The library that is attached to a running process: its image, between the library itself and the
+ * recorder, its loader. The recorder maps it, relocates it and writes it through the process's
+ * memory; neither the C library nor the loader of the process know of it. Functions of the process
+ * are patched so that they jump to the library's hooks.
  *
- * Each call reaches its hook by a *gate* near the function, which hands the hook the function
- * behind it: the trampoline, as an argument more than the function has. So the same hook serves the
+ * Each call reaches its hook by a *gate* near the function; this hands the hook the function behind
+ * it: the trampoline, as an argument more than the function has. So the same hook serves the
  * functions of a name in all modules.
  */
 #ifndef RECORDER_ATTACHED_H
@@ -45,18 +45,18 @@ struct attached_hook {
     uint32_t place;     /* enum attached_place */
 };
 
-/** Modules in which the function is hooked. */
+/** Modules where the function is hooked. */
 enum attached_place {
     ATTACHED_EVERYWHERE,
-    ATTACHED_IN_ALLOCATOR, /* those that define functions which only one allocator has */
+    ATTACHED_IN_ALLOCATOR, /* those that define functions of only one allocator */
     ATTACHED_IN_LIBC,
     ATTACHED_IN_LOADER, /* the C library or its loader */
 };
 
-/** The hook is assembly, which expects the function behind it in r11. */
+/** The hook is assembly, and expects the function behind it in r11. */
 enum { ATTACHED_IN_R11 = 100 };
 
-/** The changes to undo, in the order in which they were made. */
+/** The changes to undo, in the order of their making. */
 struct attached_undo {
     uint64_t patch_count;
     struct attached_patch {
@@ -81,7 +81,7 @@ struct attached {
     /** Set by the recorder. */
     uint64_t key;          /* see stale.h */
     uint32_t id_field;     /* likewise */
-    int32_t file;          /* descriptor of the channel, which the library closes; -1 then */
+    int32_t file;          /* descriptor of the channel; the library closes it; -1 then */
     uint64_t begin, end;   /* of the image */
     uint64_t thread_block; /* offset of the thread-local data from the thread pointer */
     uint64_t thread_size;
@@ -103,8 +103,8 @@ struct attached {
     uint32_t records; /* it has begun */
     uint64_t channel; /* address of the channel */
     /** Signals whose default action the library's handler may have taken the place of, a bit for
-     * each; that action, as the system has it, which the recorder restores; and room for the
-     * present one. */
+     * each; that action, as the system has it; the recorder restores it; and room for the present
+     * one. */
     uint64_t signals;
     struct attached_action {
         uint64_t handler, flags, restorer, mask;

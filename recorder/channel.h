@@ -64,8 +64,8 @@ enum {
        16 MiB stay in the cache of some machines, and are collected in a moment when the program
        ends. Beyond these, there is one chunk of each size for every thread. */
     CHANNEL_BACKLOG = 256,
-    /** Backlog at which waiting threads are woken: waking them for every chunk costs the busiest
-       programs more than they gain. */
+    /** Backlog that wakes waiting threads: waking them for every chunk costs the busiest programs
+     * more than they gain. */
     CHANNEL_RELIEF = CHANNEL_BACKLOG - CHANNEL_BACKLOG / 16,
     CHANNEL_SMALL_CHUNKS = CHANNEL_THREADS + CHANNEL_SLOTS,
     CHANNEL_LARGE_CHUNKS = CHANNEL_SMALL_CHUNKS + CHANNEL_BACKLOG,
@@ -80,8 +80,9 @@ enum {
 enum channel_flags {
     CHANNEL_NO_CHILDREN = 1, /* only the first process records */
     CHANNEL_FEW_STACKS = 2,  /* not all stacks are recorded: see `stackless` and `stack_depth` */
-    CHANNEL_CHOOSES = 4,     /* not all blocks are recorded: `only_above` and `sample` say which */
-    CHANNEL_LOSES = 1024,    /* a thread without room loses its call, and does not wait */
+    CHANNEL_CHOOSES =
+        4, /* not all blocks are recorded: `only_above` and `sample` define the part */
+    CHANNEL_LOSES = 1024, /* a thread without room loses its call, and does not wait */
 };
 
 /** Kinds of calls that may be recorded without their stacks. */
@@ -111,7 +112,7 @@ enum slot_state {
 
 enum process_flags {
     PROCESS_FORKED = 1, /* began as a copy of its parent, with the parent's live blocks */
-    PROCESS_GUEST = 2,  /* runs in an emulator, which is recorded under the same process id */
+    PROCESS_GUEST = 2,  /* runs in an emulator; that is recorded under the same process id */
     /** Ids that it states, of itself and of its threads, belong to another PID namespace than the
        collector's, or may. */
     PROCESS_ELSEWHERE = 4,
@@ -128,7 +129,7 @@ enum process_notes {
     /** There are such functions, and when the program started they called the C library's each
        time. Cleared if they do so when it ends. */
     NOTE_FORWARDS = 64,
-    NOTE_ALLOCATOR = 128, /* a plugin calls functions that only the allocator has which it brings */
+    NOTE_ALLOCATOR = 128, /* a plugin calls functions of the allocator that it brings */
     NOTE_BREAK = 256,     /* the program itself moves the program break */
     NOTE_WITHIN = 512,    /* by the collector: a module has an allocator under names of its own */
     /** It has asked for usable sizes, and may use a block beyond its size. */
@@ -150,7 +151,8 @@ enum { COMMAND_SIZE = 1024, DIRECTORY_SIZE = 512 };
 struct process_slot {
     alignas(64) _Atomic uint32_t state;
     uint32_t pid;
-    /** By the collector, a futex: its id of a process that is elsewhere, which waits for that. */
+    /** By the collector, a futex: its id of a process that is elsewhere, and that process waits for
+     * it. */
     _Atomic uint32_t seen_pid;
     uint32_t parent_pid;
     uint32_t parent; /* slot of the parent when forked; CHANNEL_NONE otherwise */
@@ -168,7 +170,7 @@ struct process_slot {
     uint64_t mark;
     _Atomic uint32_t free_next;
     _Atomic uint32_t log;  /* first chunk of the process's log */
-    _Atomic uint64_t lost; /* calls of threads for which there was no slot */
+    _Atomic uint64_t lost; /* calls of threads without a slot */
     /** Arguments, each with a NUL behind it, and the working directory, as far as there is room.
        The collector cannot ask the system about processes that lived for a moment. */
     uint32_t command_size;
@@ -216,7 +218,7 @@ struct chunk {
     alignas(64) _Atomic uint32_t committed; /* bytes of data that are complete */
     _Atomic uint32_t next;                  /* set once nothing more will be committed here */
     _Atomic uint32_t free_next;
-    uint32_t counts; /* 1 for a full chunk, which is part of the backlog */
+    uint32_t counts; /* 1 for a full chunk: it is part of the backlog */
     alignas(64) uint64_t data[];
 };
 

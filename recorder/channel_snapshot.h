@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * How a process of the program asks the collector for a snapshot of its memory, and how it
- * describes this memory. Part of the channel: see channel.h, which others include.
+ * describes this memory. Part of the channel: others include channel.h.
  */
 #ifndef RECORDER_CHANNEL_SNAPSHOT_H
 #define RECORDER_CHANNEL_SNAPSHOT_H
@@ -13,13 +13,13 @@
 /* System calls that the collector makes threads of the recorded process execute. */
 
 /**
- * Code in the recorded process by which a thread that the collector holds executes one system call.
+ * Code in the recorded process: a thread that the collector holds executes one system call by it.
  * The thread enters with the number and the arguments in its registers, and with a struct
- * borrowed_frame on top of its stack, from which its registers are restored. It has signals blocked
+ * borrowed_frame on top of its stack; its registers are restored from there. It has signals blocked
  * meanwhile, but for those that its own instructions cause.
  */
 struct borrowed_code {
-    uint64_t copy;        /* entry for a call that makes a process, which ends at once */
+    uint64_t copy;        /* entry for a call that makes a process; that ends at once */
     uint64_t call;        /* entry for any other call */
     uint64_t stack_begin; /* of a stack that nothing else uses */
     uint64_t stack_end;   /* 0: there is no such code; or BORROWED_OWN_STACK */
@@ -33,8 +33,8 @@ struct borrowed_frame {
 
 enum { BORROWED_RUN_OVER = 1 };
 
-/** The thread's own stack is used, below the part that its function may use: a handler of a signal,
- * which may come once the collector has died, has room there as it always has. */
+/** The thread's own stack is used, below the part that its function may use: a handler of a signal
+ * (it may come once the collector has died) has room there as always. */
 enum { BORROWED_OWN_STACK = 1 };
 
 /**

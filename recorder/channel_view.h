@@ -65,8 +65,8 @@ static inline void *channel_at(struct channel_view *view, uint64_t offset)
     return window + offset % CHANNEL_WINDOW;
 }
 
-/** Returns the slot for the copy of a process. A copy records nothing: it only reports which of its
- * parent's blocks the runtimes would release. */
+/** Returns the slot for the copy of a process. A copy records nothing: it only reports those of its
+ * parent's blocks that the runtimes would release. */
 static inline uint32_t channel_copy(uint32_t process)
 {
     return CHANNEL_PROCESSES + process;
@@ -80,8 +80,8 @@ static inline uint64_t channel_process_at(uint32_t number)
     return table + number * CHANNEL_PROCESS_SIZE;
 }
 
-/** Return an entry by its index, which counts from 1 and was checked by the caller. NULL if its
-   window cannot be mapped. */
+/** Return an entry by its index (from 1, checked by the caller). NULL if its window cannot be
+ * mapped. */
 static inline struct process_slot *channel_process(struct channel_view *view, uint32_t index)
 {
     bool is_copy = index > CHANNEL_PROCESSES;
@@ -89,7 +89,7 @@ static inline struct process_slot *channel_process(struct channel_view *view, ui
     return (struct process_slot *)channel_at(view, entry + is_copy * sizeof(struct process_slot));
 }
 
-/** Returns the request of a process, which is no copy. */
+/** Returns the request of a process that is no copy. */
 static inline struct snapshot_request *channel_request(struct channel_view *view, uint32_t index)
 {
     uint64_t entry = channel_process_at(index - 1);

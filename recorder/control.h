@@ -2,8 +2,8 @@
 /**
  * Messages between `ttdrecord status PID`, or its like, and the collector: one request, one answer,
  * each a packet of a local socket. The socket has no name in the file system. The kernel chooses
- * its name, which stands in the channel, and names each side to the other: only the user who
- * records, and root, may ask, and only the collector may answer.
+ * its name (it stands in the channel), and names each side to the other: only the user who records,
+ * and root, may ask, and only the collector may answer.
  */
 #ifndef RECORDER_CONTROL_H
 #define RECORDER_CONTROL_H

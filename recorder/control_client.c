@@ -114,7 +114,7 @@ static bool channel_has(int file, const struct channel *channel, uint32_t proces
 }
 
 /* Reads the channel of a collector, if `path` is that, the collector is `pid`, and it records
- * `process`, which may be 0 for any. */
+ * `process` (0 for any). */
 static bool read_channel(const char *path, uint32_t pid, uint32_t process, struct channel *channel)
 {
     char target[64];
@@ -184,7 +184,7 @@ static int connect_to(const struct channel *channel)
     return connected;
 }
 
-/* Waits until the collector has ended, which has then closed its traces. */
+/* Waits until the collector has ended; it has then closed its traces. */
 static void await_end(uint32_t collector)
 {
     int process = (int)syscall(SYS_pidfd_open, (pid_t)collector, 0);

@@ -38,7 +38,7 @@ void limits_raise(int resource)
     }
 }
 
-/* Opens the channel. It is larger than some programs' limit of files, which they keep. */
+/* Opens the channel. It is larger than some programs' limit of files; they keep theirs. */
 int limits_open_channel(struct host *host, int memfd, uint32_t flags)
 {
     struct rlimit limit;
@@ -76,7 +76,7 @@ static int check_runtime(const char *path, struct elf_file *elf)
     return EXIT_SANITIZED;
 }
 
-/* Checks a program's loader. A missing one is left to the system, which says so. */
+/* Checks a program's loader. A missing one is left to the system; it says so. */
 static int check_loader(const char *path, const char *loader)
 {
     struct elf_file elf;
@@ -303,7 +303,7 @@ static bool set_environment(const char *preload, const struct host *host)
 /* Attributes of a process that an exec keeps and a fork does not. */
 struct attributes {
     pid_t parent;
-    int death_signal; /* which this process gets when its own parent dies */
+    int death_signal; /* this process gets it when its own parent dies */
     bool reaps;       /* orphans become its children */
     bool leads;       /* a session that has no terminal */
 };

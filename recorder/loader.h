@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Finds which programs' loaders can load the preload library: it is for x86-64 and the GNU C
+ * Finds the programs whose loaders can load the preload library: it is for x86-64 and the GNU C
  * library. Any other loader complains, or does not start the program.
  */
 #ifndef RECORDER_LOADER_H
@@ -14,7 +14,7 @@
 
 /*
  * Reads an ELF file of 64 bits before it is executed: its segments and its dynamic section. Shared
- * by ttdrecord and the library that it preloads, which may not allocate.
+ * by ttdrecord and its preload library; the latter may not allocate.
  */
 
 /** Reads `size` bytes at `offset`; false if there are not as many. */
@@ -139,7 +139,7 @@ static inline bool sanitizer_needed(struct elf_file *elf, char name[32])
     return false;
 }
 
-/** The usual loader, which the ABI names. */
+/** The usual loader, named by the ABI. */
 #define LOADER_USUAL "/lib64/ld-linux-x86-64.so.2"
 
 /** The newest version of the C library's symbols that the preload library needs. The loader of the

@@ -12,8 +12,8 @@
 #include "common/visible.h"
 
 /* Prints with one write, since several processes may print at a time. A message may have names of
- * files and programs in it, which can be any bytes, and all of it is escaped. Blocks SIGTTOU, by
- * which the terminal would stop a background process group, the recorded program included. */
+ * files and programs (any bytes) in it, and all of it is escaped. Blocks SIGTTOU: by it the
+ * terminal would stop a background process group, the recorded program included. */
 void message(const char *format, ...)
 {
     static const char prefix[] = "ttdrecord: ";

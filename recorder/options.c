@@ -242,7 +242,7 @@ static bool parse_snapshot_option(int option, struct snapshot_options *snapshots
     }
 }
 
-/* Whether a call for which there is no room waits or is lost. */
+/* Whether a call without room waits or is lost. */
 static void parse_when_full(const char *name, struct recording_options *recording)
 {
     bool is_lost = strcmp(name, "lose") == 0;

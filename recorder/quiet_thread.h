@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** A thread in which no handler of a signal runs. Shared by attach, snapshot and collect, and a
- * subject of its own. */
+/** A thread without a running signal handler. Shared by attach, snapshot and collect, and a subject
+ * of its own. */
 #ifndef RECORDER_QUIET_THREAD_H
 #define RECORDER_QUIET_THREAD_H
 

@@ -36,7 +36,7 @@ static const char *summary_group(uint64_t value, char text[GROUPED])
     return begin;
 }
 
-/* Executes the analyzer, which writes to stderr, in a process of its own. It may be killed at any
+/* Executes the analyzer in a process of its own; it writes to stderr. It may be killed at any
  * moment: it writes its answer at once, at the end. */
 static void summary_ask_analyzer(const char *analyzer, const char *trace)
 {
@@ -75,7 +75,7 @@ static void summary_print_answers(const struct collector *collector, const char 
         continue;
 }
 
-/* Says how to learn which process lost the most bytes: the collector knows only how many blocks
+/* Says how to find the process that lost the most bytes: the collector knows only how many blocks
  * each of them has left, since a release does not say how large its block is. */
 static void summary_print_largest(const struct collector *collector, const char *output)
 {

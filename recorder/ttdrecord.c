@@ -38,7 +38,7 @@ static void inherited_add(int descriptor)
     descriptors[count++] = descriptor;
 }
 
-/* Notes which descriptors are open. Called before any other is opened. */
+/* Notes the open descriptors. Called before any other is opened. */
 static void inherited_note(void)
 {
     DIR *files = opendir("/proc/self/fd");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** A table from pairs of numbers to a small number. Keys are never removed. Identifiers, which are
- * dense, are found in an array; all other pairs by their hash. */
+/** A table from pairs of numbers to a small number. Keys are never removed. Identifiers are dense
+ * and found in an array; all other pairs by their hash. */
 #ifndef ANALYZER_BASE_HASH_MAP_H
 #define ANALYZER_BASE_HASH_MAP_H
 
@@ -80,7 +80,7 @@ static inline uint32_t map_get(const struct hash_map *map, uint64_t a, uint64_t 
  */
 enum ttd_status map_set(struct hash_map *map, uint64_t a, uint64_t b, uint32_t value);
 
-/** Copies a map into `copy`, which is all zero. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+/** Copies a map into `copy` (all zero). @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status map_copy(struct hash_map *copy, const struct hash_map *map);
 
 #endif

@@ -74,7 +74,7 @@ void pages_prepare(void)
 {
     if (!is_unlimited(RLIMIT_AS) || !is_unlimited(RLIMIT_DATA))
         return;
-    /* Larger arrays have mappings of their own, which mremap() can move without copying. */
+    /* Larger arrays have mappings of their own: mremap() moves them without copying. */
     mallopt(M_MMAP_THRESHOLD, 2 * LARGE_PAGE);
     mallopt(M_TOP_PAD, HEAP_STEP);
     mallopt(M_TRIM_THRESHOLD, HEAP_KEPT);
@@ -107,7 +107,7 @@ static size_t table_round_up(size_t size)
     return (size + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
 }
 
-/* Maps memory aligned to a large page, which the system does not do by itself. */
+/* Maps memory aligned to a large page; the system does not do so by itself. */
 static void *map_pages(size_t size)
 {
     if (size > SIZE_MAX - LARGE_PAGE)
@@ -154,7 +154,7 @@ static struct range remove_range(size_t i)
     return range;
 }
 
-/* Joins a range with those beside it, which are no longer kept by themselves. */
+/* Joins a range with its neighbours; those are no longer kept by themselves. */
 static struct range table_join_ranges(struct range range)
 {
     for (size_t i = 0; i < kept.count;) {
@@ -228,7 +228,7 @@ static void give_back(size_t size)
 }
 
 /* Whether the system can move pages together: it cannot if they are of several mappings. Then it
- * refuses to make them longer as well, which is undone. To try the move itself will not do: older
+ * refuses to make them longer as well; that is undone. To try the move itself will not do: older
  * kernels take the target away before they refuse. */
 static bool is_one_mapping(void *pages, size_t size)
 {

@@ -6,9 +6,8 @@
 
 #include <stddef.h>
 
-/* Hints to the system that memory should be in large pages, which make random access to large
- * tables faster and page faults fewer. A system that ignores the hints changes nothing but
- * speed. */
+/* Hints to the system that memory should be in large pages: random access to large tables is faster
+ * and page faults are fewer. A system that ignores the hints changes nothing but speed. */
 
 /** Size of a large page on most systems. */
 #define LARGE_PAGE ((size_t)2 << 20)
@@ -27,16 +26,16 @@ void pages_map(void *memory, size_t size);
 void pages_prepare(void);
 
 /**
- * Grows a table from `old_size` bytes to `size`, which is more. The added bytes are zero.
+ * Grows a table from `old_size` bytes to `size` (more). The added bytes are zero.
  *
  * @param old  NULL with an old_size of 0, or the result of this function for old_size
- * @return the memory, for table_free(), after which `old` is no longer valid; or NULL without
- * memory, with the old table untouched. A large table begins on a page.
+ * @return the memory, for table_free(); `old` is no longer valid; or NULL without memory, with the
+ * old table untouched. A large table begins on a page.
  */
 void *table_resize(void *old, size_t old_size, size_t size);
 
-/** Returns the next capacity of a full table: twice `capacity`, which is a power of two, or as many
- * records of `size` bytes as fill a large page. Again a power of two. */
+/** Returns the next capacity of a full table: twice `capacity` (a power of two), or as many records
+ * of `size` bytes as fill a large page. Again a power of two. */
 size_t table_next(size_t capacity, size_t size);
 
 /** Frees a table. Its pages are kept for other tables.

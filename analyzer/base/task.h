@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <ttdtrace/status.h>
 
-/* The threads of the system. On one without any, such as WebAssembly, none can be started, which
- * everybody who starts one allows for; locks then do nothing. */
+/* The threads of the system. On one without any, such as WebAssembly, none can be started, and each
+ * caller allows for it; locks then do nothing. */
 
 #ifdef __wasm__
 
@@ -71,7 +71,7 @@ bool task_has_processor(void);
 /** Waits for the end of the task, if one was started. @return the task's result, or TTD_OK. */
 enum ttd_status task_wait(struct task *task);
 
-/* Work on many things in a row, of which two threads do half each. */
+/* Work on many things in a row, half of it in each of two threads. */
 
 /** Does the work on the things from number `begin` up to `end`, without that. */
 typedef enum ttd_status (*halves_function)(void *context, size_t begin, size_t end);
@@ -123,8 +123,8 @@ static inline uint64_t ring_count(const struct ring *ring)
 
 /* ---- The filler ---- */
 
-/** Hands over the slot at `head`, which is filled, then waits until at most `tolerated` slots are
- * filled, or the taker has ended. Returns whether it has not. */
+/** Hands over the filled slot at `head`, then waits until at most `tolerated` slots are filled, or
+ * the taker has ended. Returns whether it has not. */
 bool ring_fill(struct ring *ring, uint64_t tolerated);
 
 void ring_end_filling(struct ring *ring);

@@ -21,7 +21,7 @@ struct compared_heaps {
     bool shows_runtime;
     struct heap_comparison comparison;
     struct ttd_position positions[HEAP_SIDES];
-    /** Stacks are known by their identifiers, which are of one trace. */
+    /** Stacks are known by their identifiers in one trace. */
     bool is_one_trace;
     /** Labels of groups in both traces. */
     struct label_table labels;
@@ -31,7 +31,7 @@ struct compared_heaps {
 
 /* Finds the key that makes groups of both sides one. Identifiers of stacks hold within one trace
  * only; across two traces a stack is known by its fingerprint. Other groups are known by their
- * label, which does not say where a module was loaded. */
+ * label, without a module's load address. */
 static enum ttd_status compare_find_key(struct compared_heaps *heaps, enum heap_side side,
                                         struct fingerprinter *fingerprinter, struct heap_key group,
                                         struct fingerprint *key)
@@ -103,7 +103,7 @@ static int compare_add_heap(struct compared_heaps *heaps, enum heap_side side,
     return status;
 }
 
-/* Sums up the blocks of a heap that pass the filters. The definitions of heaps show which lie in
+/* Sums up the blocks of a heap that pass the filters. The definitions of heaps show those within
  * others. */
 static int compare_sum_heaps(struct compared_heaps *heaps, enum heap_side side,
                              struct heap_groups *by_heap)
@@ -356,9 +356,9 @@ static const struct own_option diff_own[] = {
     OWN_OPTION("show-runtime", option_flag, struct diff_options, shows_runtime),
     OWN_OPTIONS_END};
 
-/* Chooses the position at which to ask for lost blocks. The first snapshot at the end of the range
- * or after it knows all blocks of the range; without one, a snapshot before the end knows a part.
- * Returns false if there is no snapshot. */
+/* Chooses the position for the question about lost blocks. The first snapshot at the end of the
+ * range or after it knows all blocks of the range; without one, a snapshot before the end knows a
+ * part. Returns false if there is no snapshot. */
 static bool diff_choose_position(const struct heap_snapshots *snapshots, struct ttd_position last,
                                  struct ttd_position *position)
 {

@@ -75,8 +75,8 @@ static bool may_be_inlined(const struct heap_call *call, const struct frame *fra
 /*
  * Sets `pairs` to whether a mismatch comes from operators of C++ that the program defines itself.
  * The recorder sees only the malloc() inside such an operator new, while a delete in another module
- * is recorded as delete. The pair is correct, and must not be reported. Where it is not known which
- * functions are inlined, the finding is not certain.
+ * is recorded as delete. The pair is correct, and must not be reported. Where inlined functions are
+ * unknown, the finding is not certain.
  */
 static int pairs_operators(struct session *session, struct heap_finding *finding, bool *pairs)
 {

@@ -256,7 +256,7 @@ static enum ttd_status retained_find_label(void *context, const struct heap_bloc
     return status;
 }
 
-/* Reads the names before the query, which asks for the label of each block. */
+/* Reads the names before the query: it asks for the label of each block. */
 static int retained_prepare_labels(struct session *session, const struct retained_options *options,
                                    struct heap_retained_options *query)
 {

@@ -34,7 +34,7 @@ static const char info_help[] =
     "                            are beside it: of the program and its child "
     "processes\n" COMMAND_COMMON_HELP;
 
-/* Copies a text, which in a batch is valid only until the next one. */
+/* Copies a text: in a batch it is valid only until the next one. */
 static enum ttd_status info_keep_text(struct info_findings *findings, struct ttd_string string,
                                       struct ttd_string *copy)
 {
@@ -132,7 +132,7 @@ static int info_report_stats(struct session *session, const struct info_findings
 
 /* The hook of a reading that is no pass. */
 struct collector {
-    /** The hook of the source, which sees each batch first. */
+    /** The hook of the source; it sees each batch first. */
     struct heap_batch_hook hook;
     struct info_findings *findings;
 };

@@ -25,8 +25,8 @@
 #define CHANGES_MAX 2000000
 #define SPANS_MAX   12000
 
-/* See page_size_goal(), of which a change takes some three bytes: so many changes in any page, and
- * one more for so many bytes of the trace. */
+/* See page_size_goal(); a change takes some three bytes: so many changes in any page, and one more
+ * for so many bytes of the trace. */
 #define CHANGES_SMALL    30000
 #define BYTES_PER_CHANGE 128
 
@@ -144,8 +144,8 @@ static int report_write_parts(struct session *session, const struct page_facts *
     return status;
 }
 
-/* Writes the data of the page. Stacks are numbers of nodes in one tree of calls, which is written
- * last, when all parts have named the stacks that they need. */
+/* Writes the data of the page. Stacks are numbers of nodes in one tree of calls. The tree is
+ * written last, when all parts have named their stacks. */
 static int write_data(struct session *session, const struct page_facts *facts,
                       const struct heap_trace *trace, struct report_findings *findings)
 {
@@ -265,7 +265,7 @@ static const struct own_option own_options[] = {
     ISLAND_OPTIONS(struct report_options, island),
     OWN_OPTIONS_END};
 
-/* Finds the range of the page, which includes `from` and ends before `to`. */
+/* Finds the range of the page: from `from` inclusive to `to` exclusive. */
 static int report_resolve_range(struct session *session, const struct report_options *options,
                                 struct page_facts *facts)
 {

@@ -480,7 +480,7 @@ static int history_print(struct session *session, const struct heap_history *his
     return status;
 }
 
-/* Finds out which of the blocks are lost, and prints them. */
+/* Finds the lost blocks, and prints them. */
 static int history_print_with_lost(struct session *session, struct heap_history *history)
 {
     struct heap_trace trace;

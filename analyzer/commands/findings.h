@@ -41,7 +41,7 @@ int errors_judge(struct session *session, struct heap_errors *errors, struct hea
 /** Prints the leaks at a position, those that `leaks` shows by default. */
 int leaks_print(struct session *session, struct heap_leaks *leaks, struct ttd_position position);
 
-/** Options by which `leaks` chooses groups, beside the session's. */
+/** Options of `leaks` for choosing groups, beside the session's. */
 struct leaks_choice {
     const struct position_spec *at;
     const struct heap_island_filter *island;
@@ -97,8 +97,8 @@ struct compare_options {
     size_t limit;
     /** Blocks that the runtimes keep are compared as well. */
     bool shows_runtime;
-    /** NULL to print; else set to the comparison as data of a page, packed, which belong to the
-     * caller. They have groups that have not changed as well. */
+    /** NULL to print; else set to the comparison as packed data of a page, owned by the caller.
+     * They have groups that have not changed as well. */
     struct page_packed *page;
     /** The facts about that page. */
     const struct page_facts *facts;

@@ -25,7 +25,7 @@ struct report_findings {
     struct heap_leaks leaks;
     struct info_findings info;
     struct heap_snapshot_list snapshots;
-    /** The blocks of the snapshot by which leaks were found. */
+    /** The blocks of the snapshot that leaks were found in. */
     struct heap_reach reach;
 };
 

@@ -15,7 +15,7 @@
 struct contents_extent {
     uint64_t first;
     uint64_t last;
-    /** Address at which the run of pages begins, and the id of its first page, or TTD_PAGE_ZERO or
+    /** Address where the run of pages begins, and the id of its first page, or TTD_PAGE_ZERO or
      * TTD_PAGE_UNREADABLE for all of it. */
     uint64_t begin;
     uint64_t page;
@@ -114,7 +114,7 @@ enum contents_state {
 /** Returns the name of a state, such as "unknown". Static. */
 const char *contents_state_name(enum contents_state state);
 
-/** Addresses of which the same is known, from one snapshot; at most a page if they have bytes. */
+/** Addresses with equal findings, from one snapshot; at most a page if they have bytes. */
 struct contents_part {
     enum contents_state state;
     uint64_t first;

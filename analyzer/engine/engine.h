@@ -3,9 +3,9 @@
  * The engine of a page that has its trace in it: the functions that the page calls, compiled for
  * WebAssembly. One trace is open at a time.
  *
- * Functions that answer with more than a number write *values* of 64 bits, which engine_values()
- * finds, and return how many there are; 0 without memory. A position is two values, its sequence
- * and its steps. A moment is one of the chronicle (analyses/chronicle/chronicle.h).
+ * Functions that answer with more than a number write *values* of 64 bits for engine_values(), and
+ * return their count; 0 without memory. A position is two values, its sequence and its steps. A
+ * moment is one of the chronicle (analyses/chronicle/chronicle.h).
  */
 #ifndef ANALYZER_ENGINE_ENGINE_H
 #define ANALYZER_ENGINE_ENGINE_H
@@ -73,7 +73,7 @@ ENGINE_EXPORT(engine_quadrants) size_t engine_quadrants(uint32_t from, uint32_t 
 /** Values: blocks and bytes that are live at a moment and unknown. */
 ENGINE_EXPORT(engine_unknown) size_t engine_unknown(uint32_t moment);
 
-/** Finds the regions of memory that live blocks lie in, which gaps of `gap` bytes or more separate.
+/** Finds the regions of memory that live blocks lie in, separated by gaps of `gap` bytes or more.
  * Values: first and last address, blocks, used and unused bytes, gaps, and the largest gap, of all
  * regions together and of each by itself. */
 ENGINE_EXPORT(engine_regions) size_t engine_regions(uint32_t moment, uint64_t gap);
@@ -92,7 +92,7 @@ ENGINE_EXPORT(engine_blocks)
 size_t engine_blocks(uint32_t moment, uint64_t first, uint64_t last, size_t most);
 
 /** Lists the blocks that ever had an address: the last `most`. Values: how many there were, and the
- * number of each, in the order in which they were acquired. */
+ * number of each, in order of acquisition. */
 ENGINE_EXPORT(engine_history) size_t engine_history(uint64_t address, size_t most);
 
 /** Values: address, size, stack, thread and heap of a block, the position where it was acquired

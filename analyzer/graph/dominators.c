@@ -9,12 +9,11 @@
 
 /* Semi-NCA (Georgiadis, "Linear-Time Algorithms for Dominators and Related Problems").
  *
- * The semidominator of a node is the lowest node from which a way leads to it on which all others
- * are higher than it. It is the lowest of the sources of its edges that are lower than it, and of
- * the semidominators of the nodes on the tree path to a higher source, those that are higher than
- * the node itself. Nodes are finished from the highest to the lowest, so that these are known. The
- * immediate dominator is the first that is not above the semidominator on the chain of the parent's
- * dominators.
+ * The semidominator of a node is the lowest node with a way to it through higher nodes only. It is
+ * the lowest of the sources of its edges that are lower than it, and of the semidominators of the
+ * nodes on the tree path to a higher source, those that are higher than the node itself. Nodes are
+ * finished from the highest to the lowest, so that these are known. The immediate dominator is the
+ * first that is not above the semidominator on the chain of the parent's dominators.
  *
  * Lower sources are known from the search. Only edges from higher ones are sorted by target. */
 
@@ -109,7 +108,7 @@ static uint32_t lowest_above(struct link *links, uint32_t node, uint32_t number)
 }
 
 /* Prefetches the link of a source that follows soon, and of one that follows sooner the link above.
- * A source that is not finished has a place there, which may be no node. */
+ * A source that is not finished has a place there, perhaps without a node. */
 static inline __attribute__((always_inline)) void prefetch_links(const struct finder *finder,
                                                                  uint32_t i)
 {

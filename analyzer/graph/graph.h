@@ -63,7 +63,7 @@ enum ttd_status graph_init(struct graph *graph, uint32_t node_count);
 void graph_free(struct graph *graph);
 
 /**
- * Makes room for `capacity` edges at once, which is faster than by and by.
+ * Makes room for `capacity` edges at once: faster than by and by.
  *
  * @return TTD_OK, or TTD_ERROR_NO_MEMORY with the graph as before.
  */
@@ -146,7 +146,7 @@ static inline uint64_t add_saturated(uint64_t a, uint64_t b)
 /** Shortest ways from the roots to all nodes. */
 struct graph_paths {
     uint32_t node_count;
-    /** By node: pointers between it and a block that a root points at, which has 0 itself;
+    /** By node: pointers between it and a block that a root points at (0 for that block);
      * GRAPH_NONE if no root leads to it. */
     uint32_t *distances;
     /** By node: the node before it on a shortest way; of distance 0 the number of the root. */

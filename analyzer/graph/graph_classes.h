@@ -5,7 +5,7 @@
 
 #include "graph/graph.h"
 
-/* Marking: which nodes the roots lead to, by which kinds of pointers. */
+/* Marking: the nodes that the roots lead to, and by what kinds of pointers. */
 
 /**
  * Passes of marking. Those by starts use no interior pointers. Each of the three uses a kind of
@@ -81,9 +81,8 @@ struct graph_classes {
 
 /**
  * Finds the class of every node. Indirectly lost nodes that several definitely lost ones lead to
- * belong to the one that memcheck would choose, which goes through the nodes in their order: a node
- * gets all nodes that it leads to and no other has, and takes over the nodes of those that it leads
- * to.
+ * belong to memcheck's choice, by the order of the nodes: a node gets all nodes that it leads to
+ * and no other has, and takes over the nodes of those that it leads to.
  *
  * Memcheck differs where a lost cycle hangs below a lost block that leads to another node of it
  * than the lowest: if that block comes later, memcheck calls both definitely lost.
@@ -134,7 +133,7 @@ static inline enum graph_holding graph_holding_of(const struct graph_classes *cl
     return marks & weakly ? GRAPH_HELD_WEAKLY : GRAPH_HELD_BY_STALE;
 }
 
-/* Strongly connected components: the largest sets of nodes of which each leads to all others. */
+/* Strongly connected components: the largest sets of nodes where each leads to all others. */
 
 /**
  * Finds the components of a part of the graph. Takes 12 bytes for each node of the part besides

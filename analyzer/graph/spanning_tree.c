@@ -70,7 +70,7 @@ void graph_upper_free(struct graph_upper *upper)
 /* Edges of a node whose targets are prefetched when it is entered. */
 #define AHEAD 8
 
-/* Nodes for which it is known where the edges of the first one begin. */
+/* Nodes whose first edge is known. */
 #define GROUP 32
 
 struct search {

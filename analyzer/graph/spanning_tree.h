@@ -5,7 +5,7 @@
 
 #include "graph/dominators.h"
 
-/* The nodes above a graph, from which every way begins: groups of roots, and the top. */
+/* The nodes above a graph, where every way begins: groups of roots, and the top. */
 
 /** Nodes are numbered from the last node of the graph on: first the groups, then the top. Edges of
  * the n-th are those from first[n] up to first[n + 1]. */

@@ -200,8 +200,8 @@ void heap_groups_count_nested(const struct heap_groups *groups, uint64_t *blocks
     }
 }
 
-/* Returns the number of blocks that a block of a sample stands for: the inverse of the probability
- * with which it was recorded. */
+/* Returns the number of blocks that a block of a sample stands for: the inverse of its probability
+ * of being recorded. */
 static double groups_weight(uint64_t sample, const struct heap_block *block)
 {
     /* Blocks of custom heaps are all recorded; one without bytes never is. */

@@ -48,7 +48,7 @@ struct heap_block_classes {
     struct ttd_class *classes;
     size_t count;
     /** By the address of a block and the number of the event that acquired it: the number of its
-     * class, which is 1 more than the index in `classes`. */
+     * class: 1 more than the index in `classes`. */
     struct hash_map numbers;
 };
 
@@ -106,7 +106,7 @@ struct heap_way {
     uint32_t offset;
 };
 
-/** Merges the way in which other blocks are held. HEAP_WAY_NONE changes nothing. */
+/** Merges how other blocks are held. HEAP_WAY_NONE changes nothing. */
 void heap_way_merge(struct heap_way *sum, struct heap_way way);
 
 struct heap_group {
@@ -122,8 +122,7 @@ struct heap_group {
      * belong to the caller; NULL if unknown. Merging groups joins their rings. */
     const struct heap_holder *holder;
     struct heap_below *below;
-    /** These blocks and all below them, for groups to which heap_groups_add_total() adds; else
-     * 0. */
+    /** These blocks and all below them, for groups of heap_groups_add_total(); else 0. */
     uint64_t total_blocks;
     uint64_t total_bytes;
     /** The blocks that lie in blocks of other heaps, by heap_groups.parents. */
@@ -161,7 +160,7 @@ struct heap_groups {
     const struct heap_block_classes *classes;
     /** The caller's; may be set before anything is added: NULL if no block counts as nested. */
     const struct heap_parents *parents;
-    /** A number by which the caller distinguishes several tables. May be set before anything is
+    /** A number for distinguishing the caller's several tables. May be set before anything is
      * added. */
     uint8_t kind;
     /** heap_groups_add_total() was called. */
@@ -169,7 +168,7 @@ struct heap_groups {
     /** Index of the group that a block was added to last. */
     uint32_t latest;
     /** Hash table of the numbers of groups, by key: from 1, and 0 in a free slot. The capacity is a
-     * power of two. It has no keys, which are in the groups, so that it stays in the cache. */
+     * power of two. The keys are in the groups, so that it stays in the cache. */
     uint32_t *numbers;
     size_t number_capacity;
     struct hash_key hash;

@@ -46,7 +46,7 @@ static inline void heap_live_discard(struct heap_live *live, struct heap_block *
 
 #define FIRST_CAPACITY 1024
 
-/* A slot holds 32 bits of hash, which bounds the number of slots. */
+/* A slot holds 32 bits of hash; this bounds the number of slots. */
 #define CAPACITY_MAX ((size_t)1 << 31)
 
 /* Bytes of records that are mapped at once. */
@@ -133,7 +133,7 @@ void heap_live_drop_index(struct heap_live *live)
     live->slots = NULL;
 }
 
-/* Enters all records into the slots, which are empty. */
+/* Enters all records into the empty slots. */
 static void fill_slots(struct heap_live *live)
 {
     size_t mask = live->slot_capacity - 1;

@@ -9,8 +9,8 @@
  * and then find the record there.
  *
  * An address has one record while blocks of one heap live there one after the other. Where blocks
- * of several heaps are live at once, the address has several records, which are *shared*: each of
- * them leads to the others.
+ * of several heaps are live at once, the address has several *shared* records: each of them leads
+ * to the others.
  *
  * A heap is destroyed in constant time: its blocks become stale and are swept up later. So a trace
  * of many small destructions takes time proportional to its length.
@@ -82,7 +82,7 @@ void heap_parents_free(struct heap_parents *parents);
  * TTD_ERROR_NO_MEMORY. */
 enum ttd_status heap_parents_add(struct heap_parents *parents, const struct ttd_batch *batch);
 
-/** Copies the parents into `copy`, which is empty. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+/** Copies the parents into the empty `copy`. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status heap_parents_copy(struct heap_parents *copy, const struct heap_parents *parents);
 
 /** Returns the parent of a heap; TTD_NONE if it takes its memory from the system. */
@@ -92,7 +92,7 @@ static inline ttd_id heap_parents_get(const struct heap_parents *parents, ttd_id
     return parent == MAP_NONE ? TTD_NONE : parent;
 }
 
-/* The structures of the table of live blocks: see heap/heap_live.h, which callers include. */
+/* The structures of the table of live blocks: callers include heap/heap_live.h instead. */
 
 /** A block: live, or the last one at its address. */
 struct heap_block {
@@ -139,8 +139,8 @@ struct heap_slot {
 /** The largest number of blocks that are live at one address. */
 #define HEAP_SHARED_MAX 16
 
-/** Number of records that are not live, and of destroyed heaps, below which no sweep pays, however
- * few blocks are live. */
+/** Smallest number of dead records and destroyed heaps that makes a sweep pay, however few blocks
+ * are live. */
 #define HEAP_LITTER_MAX 4096
 
 /** A generation of a heap: from its first block to its destruction. */
@@ -152,7 +152,7 @@ struct heap_generation {
     bool is_nested;
     uint64_t blocks;
     struct heap_sum bytes;
-    /** Position at which it ended. */
+    /** Position where it ended. */
     struct ttd_position end;
 };
 
@@ -175,7 +175,7 @@ struct heap_live {
     /** The records: room for three in every four slots. */
     struct heap_block *blocks;
     uint32_t block_count;
-    /** Bytes of the records behind which the system was not asked to map any yet. */
+    /** Bytes of the records that the system was asked to map. */
     size_t mapped;
     /** Records below block_count that are not in use, last freed first. */
     uint32_t *unused;
@@ -199,10 +199,10 @@ struct heap_live {
     struct heap_parents parents;
 };
 
-/* The index of the table of live blocks: it finds the record of an address, or adds one. All that
- * a lookup needs in the common case is inline. See heap/heap_live.h, which callers include. */
+/* The index of the table of live blocks: it finds the record of an address, or adds one. All that a
+ * lookup needs in the common case is inline. Callers include heap/heap_live.h instead. */
 
-/** The hash of an address, which determines its slot. */
+/** The hash of an address; determines its slot. */
 static inline uint32_t heap_live_hash(const struct heap_live *live, uint64_t address)
 {
     return (uint32_t)hash_value(live->key, address);
@@ -261,7 +261,7 @@ static inline uint32_t heap_live_record_at(struct heap_live *live, uint64_t addr
 }
 
 /**
- * Returns a record of an address, which is not 0. Adds one if there is none.
+ * Returns a record of an address (not 0). Adds one if there is none.
  *
  * @param hash    heap_live_hash() of it
  * @param record  index in live->blocks, the same until heap_live_sweep(); set on TTD_OK
@@ -404,7 +404,7 @@ static inline bool heap_live_has(const struct heap_live *live, const struct heap
 /** The general case of heap_live_own(). */
 uint32_t heap_live_own_slow(const struct heap_live *live, uint32_t record, ttd_id heap);
 
-/** Returns the record of the live block to which an event of `heap` refers; HEAP_NO_RECORD if there
+/** Returns the record of the live block that an event of `heap` refers to; HEAP_NO_RECORD if there
  * is none. `record` is any record of the address. */
 static inline uint32_t heap_live_own(const struct heap_live *live, uint32_t record, ttd_id heap)
 {
@@ -414,11 +414,11 @@ static inline uint32_t heap_live_own(const struct heap_live *live, uint32_t reco
                : heap_live_own_slow(live, record, heap);
 }
 
-/** Returns the live block at `address` to which an event of `heap` refers, with TTD_NONE the newest
+/** Returns the live block at `address` that an event of `heap` refers to, with TTD_NONE the newest
  * one; NULL if there is none. Valid until the next change. */
 struct heap_block *heap_live_find(const struct heap_live *live, uint64_t address, ttd_id heap);
 
-/** Removes all blocks of a heap, which is destroyed at `end`. Returns their number. */
+/** Removes all blocks of a heap that is destroyed at `end`. Returns their number. */
 uint64_t heap_live_destroy(struct heap_live *live, ttd_id heap, struct ttd_position end);
 
 /**

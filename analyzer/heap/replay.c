@@ -149,7 +149,7 @@ enum ttd_status heap_block_copies_grow(struct heap_block_copies *copies)
     return status;
 }
 
-/* The peak, which a replay keeps beside the state. */
+/* The peak, kept by a replay beside the state. */
 
 static struct heap_peak peak_of(const struct heap_replay *replay)
 {

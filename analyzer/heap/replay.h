@@ -24,13 +24,12 @@
  * `index` takes 1.74 times the instructions with summaries; they do nothing for a position that
  * none of them covers. Instructions do not show the gain of prefetching. Nor do they show the
  * thread that reads ahead (struct prefetcher): it takes 1.3 times the processor time, and can save
- * wall time only where another processor is idle; on two busy ones none was saved. So `report`,
- * which feeds many analyses, replays a trace twice at the same time instead (report_pass.h).
+ * wall time only where another processor is idle; on two busy ones none was saved. So `report` with
+ * its many analyses replays a trace twice at the same time instead (report_pass.h).
  *
- * Summaries are an observer of blocks (struct heap_block_observer), which gets the block and no
- * more. `index` of generated-summaries takes 1.01 times the instructions of a replay that collects
- * the blocks itself, and 1.04 times those with an observer of effects: filling in an effect for
- * each.
+ * Summaries are an observer of blocks (struct heap_block_observer): it gets the block and no more.
+ * `index` of generated-summaries takes 1.01 times the instructions of a replay that collects the
+ * blocks itself, and 1.04 times those with an observer of effects: filling in an effect for each.
  */
 #ifndef ANALYZER_HEAP_REPLAY_H
 #define ANALYZER_HEAP_REPLAY_H
@@ -207,8 +206,8 @@ struct heap_observer {
     /** Anything but TTD_OK ends the replay with that status. */
     enum ttd_status (*effect)(void *context, const struct heap_effect *effect);
     /** A variable with the place where the next effect is built, before the observer gets it:
-     * whoever keeps effects so need not copy them, which would wait for all that was written
-     * before. NULL for no matter where. */
+     * whoever keeps effects need not copy them: a copy would wait for all earlier writes. NULL for
+     * no matter where. */
     struct heap_effect *const *place;
     /** Each call just before its own effects, whether it has any or not; NULL if not wanted. */
     enum ttd_status (*call)(void *context, const struct ttd_event *event);
@@ -287,7 +286,7 @@ struct heap_replay {
 };
 
 /**
- * @param observer  copied; NULL for none, which is faster
+ * @param observer  copied; NULL for none (faster)
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
 enum ttd_status heap_replay_init(struct heap_replay *replay, const struct heap_observer *observer);
@@ -296,7 +295,7 @@ void heap_replay_free(struct heap_replay *replay);
 /**
  * Observes blocks from now on, until there is another observer or the replay is reset.
  *
- * @param observer  copied; NULL for none, which is faster
+ * @param observer  copied; NULL for none (faster)
  */
 void heap_replay_observe_blocks(struct heap_replay *replay,
                                 const struct heap_block_observer *observer);
@@ -318,8 +317,8 @@ enum ttd_status heap_replay_reset(struct heap_replay *replay);
 enum ttd_status heap_replay_apply(struct heap_replay *replay, const struct ttd_batch *batch,
                                   struct ttd_position until, size_t *applied);
 
-/** Returns the live block at the base address of an event, which is not 0, for an observer of the
- * call; NULL if there is none. Valid until the next change. */
+/** Returns the live block at the base address (not 0) of an event, for an observer of the call;
+ * NULL if there is none. Valid until the next change. */
 static inline const struct heap_block *heap_replay_given(const struct heap_replay *replay,
                                                          const struct ttd_event *event)
 {
@@ -336,9 +335,9 @@ struct heap_peak heap_replay_peak(const struct heap_replay *replay);
 void heap_replay_keep_peak(struct heap_replay *replay);
 
 /**
- * Ends the search for the peak; called at the position up to which it is wanted. Sets replay->peak.
- * The blocks that were live at the peak are those in `ended_since_peak`, and those that are still
- * live and were allocated at the peak or before.
+ * Ends the search for the peak; called at the last wanted position. Sets replay->peak. The blocks
+ * that were live at the peak are those in `ended_since_peak`, and those that are still live and
+ * were allocated at the peak or before.
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */

@@ -261,7 +261,7 @@ enum ttd_status heap_replay_apply(struct heap_replay *replay, const struct ttd_b
 
 /*
  * The fast path of a replay that nobody watches: it takes most events of most traces. The sums of
- * live blocks are local variables meanwhile, which the compiler keeps in registers.
+ * live blocks are local variables meanwhile: the compiler keeps them in registers.
  */
 
 /* Sums are below 2^64 in a run: larger ones take the general path. */
@@ -310,7 +310,7 @@ static inline void run_move_to(struct run *state, struct ttd_position position)
     state->position = position;
 }
 
-/* Applies an Alloc. False if it takes the general path, which acquires a block alike. */
+/* Applies an Alloc. False if it takes the general path, with the same effect on blocks. */
 static inline bool run_acquire(struct run *state, const struct ttd_event *event,
                                struct heap_block *blocks, const uint32_t *records)
 {

@@ -70,8 +70,8 @@ static inline struct heap_block heap_block_of_event(const struct ttd_event *even
 /** Distance of the prefetch, in events. */
 #define HEAP_EVENTS_AHEAD 6
 
-/** Prefetches the event HEAP_EVENTS_AHEAD behind this one, which mostly is in another thread's
- * cache. There need not be one. */
+/** Prefetches the event HEAP_EVENTS_AHEAD behind this one: it mostly is in another thread's cache.
+ * There need not be one. */
 static inline __attribute__((always_inline)) void heap_prefetch(const struct ttd_event *event)
 {
     uintptr_t address = (uintptr_t)event + HEAP_EVENTS_AHEAD * sizeof *event;
@@ -87,9 +87,9 @@ static inline bool heap_is_watched(const struct heap_replay *replay)
 }
 
 /**
- * Applies events as long as they take the fast path: calls that succeeded, of the heap that was
- * used last and has no parent, each of which does what it should. Returns the first that does not,
- * or `end`. The replay must not be watched.
+ * Applies events as long as they take the fast path: calls that succeeded and do what they should,
+ * of the parentless heap that was used last. Returns the first that does not, or `end`. The replay
+ * must not be watched.
  */
 const struct ttd_event *heap_replay_run(struct heap_replay *replay, const struct ttd_event *event,
                                         const struct ttd_event *end);

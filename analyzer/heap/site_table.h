@@ -56,7 +56,7 @@ static inline struct heap_key *heap_site_record(const struct heap_site_table *si
     return (struct heap_key *)(void *)((char *)sites->records + index * sites->size);
 }
 
-/** Adds, and saturates: sizes are those that the program asked for, which may be nonsense. */
+/** Adds, and saturates: sizes are as requested by the program, and may be nonsense. */
 static inline uint64_t heap_add(uint64_t a, uint64_t b)
 {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;

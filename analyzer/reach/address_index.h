@@ -47,7 +47,7 @@ static inline void value_range_widen(struct value_range *range, uint64_t value)
     range->highest = value > range->highest ? value : range->highest;
 }
 
-/** Widens a range by another, which may be empty. */
+/** Widens a range by another (perhaps empty) one. */
 static inline void value_range_join(struct value_range *range, struct value_range other)
 {
     range->lowest = other.lowest < range->lowest ? other.lowest : range->lowest;
@@ -136,7 +136,7 @@ packed_table_prefetch(const struct packed_table *table, size_t row)
     __builtin_prefetch(table->bytes + row * table->row_size);
 }
 
-/** A part of the address space in which rows are. */
+/** A part of the address space with rows. */
 struct address_area {
     /** The part of an address above ADDRESS_AREA_BITS. */
     uint64_t number;
@@ -173,7 +173,7 @@ struct address_index {
     unsigned granule_bits;
     struct address_area *areas;
     size_t area_count;
-    /** The cells of each area with many rows, no two of which begin in one granule. */
+    /** The cells of each area with many rows; no two begin in one granule. */
     struct address_cell *cells;
     /** Numbers that were looked up last, by their low bits. Their count is a power of two. */
     struct address_cached *cache;

@@ -54,7 +54,7 @@ static bool has_empty_arrays(const struct heap_nodes *nodes)
     return false;
 }
 
-/* The empty array that a word points behind, which lies in no node; HEAP_NO_NODE if there is none.
+/* The empty array that a word outside of nodes points behind; HEAP_NO_NODE if there is none.
  */
 static uint32_t find_empty_array(struct reach_builder *builder, uint64_t value)
 {
@@ -225,7 +225,7 @@ static enum ttd_status add_class_word(struct reach_builder *builder, uint32_t so
  * Whether a word of a block may be the first of two links of the GNU C library. It sorts large free
  * memory by links in bytes 16 to 31, where a block then finds them: the address of another header,
  * or of the memory's own if no other has its size. The first word of a header is also the last one
- * of the block before, which both links seem to point at.
+ * of the block before; both links seem to point at it.
  */
 static bool is_first_link(const struct reach_builder *builder,
                           const struct ttd_reference *reference)

@@ -88,7 +88,7 @@ struct reach_builder {
      * Its region is 0 if there is none. */
     struct ttd_reference link;
     uint32_t link_target;
-    /** Some block may be an array of no elements, to which pointers point behind the block. */
+    /** Some block may be an array of no elements; pointers to it point behind the block. */
     bool has_empty_arrays;
     /** Words of heaps that lie in no live block and point at one: see builder.h. Only if
      * `keeps_between`. */
@@ -183,7 +183,7 @@ struct reach_references {
     struct ttd_batch batch;
     size_t next_record;
     size_t next_reference;
-    /** The slots of the ring, which the thread fills and the caller empties. */
+    /** The slots of the ring; the thread fills them, the caller empties them. */
     struct reach_reference_group groups[REACH_GROUPS];
     struct ring ring;
     bool is_running;
@@ -223,8 +223,8 @@ enum ttd_status reach_references_next(struct reach_references *references,
  * Words of heap memory that lie in no live block, and point at one. Such a word may be
  *
  * - a relic of a block that had this memory before: no root;
- * - a record of the allocator's, which knows its blocks: no root;
- * - a variable of the program's, which may have taken memory from the program break, or beside the
+ * - a record of the allocator: it knows its blocks: no root;
+ * - a variable of the program: this may have taken memory from the program break, or beside the
  *   blocks of another allocator: a root.
  *
  * Where a block was before, and the memory is the allocator's still, it is one of the first two:
@@ -241,9 +241,8 @@ enum ttd_status reach_references_next(struct reach_references *references,
 #define REACH_ROOT_DROPPED UINT8_MAX
 #define REACH_ROOT_RELIC   (UINT8_MAX - 1)
 
-/** Takes a word: as a root with the flag GRAPH_STALE, which stale.h decides about, or, in a process
- * that began with unlisted blocks, for reach_inherited_apply(). @return TTD_OK,
- * TTD_ERROR_NO_MEMORY. */
+/** Takes a word: as a root with the flag GRAPH_STALE for stale.h, or, in a process that began with
+ * unlisted blocks, for reach_inherited_apply(). @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status reach_between_add(struct reach_builder *builder,
                                   const struct ttd_reference *reference, uint64_t word,
                                   uint32_t target);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * Words that realloc() copied into their block. Such a word is as old as it was in the block
- * before, and so on back to its *origin*, the block by which its memory became part of this chain.
- * It may be a relic of the memory of its origin. The replay of stale.c finds the origins; another
- * one, the last release of that memory before each origin was allocated.
+ * before, and so on back to its *origin*, the block that brought its memory into this chain. It may
+ * be a relic of the memory of its origin. The replay of stale.c finds the origins; another one, the
+ * last release of that memory before each origin was allocated.
  *
  * Private to reach/.
  */

@@ -132,7 +132,7 @@ struct open_nodes {
 };
 
 /* The innermost open block that a block of a heap with a parent lies in. A parent has a lower id.
- * Blocks of other heaps in between, which only a faulty trace has, are looked at up to a limit. */
+ * Blocks of other heaps in between (only in a faulty trace) are looked at up to a limit. */
 static uint32_t holder_of(const struct heap_nodes *nodes, const struct open_nodes *open,
                           uint32_t node)
 {

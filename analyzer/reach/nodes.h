@@ -203,7 +203,7 @@ static inline enum ttd_status edge_offsets_add(struct edge_offsets *offsets, uin
                : edge_offsets_add_far(offsets, edge, source);
 }
 
-/** Removes the offsets of the first `count` edges, which are all, and keeps the room for them. */
+/** Removes the offsets of all `count` edges, and keeps the room for them. */
 void edge_offsets_clear(struct edge_offsets *offsets, uint64_t count);
 
 /** The offset of the word in its block. */
@@ -218,8 +218,7 @@ static inline uint32_t edge_offset_in_target(const struct edge_offsets *offsets,
 /** All zero when empty. */
 struct reach_survivors {
     struct heap_nodes *nodes;
-    /** By event modulo the number of bits, which is a power of two: whether it may have acquired a
-     * node. */
+    /** By event modulo the number of bits (a power of two): whether it may have acquired a node. */
     uint64_t *bits;
     uint64_t bit_count;
     /** The events of all nodes have bits of their own. */

@@ -43,7 +43,7 @@ static uint64_t inherited_word_address(const struct reach_builder *builder,
 }
 
 /* The first word at an address or behind it. Words come in the order of addresses, since regions
- * do; where they do not, which only a made-up trace has, some are missed and count as roots. */
+ * do; where they do not (only in a made-up trace), some are missed and count as roots. */
 static size_t find_word(const struct reach_builder *builder, uint64_t address)
 {
     size_t low = 0, high = builder->between_count;
@@ -207,7 +207,7 @@ static bool has_inner(const struct heap_reach *reach)
     return false;
 }
 
-/** Flags edges and roots to which no rule applies as GRAPH_INTERIOR. @return TTD_OK,
+/** Flags edges and roots without a matching rule as GRAPH_INTERIOR. @return TTD_OK,
  * TTD_ERROR_NO_MEMORY. */
 static enum ttd_status reach_rules_apply(const struct reach_builder *builder,
                                          const struct heap_reach_options *options,
@@ -396,7 +396,7 @@ static enum ttd_status reach_build(const struct heap_trace *trace,
 {
     struct heap_arrival arrival;
     struct heap_route route = {.to = snapshot->position};
-    /* The live blocks are copied and the replay ends before the graph is built, which needs the
+    /* The live blocks are copied and the replay ends before the graph is built: building needs the
      * reader. */
     enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
     if (status == TTD_OK)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * The graph of a snapshot: the blocks that are live at its position or being reallocated there,
- * which of them points at which, and which words outside of blocks (the roots) point at blocks.
+ * The graph of a snapshot: the blocks that are live at its position or being reallocated there, the
+ * pointers between them, and the words outside of blocks (the roots) that point at blocks.
  *
  * A word of a live block is an edge to the block that its value lies in; a word of any other region
  * that is no heap is a root. A word of a heap outside of live blocks is a doubtful root, or none:
@@ -82,9 +82,9 @@ struct heap_inner_edge {
 struct heap_reach {
     /** Certainty of the replay to the snapshot. */
     struct heap_outcome outcome;
-    /** Number 0 if there is no such snapshot; then all else is empty, but for the outcome, which is
-     * then zero. Its flag TTD_SNAPSHOT_INCOMPLETE is also set if regions or references of it are
-     * not in the trace any more. */
+    /** Number 0 if there is no such snapshot; then all else is empty, and the outcome is zero. Its
+     * flag TTD_SNAPSHOT_INCOMPLETE is also set if regions or references of it are not in the trace
+     * any more. */
     struct ttd_snapshot snapshot;
     /** The blocks, by node of the graph. */
     struct heap_nodes nodes;
@@ -132,7 +132,7 @@ enum ttd_status heap_reach_find(const struct heap_trace *trace,
                                 struct ttd_error *error);
 void heap_reach_free(struct heap_reach *reach);
 
-/** The same for a snapshot that is known; `options` have no say in which. */
+/** The same for a snapshot that is known; `options` do not matter for it. */
 enum ttd_status heap_reach_build(const struct heap_trace *trace,
                                  const struct heap_reach_options *options,
                                  const struct ttd_snapshot *snapshot, struct heap_reach *reach,

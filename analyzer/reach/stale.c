@@ -206,7 +206,7 @@ static bool has_doubtful_roots(const struct graph *graph)
     return false;
 }
 
-/* Brings the classes up to date when it is decided which words are stale. */
+/* Brings the classes up to date once stale words are decided. */
 static enum ttd_status mark_again(struct heap_reach *reach, bool are_roots_changed)
 {
     if (!are_roots_changed)

@@ -36,9 +36,9 @@ struct address_marks {
     struct packed_table table;
     struct address_index index;
     /**
-     * A tree above the addresses, which are its leaves from `count` on; node n is the parent of 2n
-     * and 2n + 1. Holds the position that was noted for all addresses below a node at once: an
-     * address has the latest one from its leaf up to the root.
+     * A tree above the addresses, its leaves from `count` on; node n is the parent of 2n and 2n +
+     * 1. Holds the position that was noted for all addresses below a node at once: an address has
+     * the latest one from its leaf up to the root.
      */
     struct ttd_position *latest;
     /** Notes that are not in `latest` yet. */
@@ -113,7 +113,7 @@ enum stale_field { STALE_ADDRESS, STALE_EDGE, STALE_IS_ROOT, STALE_FIELDS };
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
 enum ttd_status stale_words_take(struct stale_words *words, const struct heap_reach *reach);
-/** Begins the noting of releases, for which it takes most of its memory. Offsets of edges are not
+/** Begins the noting of releases, and takes most of its memory for it. Offsets of edges are not
  * needed any more. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status stale_words_begin(struct stale_words *words, const struct heap_reach *reach);
 void stale_words_free(struct stale_words *words);
@@ -122,7 +122,7 @@ void stale_words_free(struct stale_words *words);
 void stale_words_release(struct stale_words *words, const struct heap_block *block,
                          struct ttd_position position);
 
-/** Finds the words of a node in a part of it, which edges have. */
+/** Finds the words of a node in a part of it, as edges have them. */
 struct address_span stale_words_of_node(struct stale_words *words, const struct graph *graph,
                                         uint32_t node, uint64_t address, uint64_t size);
 
@@ -133,7 +133,7 @@ void stale_words_settle(struct stale_words *words);
 uint32_t stale_words_target(const struct stale_words *words, const struct graph *graph,
                             uint32_t word);
 
-/** The position at which the memory of a word was last released; 0:0 if never. After
+/** The position where the memory of a word was last released; 0:0 if never. After
  * stale_words_settle(). */
 static inline struct ttd_position stale_words_last_release(const struct stale_words *words,
                                                            uint32_t word)
@@ -141,16 +141,16 @@ static inline struct ttd_position stale_words_last_release(const struct stale_wo
     return address_marks_latest(&words->words, word);
 }
 
-/** The birth of the first block, which may be the target itself, that had the first address of a
- * target of an edge. After stale_words_settle(). */
+/** The birth of the first block (perhaps the target itself) that had the first address of a target
+ * of an edge. After stale_words_settle(). */
 struct ttd_position stale_words_first_birth(const struct stale_words *words,
                                             const struct heap_nodes *nodes, uint32_t target);
 
 /**
- * Clears the flag GRAPH_STALE, which edges have whose word may be older than its block, where
- * nothing hangs by the edge, since its target is held by others, and where the word cannot be a
- * relic. Then classifies the nodes. For that the trace is replayed once more, unless
- * nothing hangs by such edges; and again if realloc() may have copied relics.
+ * Clears the flag GRAPH_STALE (the edge's word may be older than its block) where nothing hangs by
+ * the edge, since its target is held by others, and where the word cannot be a relic. Then
+ * classifies the nodes. For that the trace is replayed once more, unless nothing hangs by such
+ * edges; and again if realloc() may have copied relics.
  *
  * With options.omits_verdicts it only drops doubtful roots that something hangs by, and that are
  * relics: see builder.h.

@@ -209,7 +209,7 @@ static bool is_sorted(const struct half *first, const struct half *second,
             first->last <= packed_table_get(table, first->count, STALE_ADDRESS));
 }
 
-/* Sorts the words, which is needed where roots are among them, or regions overlap. */
+/* Sorts the words: needed where roots are among them, or regions overlap. */
 static enum ttd_status stale_words_sort(struct address_marks *words,
                                         const struct value_range *ranges)
 {

@@ -27,7 +27,7 @@ struct usual_pairs {
     size_t capacity;
 };
 
-/** The search, which fills the table. */
+/** The search; fills the table. */
 struct usual_search {
     struct usual_offsets *usual;
     const struct heap_reach *reach;
@@ -62,7 +62,7 @@ static void usual_place(struct usual_offsets *usual, uint64_t *next, uint32_t ta
         usual->offsets[next[target]++] = offset;
 }
 
-/* Goes through all pointers except pointers of a block into itself, which hold nothing. */
+/* Goes through all pointers except pointers of a block into itself: those hold nothing. */
 static void usual_each_pointer(struct usual_offsets *usual, const struct heap_reach *reach,
                                uint64_t *next, usual_pointer *see)
 {
@@ -277,7 +277,7 @@ static bool usual_has_pointer(const struct heap_reach *reach, uint32_t node, uin
            !edge_offset_in_target(&reach->offsets, low);
 }
 
-/* Counts a block, and the offsets at which it is pointed at. */
+/* Counts a block, and the offsets that it is pointed at. */
 static enum ttd_status usual_count_block(struct usual_search *search, uint32_t site, uint32_t node)
 {
     struct usual_offsets *usual = search->usual;
@@ -326,7 +326,7 @@ static enum ttd_status usual_sum_up(struct usual_search *search)
     return status;
 }
 
-/* Inserts an offset into the most frequent ones of a group, which are in order. */
+/* Inserts an offset into the ordered list of a group's most frequent ones. */
 static void usual_rank(struct usual_group *group, const struct usual_pair *pair)
 {
     int place = USUAL_OFFSETS;
@@ -425,7 +425,7 @@ static enum ttd_status usual_count_blocks(struct usual_search *search)
     return status == TTD_OK ? usual_sum_up(search) : status;
 }
 
-/* Finds out which of the most frequent offsets are usual. */
+/* Finds the usual ones among the most frequent offsets. */
 static void usual_decide_all(struct usual_search *search)
 {
     const struct heap_nodes *nodes = &search->reach->nodes;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * The offsets at which the blocks of an allocating function are usually pointed at. A function that
- * puts a header before the data returns a pointer behind the header, so such a pointer owns the
- * block.
+ * The usual offsets of pointers into the blocks of an allocating function. A function that puts a
+ * header before the data returns a pointer behind the header, so such a pointer owns the block.
  *
  * Blocks are grouped in several ways: by stack, by the address of the call in the allocating
  * function, and by the names of one to three innermost functions. Common wrappers of allocators do

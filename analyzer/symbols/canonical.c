@@ -87,7 +87,7 @@ static bool take_lambda(struct name_reader *reader)
     return true;
 }
 
-/* The words of a built-in type, which come in any order: "long unsigned int", "unsigned long". */
+/* The words of a built-in type, in any order: "long unsigned int", "unsigned long". */
 struct builtin {
     bool is_unsigned;
     bool is_signed;
@@ -210,9 +210,9 @@ static bool take_operator(struct name_reader *reader)
     return true;
 }
 
-/* Handles a space. After parameters a qualifier of the function follows, which is dropped.
- * Otherwise the text before the space was a return type, or a word such as "non-virtual thunk
- * to", and is dropped. */
+/* Handles a space. After parameters a qualifier of the function follows; it is dropped. Otherwise
+ * the text before the space was a return type, or a word such as "non-virtual thunk to", and is
+ * dropped. */
 static void take_space(struct name_reader *reader, bool after_parameters)
 {
     static const char *const qualifiers[] = {"const", "volatile", "&&", "&", "noexcept"};
@@ -278,8 +278,8 @@ static size_t name_write_canonical(struct name_reader *reader)
     return reader->size;
 }
 
-/* Returns the size of "<Type>" at the begin of the name of a method of Rust, which other versions
- * of its mangling write as "Type"; 0 if there is none. "<Type as Trait>" is another one. */
+/* Returns the size of "<Type>" at the begin of the name of a method of Rust; other versions of its
+ * mangling write "Type"; 0 if there is none. "<Type as Trait>" is another one. */
 static size_t size_of_inherent(struct ttd_string name)
 {
     size_t depth = 0, size = 0;

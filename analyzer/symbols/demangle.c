@@ -79,7 +79,7 @@ struct demangle_walk {
     bool has_failed;
 };
 
-/* Adds a component that was not there. The demangler's own mark serves, which must be 0 when it
+/* Adds a component that was not there. The demangler's own mark serves; it must be 0 when it
  * prints. */
 static void walk_add(struct demangle_walk *walk, struct demangle_component *node)
 {
@@ -218,9 +218,9 @@ static size_t demangle_long(const char *name, char *text, size_t limit)
     return size;
 }
 
-/* The process is a copy of this one, which closes all files but its socket and does nothing else
- * than to answer. A request is the size of the name and the limit, then the name; an answer is the
- * size of the text and the processor time in microseconds, then the text. */
+/* The process is a copy of this one. It closes all files but its socket, and only answers. A
+ * request is the size of the name and the limit, then the name; an answer is the size of the text
+ * and the processor time in microseconds, then the text. */
 
 /* Sends all bytes; false if the other process is gone. */
 static bool demangle_send_all(int socket, const void *data, size_t size)
@@ -418,7 +418,7 @@ static void leading_add(char *text, size_t *size, const char *part, size_t part_
     *size += part_size;
 }
 
-/* Copies an identifier, which its length precedes; NULL if there is none. */
+/* Copies an identifier preceded by its length; NULL if there is none. */
 static const char *leading_identifier(const char *next, const char *end, char *text, size_t *size)
 {
     size_t length = 0;

@@ -15,9 +15,9 @@ enum frame_kind {
     FRAME_BEGINNING,
     /* main() counts, but its callers do not. */
     FRAME_MAIN,
-    /* A frame of a runtime library, which is left out. */
+    /* A frame of a runtime library; it is left out. */
     FRAME_HIDDEN,
-    /* A function of std, which counts if the program calls it. */
+    /* A function of std; it counts if the program calls it. */
     FRAME_LIBRARY,
     FRAME_PROGRAM,
     /* A frame in no module, such as generated code. It counts each time, since two of them cannot

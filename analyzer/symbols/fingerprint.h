@@ -8,7 +8,7 @@
  * allocates, inlined ones included. A frame is represented by its function's canonical name
  * (canonical.h); without a name by its offset in the module; without a module by its presence
  * alone. Left out are: frames in the modules of the C and C++ libraries; functions of std, except
- * the one that the program calls (that one as well if it belongs to strings or streams, which are
+ * the one that the program calls (that one as well if it belongs to strings or streams: those are
  * partly in the library and partly inlined); and recursive calls. A stack without any other frame
  * is represented by its modules. No module's name, line or address is part of a fingerprint. Only
  * the outermost FINGERPRINT_INLINED_MAX of the frames inlined at one address count. Fingerprints

@@ -44,7 +44,7 @@ enum ttd_status frame_list_add(struct frame_list *list, struct definitions *defi
     const struct definition_symbol *symbol =
         definitions_symbol(definitions, stack->module, stack->offset);
     enum ttd_status status = TTD_OK;
-    /* Without names the frame has its module and offset, which a later lookup can still name. */
+    /* Without names the frame has its module and offset, for a later lookup. */
     if (!symbol || !symbol->count) {
         status = spend(definitions, &frame);
         return status == TTD_OK ? frame_list_push(list, &frame) : status;
@@ -292,8 +292,8 @@ enum runtime_reach runtime_reach_next(enum runtime_reach reach, unsigned traits)
     return RUNTIME_CUT;
 }
 
-/* Whether a symbol is in the namespaces of the C++ library. Return types, which demangled names may
- * begin with, do not matter here. */
+/* Whether a symbol is in the namespaces of the C++ library. Return types at the begin of demangled
+ * names do not matter here. */
 static bool is_of_cxx_library(struct ttd_string symbol)
 {
     static const char *const scopes[] = {"_ZSt", "_ZNSt", "_ZNKSt", "_ZN9__gnu_cxx"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** Lists of frames: stacks with the names of their frames, and which frames belong to the
- * language runtimes. */
+/** Lists of frames: stacks with the names of their frames, and the frames of the language
+ * runtimes. */
 #ifndef ANALYZER_SYMBOLS_FRAMES_H
 #define ANALYZER_SYMBOLS_FRAMES_H
 
@@ -68,7 +68,7 @@ bool runtime_has_module(struct ttd_string path);
 bool runtime_begins(const struct frame *frame);
 
 /** Whether a stack without a function that a thread or process begins with is not whole: if the
- * definitions name any such function, or the recorder's own module, which records whole stacks. */
+ * definitions name any such function, or the recorder's own module: it records whole stacks. */
 bool runtime_has_beginning(const struct definitions *definitions);
 
 /** Properties of a frame that show whether a stack is whole: bits. */
@@ -103,8 +103,8 @@ enum runtime_reach runtime_reach_next(enum runtime_reach reach, unsigned traits)
  * Whether a function, by its canonical name, is defined in the C++ library's headers, whatever
  * module it is in.
  *
- * @param is_mixed  set to true for functions of strings and streams, which some builds have in the
- *                  library's module and others inline
+ * @param is_mixed  set to true for functions of strings and streams: some builds have them in the
+ * library's module, others inline them
  */
 bool runtime_has_function(struct ttd_string canonical, bool *is_mixed);
 
@@ -118,8 +118,8 @@ bool runtime_is_main(const struct frame *frame);
 /** Whether the definitions name the dynamic linker's code for thread-local storage. */
 bool runtime_has_thread_storage(const struct definitions *definitions);
 
-/** Whether a block with these innermost frames is thread-local storage, which the C library
- * allocates with a thread and keeps until the thread has ended and was joined. */
+/** Whether a block with these innermost frames is thread-local storage: the C library allocates it
+ * with a thread and keeps it until the thread has ended and was joined. */
 bool runtime_is_thread_storage(const struct frame_list *list);
 
 /** Returns the index of the outermost main() in a list, or its count if there is none. */

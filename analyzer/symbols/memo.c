@@ -197,7 +197,7 @@ static ttd_id first_module(const struct same_stacks *same, const struct ttd_stac
     return is_same ? first : stack->module;
 }
 
-/* Finds the number of an address, which is the same in modules that are alike. */
+/* Finds the number of an address: equal in modules that are alike. */
 static enum ttd_status find_site(struct same_stacks *same, const struct ttd_stack *stack,
                                  uint32_t *site)
 {

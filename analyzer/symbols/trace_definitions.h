@@ -56,8 +56,8 @@ void stack_table_free(struct stack_table *table);
 enum ttd_status stack_table_add(struct stack_table *table, const struct ttd_batch *batch);
 
 /**
- * Spends steps, the unit of work on stacks. Limits what a crafted trace can cost in which millions
- * of stacks share thousands of callers.
+ * Spends steps, the unit of work on stacks. Limits the cost of a crafted trace whose millions of
+ * stacks share thousands of callers.
  *
  * @return TTD_OK, or TTD_ERROR_LIMIT if fewer steps are left
  */
@@ -203,8 +203,7 @@ struct ttd_string definitions_text(const struct definitions *definitions, ttd_id
 /** Returns the demangled name of a function. */
 struct ttd_string definitions_function(struct definitions *definitions, ttd_id id);
 
-/** Returns the demangled name of a class, of which the string is the name in its type_info, such as
- * "6Server". */
+/** Returns the demangled name of a class from the name in its type_info, such as "6Server". */
 struct ttd_string definitions_class(struct definitions *definitions, ttd_id id);
 
 /** Returns the canonical name of a function (canonical.h); its demangled name when memory is short.

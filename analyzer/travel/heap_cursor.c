@@ -227,8 +227,8 @@ static enum ttd_status refill(struct heap_cursor *cursor, const struct heap_keyf
     return TTD_OK;
 }
 
-/* Returns the keyframe from which `target` is reached sooner than from the cursor's position; NULL
- * if there is none. */
+/* Returns the keyframe that is nearer to `target` than the cursor's position; NULL if there is
+ * none. */
 static const struct heap_keyframe *find_keyframe(const struct heap_cursor *cursor,
                                                  struct ttd_position target, bool goes_back)
 {
@@ -282,7 +282,7 @@ static bool is_in_summary(const struct heap_cursor *cursor)
     return cursor->start && cursor->start->is_summary;
 }
 
-/* Moves the cursor to a position at or before `target`, from which replaying reaches it. */
+/* Moves the cursor to a position at or before `target`; replaying from there reaches it. */
 static enum ttd_status approach(struct heap_cursor *cursor, struct ttd_position target,
                                 struct ttd_error *error)
 {

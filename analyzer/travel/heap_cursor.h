@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** A cursor: the state of the heap at a position of a trace, which can be moved. */
+/** A cursor: the state of the heap at a movable position of a trace. */
 #ifndef ANALYZER_TRAVEL_HEAP_CURSOR_H
 #define ANALYZER_TRAVEL_HEAP_CURSOR_H
 
@@ -14,8 +14,8 @@
  * caller replays the ones before.
  */
 
-/** Number of batches that are read ahead: large enough that a side which had to wait finds several
- * batches of work when it is woken, small enough that the batches stay in the cache. */
+/** Number of batches that are read ahead: large enough that a waiting side finds several batches of
+ * work when it is woken, small enough that the batches stay in the cache. */
 #define HEAP_PREFETCH_BATCHES 32u
 
 /** Returns the number of event_batches that a reader should be opened with: HEAP_PREFETCH_BATCHES,
@@ -29,7 +29,7 @@ struct heap_prefetcher {
     bool is_off;
     /** Batches that the caller has read itself since the last attempt to start the thread. */
     uint64_t passed;
-    /** The slots of the ring, which the thread fills and the caller empties; NULL before the first
+    /** The slots of the ring; the thread fills them, the caller empties them; NULL before the first
      * start. */
     struct ttd_batch *slots;
     struct ring ring;

@@ -30,8 +30,8 @@ struct heap_caller {
 struct heap_callers {
     size_t count;
     struct heap_caller items[HEAP_CALLERS];
-    /** The innermost one of these wrappers, which may be the program's own and put a header before
-     * the data. Its module is TTD_NONE if there is none. */
+    /** The innermost one of these wrappers, perhaps the program's own with a header before the
+     * data. Its module is TTD_NONE if there is none. */
     struct heap_caller wrapper;
     /** By its name, the innermost one allocates strings of the library sds, hash tables of Rust, or
      * instances of GLib's types; or a wrapper among them allocates a page of GLib's slices. */
@@ -46,7 +46,7 @@ struct heap_callers {
 /** Lists the functions that allocate with a stack. */
 struct heap_stack_callers {
     void *context;
-    /** Sets `callers`, which are all zero. NULL if stacks are not known. */
+    /** Sets `callers` (all zero). NULL if stacks are not known. */
     void (*list)(void *context, ttd_id stack, struct heap_callers *callers);
 };
 
@@ -86,7 +86,7 @@ static inline bool heap_is_over(enum ttd_status status)
     return status == TTD_END || status == TTD_ERROR_TRUNCATED || status == TTD_ERROR_LIMIT;
 }
 
-/** Returns the position right before another; 0:0 for 0:0, which is the first one. */
+/** Returns the position right before another; 0:0 for 0:0, the first one. */
 static inline struct ttd_position heap_position_before(struct ttd_position position)
 {
     if (position.steps)

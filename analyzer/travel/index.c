@@ -7,7 +7,7 @@
 /* Bytes of a block in a keyframe, before any was written. */
 #define BLOCK_SIZE_GUESS 8
 
-/* Factor by which keyframes are rarer while summaries are made, which serve most reports. */
+/* Keyframes are rarer by this factor while summaries are made: those serve most reports. */
 #define SPARSER 6
 
 struct index_maker {
@@ -25,7 +25,7 @@ struct index_maker {
     uint64_t last_event;
     /** Effect position of the last event, whether it had an effect or not. */
     struct ttd_position reached;
-    /** Size of the last keyframe, from which the size of the next one is estimated. */
+    /** Size of the last keyframe, for estimating the next one. */
     uint64_t keyframe_bytes;
     uint64_t keyframe_blocks;
 };
@@ -161,8 +161,8 @@ static bool begins_here(const struct index_maker *maker, enum ttd_state_form for
     return state && state->form == form && state->next_event == maker->replay.next;
 }
 
-/* Compares the states that the index has at this event. A summary is compared when it ends, because
- * only then is it known which blocks it must list. */
+/* Compares the states that the index has at this event. A summary is compared when it ends: its
+ * list of blocks is known only then. */
 static enum ttd_status compare_due(struct index_maker *maker, struct ttd_position next)
 {
     bool is_left = false;

@@ -43,8 +43,7 @@ struct heap_index_check {
  * Begins a comparison.
  *
  * @param readers  three readers of the same index, not tolerant; borrowed
- * @return TTD_OK, or the status of a failure to read the index, which is also stored as the
- *         difference.
+ * @return TTD_OK, or the status of a failure to read the index, stored as the difference too.
  */
 enum ttd_status heap_index_check_init(struct heap_index_check *check,
                                       struct ttd_reader *const readers[3]);
@@ -106,8 +105,7 @@ enum ttd_status heap_list_state(struct heap_block_lister *lister, const struct t
 enum ttd_status heap_list_live(struct heap_block_lister *lister, struct ttd_position position,
                                const struct heap_live *live);
 
-/** Writes a list of `count` blocks, no two of which have the same address. Statuses as
- * heap_list_live(). */
+/** Writes a list of `count` blocks with different addresses. Statuses as heap_list_live(). */
 enum ttd_status heap_list_blocks(struct heap_block_lister *lister, struct ttd_position position,
                                  const struct heap_block *blocks, size_t count);
 
@@ -118,7 +116,7 @@ struct heap_summed {
     /** Index of the block's group in sums.by[HEAP_BY_STACK]. */
     uint32_t group;
     /** Records of the blocks of the same group that were allocated just before and just after this
-     * one: a list in order of allocation, from which a block is removed in constant time. */
+     * one: a list in order of allocation; a block is removed in constant time. */
     uint32_t earlier;
     uint32_t later;
 };
@@ -137,7 +135,7 @@ struct heap_born {
 };
 
 struct heap_summary {
-    /** A summary is being made; `begin` is the state at which it began. */
+    /** A summary is being made; `begin` is the state where it began. */
     bool is_open;
     struct heap_keyframe begin;
     /** Changes since it began, from the replay: blocks acquired before and ended since; and all
@@ -154,7 +152,7 @@ struct heap_summary {
     struct heap_block_copies ended;
     struct heap_block_copies born;
     /** Sums of all blocks that were live when the summary began. After heap_summary_write(): of
-     * those that were live when it ended, which is where the next summary began. */
+     * those that were live when it ended and the next summary began. */
     struct heap_tables sums;
     /** Live blocks, by record. */
     struct heap_summed *blocks;
@@ -181,8 +179,8 @@ enum ttd_status heap_summary_begin(struct heap_summary *summary, struct heap_rep
  * if a sum has saturated.
  *
  * @param end        everything that is replayed later has effect at this position or after
- * @param has_ended  set to true if there is a summary for heap_summary_write(), which must run
- *                   before the next summary ends; false if none was open or it was discarded
+ * @param has_ended  set to true if there is a summary for heap_summary_write(); this must run
+ * before the next summary ends; false if none was open or it was discarded
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
 enum ttd_status heap_summary_end(struct heap_summary *summary, struct heap_replay *replay,

@@ -30,7 +30,7 @@ enum heap_mark_kind {
     HEAP_MARK_PAUSED,
     HEAP_MARK_RESUMED,
     HEAP_MARK_RESET,
-    /** A sample of the memory of the process, which is no mark for people. */
+    /** A sample of the memory of the process; no mark for people. */
     HEAP_MARK_MEMORY
 };
 
@@ -66,7 +66,7 @@ struct heap_island_filter {
     uint64_t activity;
 };
 
-/** The start of an island; or its stop, which starts a range of no client. */
+/** The start of an island; or its stop: this starts a range of no client. */
 struct heap_island {
     ttd_id thread;
     struct ttd_position begin;

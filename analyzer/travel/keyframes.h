@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Keyframes: states of the heap in a sidecar index, from which a replay can start (spec, "Derived
+ * Keyframes: states of the heap in a sidecar index, where a replay can start (spec, "Derived
  * files"). An index saves time and is no evidence. It must belong to its trace, be intact, and fit
  * the events behind each keyframe; otherwise the replay does without it. A block that it lists can
  * be compared with the trace (heap_confirm_blocks()). That it lists all live blocks, and only
@@ -19,8 +19,8 @@
 /* Keyframes, summaries and sums, and the records of an index that hold them (spec, "States"). */
 
 /**
- * A stored state of the heap, from which a replay can start. It stands between two events: every
- * effect at `position` or before has been applied, and no call is in flight. There are two forms. A
+ * A stored state of the heap, where a replay can start. It stands between two events: every effect
+ * at `position` or before has been applied, and no call is in flight. There are two forms. A
  * keyframe lists all live blocks. A *summary* serves positions before `end` only: it lists the live
  * blocks that are released before `end`, and has sums over all others, so it is much faster to
  * read.

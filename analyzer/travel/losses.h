@@ -52,12 +52,12 @@ uint64_t heap_losses_between(const struct heap_losses *losses, struct ttd_positi
 const char *heap_loss_text(enum ttd_loss_reason reason);
 
 /*
- * Gaps: ranges of positions in which a thread ran without being recorded, because it was paused,
+ * Gaps: ranges of positions where a thread ran without being recorded, because it was paused,
  * throttled or in no island. The thread may have released any block that was live in the gap. Such
  * a block is *unknown* from the gap on, until an event about it is recorded.
  *
- * Calls that are never recorded, such as a foreign allocator's, are a loss without an end
- * and not a gap: they make every finding uncertain, but no block unknown.
+ * Calls that are never recorded, such as a foreign allocator's, are a loss without an end and not a
+ * gap: they make every finding uncertain, but no block unknown.
  */
 
 struct heap_gap {

@@ -44,7 +44,7 @@ static inline void heap_notes_clear(struct heap_notes *notes)
     notes->place = &notes->notes[0].effect;
 }
 
-/** Adds a call, which is of the same batch as those before. */
+/** Adds a call of the same batch as those before. */
 static inline void heap_notes_add_call(struct heap_notes *notes, const struct ttd_event *event)
 {
     if (!notes->call_count)
@@ -84,11 +84,11 @@ enum ttd_status heap_notes_tell(const struct heap_notes *notes,
  * blocks. */
 struct heap_watcher {
     /** Told of effects and calls up to `to`; without `survives`. Without `effect` or `call` it is
-     * spared these, which is faster. */
+     * spared these: faster. */
     struct heap_observer observer;
     struct ttd_position to;
     /** It is told of notes, when all events of a batch have been applied: so it must not look at
-     * the live blocks then, which are ahead. At `finish` it has been told of everything. */
+     * the live blocks then: they are ahead. At `finish` it has been told of everything. */
     bool is_deferred;
     /** Called before a deferred watcher gets notes, to prefetch; NULL if not wanted. */
     void (*prepare)(void *context, const struct heap_notes *notes);
@@ -127,11 +127,11 @@ struct heap_pass {
     struct heap_notes *notes;
     unsigned noted_effects;
     unsigned noted_calls;
-    /** The hook of the trace, which sees each batch first. */
+    /** The hook of the trace; it sees each batch first. */
     struct heap_batch_hook hook;
 };
 
-/** Adds a watcher. Those of one position finish in the order in which they were added. */
+/** Adds a watcher. Those of one position finish in order of their addition. */
 void heap_pass_add(struct heap_pass *pass, const struct heap_watcher *watcher);
 
 /**

@@ -38,8 +38,8 @@ static bool strays_may_hold(const struct heap_block *outer, const struct heap_bl
            is_older;
 }
 
-/* A parent has a lower id. Blocks of other heaps in between, which only a faulty trace has, are
- * looked at up to a limit. */
+/* A parent has a lower id. Blocks of other heaps in between (only in a faulty trace) are looked at
+ * up to a limit. */
 static bool is_stray(const struct heap_block *block, const struct heap_block **open, size_t count)
 {
     size_t least = count > HEAP_SHARED_MAX ? count - HEAP_SHARED_MAX : 0;
@@ -218,7 +218,7 @@ static inline bool is_near(const struct range_replay *state, uint64_t address)
     return address - state->lowest <= state->range.last - state->lowest;
 }
 
-/* Whether the block of a ReAlloc is acquired only after the next event, which is perhaps in another
+/* Whether the block of a ReAlloc is acquired only after the next event, perhaps in another
  * batch. */
 static inline bool is_in_flight(const struct ttd_event *event, const struct ttd_event *end)
 {
@@ -229,9 +229,9 @@ static inline bool is_in_flight(const struct ttd_event *event, const struct ttd_
 
 /*
  * A block of the range is changed only by events at its own address, or by its heap's destruction.
- * Its address is known from the event that acquires it, which reaches into the range; a ReAlloc to
- * the same address may have begun before, and end after that. More events do no harm: the replay is
- * right for each address by itself.
+ * Its address is known from the acquiring event; that reaches into the range; a ReAlloc to the same
+ * address may have begun before, and end after that. More events do no harm: the replay is right
+ * for each address by itself.
  */
 static inline bool is_relevant(struct range_replay *state, const struct ttd_event *event,
                                const struct ttd_event *end)

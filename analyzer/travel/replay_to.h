@@ -11,7 +11,7 @@
 struct heap_route {
     /** The replay applies every effect at this position or before. */
     struct ttd_position to;
-    /** Copied; NULL for none, which is faster. Its context may use the arrival. */
+    /** Copied; NULL for none (faster). Its context may use the arrival. */
     const struct heap_observer *observer;
     /**
      * The observer must get every effect at this position or after. Effects before it may be
@@ -60,8 +60,7 @@ enum ttd_status heap_replay_on(struct heap_arrival *arrival, struct ttd_position
 
 void heap_arrival_free(struct heap_arrival *arrival);
 
-/** The facts from which the certainty of an answer is judged: the first member of every result of
- * a query. */
+/** The facts behind the certainty of an answer: the first member of every result of a query. */
 struct heap_outcome {
     struct heap_losses losses;
     struct heap_counts counts;
@@ -89,9 +88,9 @@ void heap_arrival_end(struct heap_arrival *arrival, struct heap_outcome *outcome
 
 /*
  * Replaying only the events that concern a range of addresses. All events are read, but few are
- * applied: the table of live blocks stays small, which saves most of the time and memory of a
- * replay. Sums and counts of such a replay are meaningless and must come from elsewhere, such as
- * the keyframe that a trace with an index has.
+ * applied: the table of live blocks stays small: most of a replay's time and memory is saved. Sums
+ * and counts of such a replay are meaningless and must come from elsewhere, such as the keyframe
+ * that a trace with an index has.
  */
 
 /** Addresses, both included. */
@@ -106,10 +105,10 @@ struct heap_range_route {
     /** The keyframe of trace->keyframes that the replay starts from; NULL for the start of the
      * trace. */
     const struct heap_keyframe *start;
-    /** The replay stops before the event with this number, at which no call may be in flight;
+    /** The replay stops before the event with this number; no call may be in flight there;
      * UINT64_MAX for the end of the trace. */
     uint64_t end;
-    /** Without `call`. TTD_END of its `effect` ends the replay, which then returns TTD_OK. */
+    /** Without `call`. TTD_END of its `effect` ends the replay with TTD_OK. */
     const struct heap_observer *observer;
     /** Called with the observer's context for each block that is live at `start` and covers an
      * address of the range; may change `user`. NULL if not needed. */
@@ -117,11 +116,11 @@ struct heap_range_route {
 };
 
 /**
- * Replays a part of a trace. The observer gets every effect on a block that covers an address
- * of the range, exactly as in a full replay, and some effects on other blocks.
+ * Replays a part of a trace. The observer gets every effect on a block that covers an address of
+ * the range, exactly as in a full replay, and some effects on other blocks.
  *
  * @return TTD_OK; TTD_ERROR_CORRUPT if any of the part cannot be read, or does not fit the
- * keyframe: the caller then makes a full replay, which reports the damage; TTD_ERROR_NO_MEMORY,
+ * keyframe: the caller then makes a full replay; this reports the damage; TTD_ERROR_NO_MEMORY,
  *         TTD_ERROR_IO, and what observer and hook return.
  */
 enum ttd_status heap_replay_range(const struct heap_trace *trace,

@@ -203,8 +203,8 @@ static int summary_compare(const void *a, const void *b)
     return ttd_position_compare((*x)->allocated, (*y)->allocated);
 }
 
-/* Adds all live blocks in order of allocation, which summary_add_newest() relies on. The table of
- * live blocks has them in no order. */
+/* Adds all live blocks in order of allocation; summary_add_newest() relies on it. The table of live
+ * blocks has them in no order. */
 static enum ttd_status add_sorted(struct heap_summary *summary, const struct heap_live *live,
                                   const struct heap_block **blocks)
 {

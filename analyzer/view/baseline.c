@@ -26,8 +26,7 @@ const char *baseline_kind_name(unsigned kind)
     return kind == SUPPRESS_LEAK ? "leak" : heap_error_name((enum heap_error_kind)kind);
 }
 
-/* The kind is mixed into the fingerprint, which is a hash, so that two numbers are enough for a
- * key. */
+/* The kind is mixed into the fingerprint (a hash), so that two numbers are enough for a key. */
 static uint64_t first_key(const struct baseline_record *record)
 {
     return record->fingerprint.high ^ (uint64_t)record->kind << 56;

@@ -137,8 +137,8 @@ bool glob_match(enum glob_kind kind, struct ttd_string pattern, struct ttd_strin
 {
     size_t p = 0;
     size_t t = 0;
-    /* State of backtracking: the pattern after the last '*', and the text at which it was tried
-     * last. One '*' suffices, because an earlier one need not match more. */
+    /* State of backtracking: the pattern after the last '*', and the text where it was tried last.
+     * One '*' suffices, because an earlier one need not match more. */
     size_t star = SIZE_MAX;
     size_t tried = 0;
     while (t < text.size) {

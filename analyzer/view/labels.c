@@ -24,7 +24,7 @@ void labels_free(struct label_table *table)
 
 static uint64_t hash_text(struct hash_key key, uint64_t hash, struct ttd_string text)
 {
-    /* The size, too: the last part is filled up with zeros, which a text may end with. */
+    /* The size, too: the last part is filled up with zeros; a text may end with zeros too. */
     hash = hash_value(key, hash ^ text.size);
     for (size_t i = 0; i < text.size; i += sizeof(uint64_t)) {
         uint64_t part = 0;

@@ -45,7 +45,7 @@ struct label_table {
 void labels_init(struct label_table *table);
 void labels_free(struct label_table *table);
 
-/** Sets `index` to the number of a label, which is added if it is new. @return TTD_OK,
+/** Sets `index` to the number of a label; adds the label if it is new. @return TTD_OK,
  * TTD_ERROR_NO_MEMORY. */
 enum ttd_status labels_add(struct label_table *table, const struct view_label *label,
                            uint32_t *index);

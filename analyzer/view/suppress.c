@@ -151,7 +151,7 @@ static bool matches_frames(const struct suppression_line *lines, size_t count,
     size_t frame_count = frames->count;
     size_t l = 0;
     size_t f = 0;
-    /* State of backtracking: the line after the last "...", and the frame at which it was tried
+    /* State of backtracking: the line after the last "...", and the frame where it was tried
      * last. */
     size_t dots = SIZE_MAX;
     size_t tried = 0;

@@ -10,13 +10,12 @@
  * or demangled; "obj:" a module's path; "src:" a file or its base name, and a line; "..." any
  * number of frames. '*' and '?' are wildcards. For an inlined function valgrind knows only the last
  * part of its name, without template arguments; so that part is matched. In valgrind the innermost
- * frame is the function that allocates or releases, which a recorded stack does not have:
- * it is added.
+ * frame is the function that allocates or releases; a recorded stack does not have it: it is added.
  *
- * From memcheck, Memcheck:Leak is for leaks, Memcheck:Free for releases, and
- * Memcheck:FishyValue for calls that failed; ttdanalyze:NAME is for findings of that name. Rules of
- * other kinds are accepted and match nothing. A rule with match-leak-kinds is for leaks of these
- * kinds; if no snapshot shows the kind of a leak, for any, unless they are "none".
+ * From memcheck, Memcheck:Leak is for leaks, Memcheck:Free for releases, and Memcheck:FishyValue
+ * for calls that failed; ttdanalyze:NAME is for findings of that name. Rules of other kinds are
+ * accepted and match nothing. A rule with match-leak-kinds is for leaks of these kinds; if no
+ * snapshot shows the kind of a leak, for any, unless they are "none".
  */
 #ifndef ANALYZER_VIEW_SUPPRESS_H
 #define ANALYZER_VIEW_SUPPRESS_H
@@ -70,7 +69,7 @@ struct suppression_line {
 };
 
 struct suppression {
-    /** The file as named by the user, and the line at which the rule begins. */
+    /** The file as named by the user, and the line where the rule begins. */
     const char *file;
     size_t line;
     /** Name of a valgrind rule, or "leak:pattern". Untrusted. */
@@ -110,7 +109,7 @@ void suppress_free(struct suppressions *suppressions);
 /**
  * Adds the rules of a file.
  *
- * @param file   its name, which must remain valid
+ * @param file   its name; must remain valid
  * @param error  set on TTD_ERROR_ARGUMENT
  * @return TTD_OK, TTD_ERROR_ARGUMENT (the file is invalid), TTD_ERROR_NO_MEMORY.
  */

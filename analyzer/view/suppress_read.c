@@ -157,7 +157,7 @@ static enum ttd_status read_function(struct rule_reader *reader, struct suppress
         return status == TTD_OK ? keep_canonical(suppressions, line->display, &line->canonical)
                                 : status;
     }
-    /* A name with parameters is demangled, which is the only form of it. */
+    /* A name with parameters is demangled: its only form. */
     bool is_call = name.size >= 10 && suppress_text_begins(name, "operator()");
     const char *parameters = is_call ? name.data + 10 : name.data;
     if (memchr(parameters, '(', name.size - (size_t)(parameters - name.data)))

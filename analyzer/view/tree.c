@@ -64,8 +64,8 @@ static enum ttd_status tree_link_nodes(struct view_tree *tree, uint64_t levels, 
     return TTD_OK;
 }
 
-/* Numbers the nodes below each node, and counts branchings. In the order of creation, in which a
- * node comes after its parent. */
+/* Numbers the nodes below each node, and counts branchings. In the order of creation: a node comes
+ * after its parent. */
 static void rank_nodes(struct view_tree *tree)
 {
     for (size_t i = 0; i < tree->count; i++) {
@@ -130,7 +130,7 @@ static void tree_sum_up(struct view_tree *tree)
     }
 }
 
-/* Adds the nodes of tails, which are not made yet, to the number of nodes. */
+/* Adds the nodes of tails (not made yet) to the number of nodes. */
 static enum ttd_status count_tails(struct view_tree *tree)
 {
     uint64_t total = tree->linked;

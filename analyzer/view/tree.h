@@ -19,8 +19,8 @@ struct view_tail {
     bool is_old;
     /** Label, in the view, of the frame before the tail. */
     uint32_t last;
-    /** The stack that remains, and the number of frames of its innermost address that belong to the
-     * tail, which begins with them. */
+    /** The stack that remains, and the number of frames of its innermost address that the tail
+     * begins with. */
     ttd_id stack;
     uint32_t left;
 };
@@ -56,7 +56,7 @@ struct view_sums {
     uint64_t changed_blocks;
 };
 
-/** A tree of calls. nodes[0] is the root, which is no call. */
+/** A tree of calls. nodes[0] is the root; it is no call. */
 struct view_tree {
     struct view_node *nodes;
     size_t count;
@@ -96,7 +96,7 @@ void view_tree_free(struct view_tree *tree);
  * then view_tree_end().
  *
  * @param labels     of both heaps, not owned
- * @param is_across  the heaps are of two traces, which agree in names but not in addresses
+ * @param is_across  the heaps are of two traces: these agree in names but not in addresses
  * @param tree       release with view_tree_free(), also on failure
  * @return as view_tree_build().
  */
@@ -125,7 +125,7 @@ enum ttd_status view_tree_end(struct view_tree *tree, const struct view_tree_sco
 uint64_t view_tree_levels(const struct view_options *options);
 
 /** Returns the node after another in depth-first order, with only the first `limit` nodes below
- * each. Begins with the root, which is not returned; VIEW_NO_NODE at the end. */
+ * each. Begins with the root; it is not returned; VIEW_NO_NODE at the end. */
 uint32_t view_tree_next(const struct view_tree *tree, uint32_t node, size_t limit);
 
 /** Returns the label of a node. */

@@ -17,7 +17,7 @@ struct view_addition {
     size_t path_capacity;
 };
 
-/** Adds to a sum, which stops at the largest value. */
+/** Adds to a sum; it stops at the largest value. */
 static inline void view_add_amount(struct heap_amount *sum, struct heap_amount amount)
 {
     sum->weight = heap_add(sum->weight, amount.weight);
@@ -36,7 +36,7 @@ enum ttd_status view_tree_add_below(struct view_tree *tree, uint32_t node, uint3
 enum ttd_status view_tree_find_label(struct view_tree *tree, const struct view *view,
                                      uint32_t label, uint32_t *label_id);
 
-/** Moves `node` to the node below it that has a label of the view, which is made if there is none.
+/** Moves `node` to the node below it that has a label of the view; makes it if there is none.
  */
 enum ttd_status view_tree_descend(const struct view_addition *addition, uint32_t label,
                                   uint32_t *node, bool *is_new);

@@ -20,7 +20,7 @@
 
 #include "channel.h"
 
-/* The ids by which a process opens files. */
+/* The ids that a process opens files with. */
 struct door_user {
     uid_t user;
     gid_t group;

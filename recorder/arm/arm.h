@@ -27,8 +27,8 @@ bool arm_is_at_start(uint32_t pid);
  * process is unchanged then. */
 const char *arm_environment(uint32_t pid, const char *preload, const char *channel);
 
-/** Lets go of the process, which runs then, or is stopped by job control if it was suspended: this
- * is awaited. */
+/** Lets go of the process: it runs then, or is stopped by job control if it was suspended: this is
+ * awaited. */
 void arm_release(uint32_t pid, bool is_suspended);
 
 /**
@@ -40,8 +40,8 @@ struct arm_door {
     char path[64];
 };
 
-/** Opens the door to the channel, the descriptor `file`, which becomes that user's. Returns NULL,
- * or the reason why it cannot. */
+/** Opens the door to the channel, the descriptor `file`; that becomes the user's. Returns NULL, or
+ * the reason why it cannot. */
 const char *arm_door_open(struct arm_door *door, uint32_t pid, const char *preload, int file,
                           const char *path);
 

@@ -144,7 +144,7 @@ struct attachment {
     /** NAME=VALUE, for programs that the process executes; empty for none. To be set before
      * attach_begin(). */
     char preload[ATTACHED_PRELOAD], place[ATTACHED_PLACE];
-    uint64_t stop_time;             /* nanoseconds for which the process was stopped, in all */
+    uint64_t stop_time;             /* nanoseconds that the process was stopped, in all */
     char command[ATTACHED_COMMAND]; /* arguments, each with a NUL behind it */
     size_t command_size;
     char reason[ATTACH_REASON_SIZE]; /* of a refusal */
@@ -162,7 +162,7 @@ bool attach_clean_left(uint32_t pid, const char *library, char reason[ATTACH_REA
  * stays there, unused. */
 bool attach_clean_child(uint32_t pid, const char *library);
 
-/** Maps the library and makes the channel's file, which is `channel` then. Returns false likewise.
+/** Maps the library and makes the channel's file, `channel`. Returns false likewise.
  */
 bool attach_reserve(struct attachment *attachment);
 
@@ -177,7 +177,7 @@ void attach_unhook(struct attachment *attachment);
  * called again soon. */
 bool attach_remove(struct attachment *attachment);
 
-/** Whether the process has executed another program, which is not recorded. */
+/** Whether the process has executed another program; that one is not recorded. */
 bool attach_has_executed(const struct attachment *attachment);
 
 /** Removes the remains of a killed recorder. Returns false, with the reason, if that is impossible

@@ -139,7 +139,7 @@ static bool write_image(struct attachment *attachment)
     memcpy(own->place, attachment->place, sizeof own->place);
     own->command_size = (uint32_t)attachment->command_size;
     list_internal(attachment, own);
-    /* Lists an address in each module, which the library has looked up. */
+    /* Lists an address in each module, as the library has looked it up. */
     own->module_count = 0;
     for (size_t i = 0; i < attachment->modules.count && i < ATTACHED_MODULES; i++)
         own->modules[own->module_count++] = attachment->modules.items[i].begin;

@@ -104,7 +104,7 @@ static bool symbol_is_function(const struct attach_symbols *symbols, const Elf64
            ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_name < symbols->names_size;
 }
 
-/* Notes which allocators a table of symbols has. */
+/* Notes the allocators of a table of symbols. */
 static void search_allocators(struct function_search *search, const struct attach_symbols *symbols)
 {
     for (size_t i = 0; i < symbols->count; i++) {
@@ -164,7 +164,7 @@ static void search_symbols(struct function_search *search, const struct attach_s
 /* ---- Functions with several names ---- */
 
 /* Those with fewer arguments come first, since by another name the others may be missing; then
- * functions of C, which the analyzer knows best. */
+ * functions of C: the analyzer knows them best. */
 static int compare_functions(const void *left, const void *right)
 {
     const struct attach_function *a = left, *b = right;
@@ -175,8 +175,8 @@ static int compare_functions(const void *left, const void *right)
     return (a->hook->place > b->hook->place) - (a->hook->place < b->hook->place);
 }
 
-/* An operator of C++, which may be under a name of tcmalloc's, and the function of C that has the
- * same arguments and does the same. */
+/* An operator of C++ (perhaps under a name of tcmalloc's), and the function of C that has the same
+ * arguments and does the same. */
 static const struct function_operator {
     const char *begin, *end;
     char family; /* for objects, or for arrays */
@@ -226,8 +226,8 @@ static bool are_families_one(const struct function_search *search)
     return false;
 }
 
-/* Where a function belongs to two families, calls do not show which of them they mean: all are
- * recorded as functions of C. */
+/* Where a function belongs to two families, calls do not show the meant one: all are recorded as
+ * functions of C. */
 static void search_unite(struct function_search *search)
 {
     qsort(search->found, search->count, sizeof *search->found, compare_functions);
@@ -398,7 +398,7 @@ static bool find_internal(struct attachment *attachment)
     return true;
 }
 
-/* Returns the module of the program, which is the first that is mapped of its file. */
+/* Returns the module of the program: the first one mapped of its file. */
 static const struct attach_module *functions_find_program(const struct attachment *attachment)
 {
     char link[64], path[4096];

@@ -58,7 +58,7 @@ static bool image_place(struct attach_image *image, const uint8_t *file, size_t 
     return image->data != 0;
 }
 
-/* The tables by which the image is relocated. */
+/* The tables for relocating the image. */
 struct image_tables {
     const Elf64_Sym *symbols;
     size_t symbol_count;

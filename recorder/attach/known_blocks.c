@@ -44,8 +44,8 @@ struct heap_head {
     uint64_t arena, before, size, writable;
 };
 
-/* Finds the heap of an arena that holds an address: it is aligned to its greatest size, which is
- * not known. */
+/* Finds the heap of an arena that holds an address: it is aligned to its greatest size
+ * (unknown). */
 static bool known_heap(const struct known_search *search, uint64_t arena, uint64_t address,
                        uint64_t *heap, struct heap_head *head)
 {
@@ -84,7 +84,7 @@ static bool known_arena(struct known_search *search, uint64_t arena)
     return false;
 }
 
-/* Adds the blocks of all arenas, which are linked in a circle. */
+/* Adds the blocks of all arenas; these are linked in a circle. */
 static void known_arenas(struct known_search *search, uint64_t main_arena)
 {
     uint64_t arena = main_arena;
@@ -112,7 +112,7 @@ struct parameters {
     uint64_t mapped; /* bytes of blocks with mappings of their own; UINT64_MAX: not known */
 };
 
-/* Returns the memory of the program break, which may be several mappings with different properties;
+/* Returns the memory of the program break, perhaps several mappings with different properties;
  * nothing if there is none. */
 static struct memory_span known_break(const struct maps *maps)
 {
@@ -186,7 +186,7 @@ static bool known_next_range(const struct maps *maps, size_t *index, struct memo
     return true;
 }
 
-/* Adds the main arena's mappings, for which it could not move the program break. Returns whether
+/* Adds the main arena's mappings, made because it could not move the program break. Returns whether
  * the last chunk was among it. */
 static bool known_segments(struct known_search *search, const struct glibc_arena *arena)
 {
@@ -262,7 +262,7 @@ static uint64_t known_aligned_at(struct known_search *search, struct memory_span
 
 /* Finds the aligned block of a mapping. The beginning of the mapping may have an earlier size: only
  * the head of the block changes when it is reallocated; and the address need not be aligned any
- * more then, which a thorough search allows for. */
+ * more then; a thorough search allows for it. */
 static uint64_t known_aligned(struct known_search *search, struct memory_span range, uint64_t size,
                               bool is_thorough, uint64_t *at)
 {

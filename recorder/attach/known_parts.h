@@ -47,8 +47,7 @@ void known_caches(struct known_search *search);
 
 void known_add_block(struct known_search *search, uint64_t address, uint64_t size);
 
-/** Adds blocks with mappings of their own, which have so many bytes in all, or UINT64_MAX if that
- * is not known. */
+/** Adds blocks with mappings of their own, of so many bytes in all (UINT64_MAX: unknown). */
 void known_mapped(struct known_search *search, uint64_t expected);
 
 #endif

@@ -55,7 +55,7 @@ static uint64_t attach_parts_now(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Says which thread could not be stopped. */
+/* Names the thread that could not be stopped. */
 static void refuse_stop(struct attachment *attachment, const struct threads *threads)
 {
     bool is_any_seized = false;

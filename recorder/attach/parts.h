@@ -98,7 +98,7 @@ struct attach_stack attach_stack_look(const struct attachment *attachment, const
                                       bool (*is_sought)(const struct attachment *attachment,
                                                         uint64_t address));
 
-/** Whether no frame of a thread is at a sought address, as its frames prove, which are followed to
+/** Whether no frame of a thread is at a sought address, as its frames prove; they are followed to
  * the outermost: words on the stack may be older than these. */
 bool attach_stack_is_free(const struct attachment *attachment, const struct thread_state *thread,
                           bool (*is_sought)(const struct attachment *attachment, uint64_t address));
@@ -127,7 +127,7 @@ static inline uint64_t attach_own_address(const struct attachment *attachment)
     return attachment->base + attachment->own;
 }
 
-/* Facts about a process by which it cannot be attached to. */
+/* Facts about a process that rule out attaching. */
 
 /** Writes the reason why the process cannot be attached to, as far as the system's files show it.
  * Returns false if there is one. `is_filtered` is set if seccomp filters have to be suspended. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds out, while nothing is stopped, whether a process can be attached to, and which of its
- * functions are to be patched. */
+/* Finds out, while nothing is stopped, whether a process can be attached to, and the functions to
+ * patch. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "channel.h"
 #include "attach/parts.h"
 
-/* Refuses a process that is recorded: it has a channel mapped, which names the recorder. */
+/* Refuses a process that is recorded: it has a channel mapped; that names the recorder. */
 static bool check_unrecorded(struct attachment *attachment)
 {
     for (size_t i = 0; i < attachment->modules.maps.count; i++) {

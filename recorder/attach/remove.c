@@ -43,7 +43,7 @@ bool attach_has_executed(const struct attachment *attachment)
 }
 
 /* Restores places that still have the written bytes; something else may have changed a function
- * since. The functions are those by which unwinders find the frames of hooks, or all others. */
+ * since. The functions are those that unwinders find the frames of hooks by, or all others. */
 static void restore_entries(struct attachment *attachment, bool finds_frames)
 {
     for (size_t i = 0; i < attachment->undo.patch_count; i++) {
@@ -124,7 +124,7 @@ static bool attach_remove_mapping(struct threads *threads, const struct borrowed
            0;
 }
 
-/* Unmaps memory that is noted in the process, by its size at `note`, which becomes 0 before: the
+/* Unmaps memory that is noted in the process, by its size at `note`; that becomes 0 before: the
  * addresses may soon be the program's, and whoever comes next must leave them alone. */
 static void unmap_noted(struct attachment *attachment, struct threads *threads,
                         const struct borrowed_code *code, uint64_t note, struct attached_area area)
@@ -158,7 +158,7 @@ static uint64_t unmap_part(struct attachment *attachment, struct threads *thread
     return atomic_load(&part.next);
 }
 
-/* Unmaps all that is in the list, and its parts, of which the first is in the image. */
+/* Unmaps all that is in the list, and its parts; the first part is in the image. */
 static void unmap_own(struct attachment *attachment, struct threads *threads,
                       const struct borrowed_code *code)
 {

@@ -29,8 +29,8 @@ static bool is_failed(struct attachment *attachment, int64_t result, const char 
     return true;
 }
 
-/* Writes the image. Its header, by which another recorder finds it, comes last: whatever has it is
- * complete, should this recorder be killed. */
+/* Writes the image. Its header comes last: another recorder finds it by the header: whatever has it
+ * is complete, should this recorder be killed. */
 static bool write_found(const struct attachment *attachment)
 {
     const struct attach_image *image = &attachment->image;
@@ -95,8 +95,7 @@ static uint64_t find_room(const struct maps *maps, const struct attach_module *m
     return found;
 }
 
-/* Returns the size of the memory for the gates of the functions of a module, of which this is the
- * first. */
+/* Returns the size of the memory for the gates of the functions of a module; this is its first. */
 static uint64_t area_size(const struct attachment *attachment, size_t first)
 {
     size_t end = first;

@@ -8,7 +8,7 @@
 #include "collect/process/processes.h"
 #include "collect/snapshot_calls.h"
 
-/* The records about a thread that waits for a snapshot: its frames, the signal of which it dies. */
+/* The records about a thread that waits for a snapshot: its frames, the signal that it dies of. */
 
 static uint32_t frame_count(const struct snapshot_request *request)
 {
@@ -88,8 +88,8 @@ bool snapshots_have_store(struct trace *trace)
     return trace->store != NULL;
 }
 
-/* Processes that wait at the same time, beyond which their snapshots are hurried: servers end many,
- * and limit their number. */
+/* Number of processes waiting at the same time that makes their snapshots be hurried: servers end
+ * many, and limit their number. */
 enum { WAITING_FEW = 4 };
 
 /* Whether there is no time for memory that the process has not touched itself. Forked ones that
@@ -146,7 +146,7 @@ static enum take_result take_references(struct snapshot_taking *taking,
     return result;
 }
 
-/* Takes a snapshot of the blocks alone, which the events give: it is a position. */
+/* Takes a snapshot of the blocks alone, from the events: it is a position. */
 static enum take_result take_blocks(struct snapshot_taking *taking)
 {
     struct snapshot_subject subject;
@@ -176,7 +176,7 @@ static bool complete(struct snapshot_taking *taking, const struct snapshot_reque
     return trace_snapshot(taking->trace, snapshot);
 }
 
-/* Counts a snapshot by which nothing is certain. One of blocks alone needs no memory. */
+/* Counts a snapshot that makes nothing certain. One of blocks alone needs no memory. */
 static void note_doubtful(struct collector *collector, const struct ttd_snapshot *snapshot)
 {
     if (snapshot->contents == TTD_SNAPSHOT_BLOCKS)
@@ -185,7 +185,7 @@ static void note_doubtful(struct collector *collector, const struct ttd_snapshot
     collector->snapshots_doubtful.incomplete += (snapshot->flags & TTD_SNAPSHOT_INCOMPLETE) != 0;
 }
 
-/* Contents of memory come with references, which describe the memory. */
+/* Contents of memory come with references: those describe the memory. */
 static enum take_result take_parts(struct snapshot_taking *taking,
                                    const struct snapshot_request *request)
 {

@@ -34,7 +34,8 @@ static size_t waiting_name(uint32_t pid, char *text, size_t size, size_t room)
     return size + (size_t)length;
 }
 
-/* Prints, once, which processes are waited for, if the launched program has ended a second ago. */
+/* Prints, once, the processes that are waited for, if the launched program has ended a second
+ * ago. */
 static void waiting_tell(struct collector *collector, uint64_t now)
 {
     char names[NAMED_MAX * 64] = "";
@@ -76,7 +77,7 @@ bool collector_open(struct collector *collector, const char *output, struct ttd_
     group_init(&collector->group, output);
     trace_closers_init(&collector->closers);
     control_open(&collector->control, collector->host.channel);
-    messages_share(); /* after the fork of the helper, which reads untrusted files */
+    messages_share(); /* after the fork of the helper: it reads untrusted files */
     collector->group.had_run = collector->had_run;
     collector->group.parent =
         collector->is_attached ? origin_parent((uint32_t)collector->launched) : (uint32_t)getpid();
@@ -130,8 +131,8 @@ static bool find_threads(struct collector *collector)
     return complete;
 }
 
-/* Takes the records that a process has published up to a sequence. Its threads are waited for,
- * which may be about to publish, but not for long. Returns whether all was taken. */
+/* Takes the records that a process has published up to a sequence. Waits briefly for its threads:
+ * they may be about to publish. Returns whether all was taken. */
 static bool collector_catch_up(struct collector *collector, struct process *process,
                                uint64_t sequence)
 {
@@ -175,7 +176,7 @@ static void inherit(struct collector *collector, struct process *process,
         heap_pages_join(&process->trace->pages, &parent->trace->pages);
 }
 
-/* Copies a slot, which the program may change meanwhile, with the ids that its process has here.
+/* Copies a slot (the program may change it meanwhile) with the ids that its process has here.
  * Returns false if these are not known. */
 static bool read_claim(struct collector *collector, uint32_t index, struct process_slot *claim)
 {
@@ -190,7 +191,7 @@ static bool read_claim(struct collector *collector, uint32_t index, struct proce
     return claim->pid != 0;
 }
 
-/* States which blocks are recorded, if not all are; spec, "Metadata", has the words. */
+/* Names the recorded blocks, if not all are; spec, "Metadata", has the words. */
 static void state_choice(const struct recording_options *recording, struct trace *trace)
 {
     char text[96];

@@ -62,7 +62,7 @@ void loans_step(struct host *host, struct loan_seen *seen, uint64_t now);
 /* The blocks that a process had before the recorder was attached to it. */
 
 /**
- * Writes the blocks into the trace, which has no events yet: as allocations without a function, a
+ * Writes the blocks into the trace; it has no events yet: as allocations without a function, a
  * thread and a stack, from a position on that comes before all calls. `reason` says why there may
  * be more; NULL if these are all.
  */
@@ -81,7 +81,7 @@ struct recording_options {
     uint32_t flags;       /* enum channel_flags */
     uint32_t stackless;   /* enum channel_calls, of calls that are recorded without their stacks */
     uint32_t stack_depth; /* innermost frames of a stack; 0 for all */
-    uint64_t max_size;    /* of a trace, in bytes, beyond which nothing is recorded; 0 for none */
+    uint64_t max_size;    /* of a trace, in bytes; beyond it nothing is recorded; 0 for none */
     struct ring_limit keep; /* the past that a trace has; all 0 if it has all */
     bool blocks_only;       /* a trace has the blocks that are live at snapshots and at the end */
     uint64_t only_above;    /* size of the smallest blocks that are recorded */
@@ -93,7 +93,7 @@ struct collector {
     struct control control;
     pid_t launched;                     /* or the process that was attached to */
     bool is_to_detach;                  /* somebody has asked for that */
-    bool is_attached;                   /* which is no child of this process then */
+    bool is_attached;                   /* no child of this process then */
     bool had_run;                       /* before it was attached to */
     const struct known_blocks *earlier; /* that process's, from before: see earlier_write() */
     const char *earlier_reason;
@@ -126,7 +126,7 @@ struct collector {
     struct trace_closers closers;
     struct loan_seen loans[CHANNEL_LOANS];
     bool was_held;         /* other processes have held the channel */
-    unsigned unheld_looks; /* number of looks since then at which no process held it */
+    unsigned unheld_looks; /* number of looks since then that found no process holding it */
     bool is_left_alone;    /* processes still held it when the collector stopped waiting */
     /** For the summary. */
     struct trace *first; /* opened before the program starts; NULL once it has a process */
@@ -246,8 +246,8 @@ bool snapshots_have_store(struct trace *trace);
 void snapshots_note_missing(struct collector *collector, const struct process *process,
                             enum take_result result);
 
-/** Takes the snapshot before the recorder lets go of the launched process, which would be taken at
- * its end otherwise. */
+/** Takes the snapshot before the recorder lets go of the launched process; otherwise it would be
+ * taken at the process's end. */
 void snapshots_take_last(struct collector *collector);
 
 #endif

@@ -98,8 +98,8 @@ static enum take_result write_parts(struct collector *collector, struct process 
     return is_written ? TAKE_DONE : TAKE_FAILED;
 }
 
-/* A range of which nothing is mapped leaves nothing in the trace. A thread that does not wait may
- * have executed another program: that one's memory is not the requested one. */
+/* A range without mappings leaves nothing in the trace. A thread that does not wait may have
+ * executed another program: that one's memory is not the requested one. */
 static enum take_result read_range(struct collector *collector, struct process *process,
                                    const struct dump *dump)
 {

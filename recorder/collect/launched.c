@@ -66,8 +66,8 @@ enum { BATCH = 256 };
 /* The function in the only frame of the blocks' stack. */
 #define EARLIER_FUNCTION "[found when the recorder was attached]"
 
-/* Returns the stack of the blocks, of which none is known: a frame in no module, with a name that
- * says where they come from. */
+/* Returns the stack of the blocks; none is known: a frame in no module, with a name that says where
+ * they come from. */
 static ttd_id earlier_stack(struct trace *trace)
 {
     static const uint64_t nowhere = 1;

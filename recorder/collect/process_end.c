@@ -107,7 +107,7 @@ static void apply_record(struct runtime_blocks *blocks, const struct record *rec
         released(blocks, first);
 }
 
-/* Waits a moment for the copy, which ends before its process or with it. */
+/* Waits a moment for the copy: it ends before its process or with it. */
 static bool has_ended(uint32_t pid)
 {
     int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -168,7 +168,7 @@ static bool read_copy_of_process(struct runtime_blocks *blocks, struct host *hos
     bool is_complete = read_copy_threads(blocks, host, index);
     struct stream log = {0};
     stream_close(&log, host, &copy->log);
-    /* Otherwise the slot has the copy of an earlier process, which came too late. */
+    /* Otherwise the slot has the copy of an earlier process; that came too late. */
     bool is_its_own = copy->parent_pid == pid;
     is_complete = is_complete && is_its_own && atomic_load(&copy->lost) == 0 &&
                   (atomic_load(&copy->notes) & NOTE_TOLD_ALL) != 0;
@@ -179,7 +179,7 @@ static bool read_copy_of_process(struct runtime_blocks *blocks, struct host *hos
 }
 
 /*
- * Writes the list of runtime blocks of an ended process, which had `slot` and `pid`. The list is
+ * Writes the list of runtime blocks of an ended process that had `slot` and `pid`. The list is
  * marked incomplete if there was no copy, or it did not finish. A process that made no calls
  * (`is_empty`) makes no copy, and has no such blocks.
  */

@@ -39,7 +39,7 @@ size_t debug_frame_list(struct debug_frame *frame, uint64_t low, uint64_t high)
     while (cursor_left(&cursor) > 0) {
         uint32_t offset = (uint32_t)(cursor.next - frame->bytes);
         uint64_t size = cursor_uint(&cursor, 4);
-        bool is_wide = size == 0xffffffff; /* 64-bit DWARF, which no compiler writes by itself */
+        bool is_wide = size == 0xffffffff; /* 64-bit DWARF; no compiler writes it by itself */
         if (is_wide)
             size = cursor_uint(&cursor, 8);
         if (size > cursor_left(&cursor))
@@ -97,7 +97,7 @@ static bool record_at(const struct cfi_span *span, uintptr_t begin, struct cfi_r
     return !record->body.is_bad;
 }
 
-/* Reads the augmentation of a CIE, which sets `encoding` and `is_signal_frame`. */
+/* Reads the augmentation of a CIE; sets `encoding` and `is_signal_frame`. */
 static __attribute__((noinline)) void read_augmentation(struct cursor *cursor, const char *letters,
                                                         struct cfi_function *function)
 {

@@ -23,9 +23,9 @@ struct cfi_span {
 #pragma GCC visibility push(hidden)
 
 /**
- * Returns a cursor over [address, address + size), which lies within the span; one that is bad if
- * some of it cannot be read. Bytes that were copied stay until the next step. Each program that
- * follows frames has its own.
+ * Returns a cursor over [address, address + size) within the span; one that is bad if some of it
+ * cannot be read. Bytes that were copied stay until the next step. Each program that follows frames
+ * has its own.
  */
 struct cursor span_fetch(const struct cfi_span *span, uintptr_t address, size_t size);
 
@@ -116,7 +116,7 @@ struct cfi_rule {
 /** The function around an address. */
 struct cfi_function {
     struct cfi_span span;
-    struct cursor common;   /* instructions of the CIE, which run first */
+    struct cursor common;   /* instructions of the CIE; they run first */
     struct cursor specific; /* instructions of the FDE */
     uintptr_t start;        /* of the code */
     uintptr_t size;
@@ -205,8 +205,8 @@ struct cfi_span modules_segment(const struct cfi_lookup *lookup, uintptr_t addre
 
 /**
  * Returns the section .debug_frame of lookup->object, NULL if it is not known, and sets `*bias` to
- * the difference of its addresses in the process to those in the file. Called for an address of
- * which its segments say nothing.
+ * the difference of its addresses in the process to those in the file. Called for an address that
+ * its segments do not cover.
  */
 const struct debug_frame *modules_debug_frame(struct cfi_lookup *lookup, uintptr_t *bias);
 

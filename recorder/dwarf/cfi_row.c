@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs the call frame instructions of a function up to an address, which makes the row for it. */
+/* Runs the call frame instructions of a function up to an address: this makes the row for it. */
 #include "dwarf/cfi.h"
 #include "dwarf/dwarf.h"
 

@@ -59,7 +59,7 @@ static void find_others(struct expr_machine *machine, const struct cfi_function 
     }
 }
 
-/* Finds rbp. A function that leaves it alone hands it on, which is no use. */
+/* Finds rbp. A function that leaves it alone hands it on: no use. */
 static void find_bp(struct expr_machine *machine, const struct cfi_function *function,
                     const struct cfi_row *row, uintptr_t cfa, struct step_regs *caller)
 {

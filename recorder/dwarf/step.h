@@ -13,7 +13,7 @@
 
 /** The memory that one walk may read. */
 struct unwind_mem {
-    uintptr_t own_low; /* of the thread's own stack, which is read without asking */
+    uintptr_t own_low; /* of the thread's own stack; read without asking */
     uintptr_t own_high;
     uintptr_t probed_low; /* of other pages that this walk found to be readable */
     uintptr_t probed_high;
@@ -69,7 +69,7 @@ struct step_read {
     uintptr_t value;
 };
 
-/** The words and registers on which the pc, sp and rbp that a step finds depend. */
+/** The words and registers that a step finds pc, sp and rbp by. */
 struct step_log {
     uint32_t count; /* words read; above UNWIND_STEP_READS some are missing */
     struct step_read reads[UNWIND_STEP_READS];
@@ -111,8 +111,8 @@ static inline __attribute__((always_inline)) void step_regs_here(struct step_reg
     regs->known = STEP_CALLEE_SAVED;
 }
 
-/** Completes the state of a walk after a step: an rbp that was not found is 0, by which no frame is
-   found. Compiled rules take every register of the state for known. */
+/** Completes the state of a walk after a step: an unknown rbp is 0: it finds no frame. Compiled
+ * rules take every register of the state for known. */
 static inline void step_settle_state(struct step_regs *regs)
 {
     if ((regs->known >> CFI_RBP & 1) == 0)

@@ -289,7 +289,7 @@ static size_t sort_offsets(struct names_to_add *adding)
     return next;
 }
 
-/* Adds the words of data, which are sorted by module and offset. */
+/* Adds the words of data, sorted by module and offset. */
 static void add_words(struct names_to_add *adding, size_t next)
 {
     const struct variables *variables = &adding->wanted->variables;

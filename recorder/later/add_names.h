@@ -46,9 +46,10 @@ int replacement_publish(struct replacement *replacement);
 /** Removes the file. */
 void replacement_discard(struct replacement *replacement);
 
-/* Reports which names were added to a trace, and why others were not. */
+/* Reports the names that were added to a trace, and why others were not. */
 
-/** Shows on the terminal, in one line that is overwritten, which of `count` lookups has begun. */
+/** Shows on the terminal, in one line that is overwritten, the number of the lookup, of `count`,
+ * that has begun. */
 void report_progress(const struct wanted_module *module, size_t index, size_t count);
 void report_progress_end(void);
 

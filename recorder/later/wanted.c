@@ -8,7 +8,7 @@
 
 /* The words of modules' data that held references in snapshots. */
 
-/* Everything but modules, which are read before. */
+/* Everything but modules: they are read before. */
 #define WANTED_KINDS                                                                               \
     (TTD_KIND_BIT(TTD_KIND_STRINGS) | TTD_KIND_BIT(TTD_KIND_STACKS) |                              \
      TTD_KIND_BIT(TTD_KIND_SYMBOLS) | TTD_KIND_BIT(TTD_KIND_REGIONS) |                             \
@@ -28,8 +28,8 @@ struct wanted_data {
     size_t sorted; /* number of words in wanted->variables when they were sorted last */
 };
 
-/* Words are sorted, which removes those that are the same, when there are twice as many and so many
- * more: each snapshot has the same words again. */
+/* Words are sorted, and equal ones removed, when there are twice as many and so many more: each
+ * snapshot has the same words again. */
 enum { MANY_WORDS = 1 << 16 };
 
 void wanted_free(struct wanted *wanted)

@@ -12,7 +12,7 @@
 #include "collect/trace/trace_stacks.h"
 #include "collect/trace/variables.h"
 
-/** Limits, which only a crafted trace exceeds. Anything beyond them gets no names. */
+/** Limits that only a crafted trace exceeds. Anything beyond them gets no names. */
 enum {
     WANTED_MODULES_MAX = 1 << 16,
     WANTED_PARTS_MAX = 1 << 20,

@@ -68,7 +68,7 @@ static bool instruction_vector_follows(unsigned map, struct heading *heading)
     case 1:
         heading->map = after_0f;
         heading->follows = after_0f[heading->opcode];
-        /* kmov and the like, which 0f alone has not; 78 to 7b convert to unsigned numbers. */
+        /* kmov and the like; 0f alone has none; 78 to 7b convert to unsigned numbers. */
         if (heading->opcode != 0x77 && strchr(".x", heading->follows))
             heading->follows = 'M';
         return heading->follows != 'L';

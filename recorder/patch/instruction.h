@@ -38,9 +38,8 @@ struct instruction {
 #pragma GCC visibility push(hidden)
 
 /**
- * Decodes the instruction that begins at `bytes`, of which `size` may be read. False, and the
- * result untouched, if it is no instruction that compilers and assemblers make, or is not all
- * there.
+ * Decodes the instruction that begins at `bytes`; `size` bytes may be read. False, and the result
+ * untouched, if it is no instruction that compilers and assemblers make, or is not all there.
  */
 bool instruction_decode(const uint8_t *bytes, size_t size, struct instruction *instruction);
 
@@ -59,8 +58,8 @@ uint64_t instruction_target(const struct instruction *instruction, const uint8_t
 
 #pragma GCC visibility push(hidden)
 
-/** Returns how many bytes of code there are at an address, of which INSTRUCTION_MAX are enough, and
- * sets `code` to them; 0 for none. */
+/** Returns how many bytes of code there are at an address (INSTRUCTION_MAX are enough), and sets
+ * `code` to them; 0 for none. */
 typedef size_t clobbers_code(void *context, uint64_t address, const uint8_t **code);
 
 /** Searches the code that can be reached from `entry` by jumps and calls for a call through a

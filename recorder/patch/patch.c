@@ -41,7 +41,7 @@ static void patch_fail(struct making *making, enum patch_status status)
         making->status = status;
 }
 
-/* ---- Which instructions are moved ---- */
+/* ---- The instructions that are moved ---- */
 
 /* Whether all instructions up to the size of a jump do nothing and can be reached from nowhere. */
 static bool patch_is_padding(const struct making *making, size_t at)
@@ -78,7 +78,7 @@ static void patch_find_moved(struct making *making)
         }
         at += moved->instruction.size;
         enum instruction_flow flow = moved->instruction.flow;
-        /* The address to which a call returns must not be replaced. */
+        /* The return address of a call must not be replaced. */
         if (flow == FLOW_FIXED || (flow == FLOW_CALL_INDIRECT && at < PATCH_JUMP_SIZE)) {
             patch_fail(making, PATCH_FIXED);
             return;
@@ -152,7 +152,7 @@ static void patch_write_distance(struct making *making, uint8_t *bytes, uint64_t
     memcpy(bytes, &written, sizeof written);
 }
 
-/* Writes the distance to a target that an instruction in the trampoline has, which ends at `end`.
+/* Writes the distance to the target of an instruction in the trampoline that ends at `end`.
  */
 static void patch_write_target(struct making *making, size_t at, size_t end, uint64_t target)
 {
@@ -241,7 +241,7 @@ static void patch_copy(struct making *making, const struct moved *moved, size_t 
     patch_write_target(making, at + instruction->relative_at, at + instruction->size, target);
 }
 
-/* The call becomes a jump; its operand must not depend on rsp, which the return address moves. */
+/* The call becomes a jump; its operand must not depend on rsp: the return address moves that. */
 static void patch_move_indirect_call(struct making *making, const struct moved *moved)
 {
     const uint8_t *operand = making->bytes + moved->old_at + moved->instruction.modrm_at;
@@ -249,7 +249,7 @@ static void patch_move_indirect_call(struct making *making, const struct moved *
     bool is_memory = operand[0] < 0xc0;
     bool is_of_stack =
         is_memory ? (operand[0] & 7) == 4 && (operand[1] & 7) == 4 : (operand[0] & 7) == 4;
-    if (is_of_stack) /* or of r12, which is rare */
+    if (is_of_stack) /* or of r12 (rare) */
         patch_fail(making, PATCH_FIXED);
     patch_write_push(making, moved->new_at);
     patch_copy(making, moved, at);

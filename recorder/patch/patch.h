@@ -3,7 +3,7 @@
 #define RECORDER_PATCH_PATCH_H
 
 /*
- * A function whose first bytes are replaced by a jump elsewhere, and the trampoline, which does the
+ * A function whose first bytes are replaced by a jump elsewhere, and the trampoline: it does the
  * same as these bytes did and then goes on in the function. Pure, as instruction.h is: the caller
  * reads and writes the memory, while no other thread runs.
  *
@@ -37,7 +37,7 @@ enum patch_status {
     PATCH_FAR,       /* something is more than 2 GB away from where it must be reached */
 };
 
-/** A place in the trampoline at which all is as at `pc` in the program without it. */
+/** A place in the trampoline where all is as at `pc` in the program without it. */
 struct patch_point {
     uint64_t pc;
     uint8_t offset;      /* in the trampoline */
@@ -67,7 +67,7 @@ enum patch_place {
 /**
  * Makes the patch of a function at `entry`, whose bytes, as they are without it, are at `bytes`:
  * `size` of them, to its end or the end of its padding. Calls are to go to `destination`, within 2
- * GB of the entry, as `trampoline` is, which has room for PATCH_TRAMPOLINE_MAX bytes. On failure
+ * GB of the entry, as `trampoline` is; that has room for PATCH_TRAMPOLINE_MAX bytes. On failure
  * `patch` is undefined.
  */
 enum patch_status patch_make(struct patch *patch, uint64_t entry, const uint8_t *bytes, size_t size,
@@ -84,8 +84,8 @@ enum patch_place patch_pc_forward(const struct patch *patch, uint64_t *pc);
  */
 enum patch_place patch_pc_back(const struct patch *patch, uint64_t *pc);
 
-/** Writes a jump to any address, which changes no register: a destination near a function for code
- * that is far from it. */
+/** Writes a jump to any address; changes no register: a destination near a function for code that
+ * is far from it. */
 void patch_stub(uint8_t stub[PATCH_STUB_SIZE], uint64_t address);
 
 /** Writes a stub that passes `argument` as an argument more than the `count` integers that the

@@ -49,8 +49,8 @@ int status_each(const char *session, enum control_command command, const uint64_
 
 /* Starts the daemon of a session. */
 
-/** Starts the daemon, whose traces and log go to a folder, which is made. Returns when it can be
- * asked, with an exit status: EXIT_EXISTS if there is such a session, after a message otherwise. */
+/** Starts the daemon, whose traces and log go to a new folder. Returns when it can be asked, with
+ * an exit status: EXIT_EXISTS if there is such a session, after a message otherwise. */
 int session_start(const char *session, const char *folder, const struct options *options,
                   bool ends_unused);
 

@@ -316,7 +316,7 @@ static void note_ready(struct daemon_record *record)
     record->ready = -1;
 }
 
-/* Begins to trace the thread, which waits meanwhile. */
+/* Begins to trace the thread; it waits meanwhile. */
 static void catch_thread(struct daemon *daemon, struct names_event *event)
 {
     bool is_caught = event->tid == 0 || daemon->pending_count == DAEMON_PENDING;

@@ -16,7 +16,7 @@
 
 /*
  * Programs that are recorded by name. The system asks before it executes one of their files
- * (fanotify), which lasts until the answer, or until the descriptor is closed: a daemon that is
+ * (fanotify); this lasts until the answer, or until the descriptor is closed: a daemon that is
  * killed holds up nothing. A file that replaces one of them is noticed.
  */
 
@@ -44,7 +44,7 @@ int names_forget(struct names *names, const char *path);
 
 /** A thread that is about to execute a program. */
 struct names_event {
-    int file;     /* the program, by which the answer is given */
+    int file;     /* the program; the answer is given by it */
     uint32_t tid; /* 0 if it is in a PID namespace that is not visible here */
 };
 

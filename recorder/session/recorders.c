@@ -62,8 +62,8 @@ static void name_file(const struct daemon *daemon, struct session_entry *entry, 
     }
 }
 
-/* In the recorder: has nothing of the daemon's but the descriptor `ready`, which becomes the first
- * one, and `seized`, which becomes the second. A daemon that dies ends its recorders. */
+/* In the recorder: has nothing of the daemon's but the descriptors `ready`, the first one then, and
+ * `seized`, the second. A daemon that dies ends its recorders. */
 static void become_recorder(pid_t daemon, int ready, int seized)
 {
     sigset_t none;

@@ -52,7 +52,7 @@ struct session_answer {
 
 /* The user's own folder for sockets of sessions: nobody else can enter it. */
 
-/** Opens the folder, which is made if it is not there. Returns a descriptor, or -1 with a reason.
+/** Opens the folder; makes it if it is not there. Returns a descriptor, or -1 with a reason.
  */
 int place_open(const char **reason);
 

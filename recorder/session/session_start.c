@@ -28,14 +28,14 @@ static bool place_is_own(int folder, mode_t forbidden)
            (status.st_mode & forbidden) == 0;
 }
 
-/* Opens a folder in another one, which is made if it is not there. */
+/* Opens a folder in another one; makes it if it is not there. */
 static int place_make_folder(int above, const char *name)
 {
     mkdirat(above, name, S_IRWXU);
     return openat(above, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 
-/* Opens the folder in which ours is to be: nobody but this user and root can rename its files.
+/* Opens the folder that ours is to be in: nobody but this user and root can rename its files.
  */
 static int open_above(void)
 {
@@ -122,7 +122,7 @@ static void place_remove(int place, const char *name)
     unlinkat(place, file, 0);
 }
 
-/* Makes the folder, which must be this user's alone. Returns its absolute path, or NULL. */
+/* Makes the folder; it must be this user's alone. Returns its absolute path, or NULL. */
 static char *session_make_folder(const char *folder)
 {
     struct stat status;

@@ -56,7 +56,7 @@ static struct heap_leaf **take_table(void)
     return table != MAP_FAILED ? table : NULL;
 }
 
-/* Takes back an empty table of which `touched` leaves were set at last. */
+/* Takes back an empty table; its `touched` leaves were set at last. */
 static void give_table(struct heap_leaf **table, size_t touched)
 {
     for (int i = 0; i < SPARES && touched <= SPARE_LEAVES_MAX; i++) {
@@ -92,7 +92,7 @@ static bool heap_pages_reserve(struct heap_pages *pages)
     return true;
 }
 
-/* Returns the slot of the leaf of an index, which is listed as used; NULL if memory ran out. */
+/* Returns the slot of the leaf of an index, and lists it as used; NULL if memory ran out. */
 static struct heap_leaf **slot_of(struct heap_pages *pages, uint64_t index)
 {
     if (!heap_pages_reserve(pages))
@@ -132,7 +132,7 @@ static bool fill_leaf(struct heap_pages *pages, uint64_t index)
     return true;
 }
 
-/* Sets the heap pages `first` to `last`, which lie in one leaf. Returns false if memory ran out. */
+/* Sets the heap pages `first` to `last` of one leaf. Returns false if memory ran out. */
 static bool set_pages(struct heap_pages *pages, uint64_t first, uint64_t last)
 {
     struct heap_leaf *leaf = make_leaf(pages, first >> INDEX_BITS);

@@ -45,14 +45,14 @@ void heap_pages_clear(struct heap_pages *pages);
 /** Adds all that `added` has. */
 void heap_pages_join(struct heap_pages *pages, const struct heap_pages *added);
 
-/** Whether an address, which may be any number, lies between the first and the last heap page that
- * has held a block. */
+/** Whether an address (any number) lies between the first and the last heap page that has held a
+ * block. */
 static inline bool heap_pages_enclose(const struct heap_pages *pages, uint64_t address)
 {
     return address - pages->low < pages->high - pages->low;
 }
 
-/** Whether an address, which may be any number, lies in a heap page that has held a block. */
+/** Whether an address (any number) lies in a heap page that has held a block. */
 static inline bool heap_pages_has(const struct heap_pages *pages, uint64_t address)
 {
     if (!heap_pages_enclose(pages, address))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The part of reading a process's memory that finds which of its pages are there. */
+/* The part of reading a process's memory that finds its present pages. */
 #include "snapshot/process_memory.h"
 
 #include <stdlib.h>
@@ -65,7 +65,7 @@ static size_t pages_ask_system(struct memory *memory, uint64_t *begin, uint64_t 
         memory->has_scan = false;
         return 0;
     }
-    /* Some systems end the walk before the end of the last region, which the next begins with. */
+    /* Some systems end the walk before the end of the last region; the next walk begins with it. */
     size_t kept = 0;
     for (int i = 0; i < count; i++) {
         struct scan_region region = regions[i];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * The image of a process that stands still: which of its pages are in memory, and the bytes that it
- * has written to them, as far as these are few. It is taken by two or three system calls, and saves
- * one for each mapping and each structure of the C library.
+ * The image of a process that stands still: its pages in memory, and the bytes that it has written
+ * to them, as far as these are few. It is taken by two or three system calls, and saves one for
+ * each mapping and each structure of the C library.
  */
 #ifndef RECORDER_SNAPSHOT_PROCESS_IMAGE_H
 #define RECORDER_SNAPSHOT_PROCESS_IMAGE_H
@@ -52,8 +52,8 @@ bool image_is_clean(const struct memory_image *image, uint64_t address);
 /** Returns the first span that ends behind an address; the end of the array if there is none. */
 const struct image_span *image_span_from(const struct memory_image *image, uint64_t address);
 
-/** Chooses the parts, for which there is room already: the pages at these addresses that are no
- * part of other parts, then all spans that were written, as far as they fit. Returns the size of
+/** Chooses the parts; there is room for them already: the pages at these addresses that are no part
+ * of other parts, then all spans that were written, as far as they fit. Returns the size of
  * `bytes`. */
 size_t image_choose(struct memory_image *image, const uint64_t *pages, size_t page_count);
 

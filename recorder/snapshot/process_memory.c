@@ -15,7 +15,7 @@
 enum { NOT_OPENED = -1, CANNOT_BE_OPENED = -2 };
 
 /* Opens a file of the process, as its thread sees it. The first thread needs no directory of its
- * own, which the system would make first. */
+ * own: the system would make it first. */
 static int open_of(const struct memory *memory, const char *name)
 {
     char path[64];
@@ -173,7 +173,7 @@ static void move_on(const struct memory_batch *batch, struct piece_cursor *curso
     }
 }
 
-/* Reads pieces that are not known yet and read in the same way, from the cursor on, which moves to
+/* Reads pieces that are not known yet and read in the same way, from the cursor on; that moves to
  * where the reading ended. Returns whether all of them were read. */
 static bool read_from(struct memory_batch *batch, const struct memory *memory,
                       struct piece_cursor *cursor)

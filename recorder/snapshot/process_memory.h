@@ -23,9 +23,9 @@ struct memory {
     uint32_t pid;
     uint32_t tid; /* a thread of the process that has its memory still */
     int pagemap;
-    int file;      /* of the memory, by which it is read; or -1 */
-    int direct;    /* the memory as a file, by which protected pages can be read; -1 if it was not
-                      opened yet, or cannot be */
+    int file;      /* of the memory, for reading it; or -1 */
+    int direct;    /* the memory as a file: protected pages can be read by it; -1 if it was not
+                    * opened yet, or cannot be */
     bool has_scan; /* PAGEMAP_SCAN works */
     struct memory_image *image; /* see memory_hold(); NULL if there is none */
     /** CLOCK_MONOTONIC; memory_read() fails from then on, so that no structure that the process has
@@ -52,10 +52,10 @@ bool memory_open_copy(struct memory *memory, uint32_t pid);
 void memory_close(struct memory *memory);
 
 /**
- * Takes an image of the memory, from which it is read from now on where that is possible: the
- * process must stand still until the memory is closed. `pages` are addresses of pages that will be
- * read, although the process may not have written to them. Where the image cannot be taken, all is
- * read as before.
+ * Takes an image of the memory; from now on reads come from it where that is possible: the process
+ * must stand still until the memory is closed. `pages` are addresses of pages that will be read,
+ * although the process may not have written to them. Where the image cannot be taken, all is read
+ * as before.
  */
 void memory_hold(struct memory *memory, const uint64_t *pages, size_t count);
 
@@ -72,9 +72,9 @@ ssize_t memory_read_ranges(const struct memory *memory, const struct iovec *loca
 bool memory_read(const struct memory *memory, uint64_t address, void *bytes, size_t size);
 
 /**
- * Finds the next part of [*begin, end) that the process has in memory, or swapped out, which are
+ * Finds the next part of [*begin, end) that the process has in memory, or swapped out; both are
  * multiples of the page size. Moves `*begin` on to where the search ended. Returns the number of
- * spans, of at most MEMORY_SPANS, which may be 0 also before the end.
+ * spans (at most MEMORY_SPANS; may be 0 before the end).
  */
 size_t memory_touched(struct memory *memory, uint64_t *begin, uint64_t end,
                       struct memory_span spans[MEMORY_SPANS]);
@@ -88,7 +88,7 @@ struct memory_batch {
     struct memory_piece {
         uint64_t address;
         uint32_t size;
-        uint32_t at;                /* in `bytes` of the batch, which has room there */
+        uint32_t at;                /* in `bytes` of the batch; it has room there */
         uint32_t tag;               /* the caller's */
         bool is_known;              /* the image has given its bytes */
         const unsigned char *bytes; /* once it is read: there, or in the image */

@@ -12,17 +12,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Time of a single read after which the process must go on, and after which the reader is left
- * behind: less than a process at its end waits. */
+/** Times of a single read that make the process go on, and that make the reader be left behind:
+ * less than a process at its end waits. */
 #define READER_STALL_NS UINT64_C(1000000000)
 #define READER_LEAVE_NS UINT64_C(3000000000)
 
 /**
  * Calls `run(context)` in a reader, and waits for it. Calls `watch(context, stalled)` every few
- * milliseconds, if it is not NULL: `stalled` is the number of nanoseconds for which the reader is
- * known to be in the same read. Returns false if the reader was left behind in a read: it does
- * nothing more, but everything that it uses must stay. Without another thread `run` is called by
- * this one.
+ * milliseconds, if it is not NULL: `stalled` is the known number of nanoseconds of the reader in
+ * the same read. Returns false if the reader was left behind in a read: it does nothing more, but
+ * everything that it uses must stay. Without another thread `run` is called by this one.
  */
 bool reader_run(void (*run)(void *context), void (*watch)(void *context, uint64_t stalled),
                 void *context);

@@ -16,8 +16,8 @@
 /** Reads of a process's memory that did not end in time, kept from one snapshot to the next. Zeroed
  * at first. */
 struct take_stalls {
-    unsigned count; /* snapshots in which one was; after the first no page is read that the system
-                       would have to provide */
+    unsigned count; /* snapshots with one; after the first no page is read that the system would
+                     * have to provide */
     unsigned left;  /* readers that were left behind */
 };
 
@@ -32,9 +32,9 @@ struct snapshot_order {
     struct copy_history *copies;           /* likewise */
     struct take_stalls *stalls;            /* likewise */
     const struct borrowed_code *borrowed;  /* likewise */
-    uint64_t copy_min;        /* resident memory from which a process is copied, if nobody waits */
-    struct page_store *store; /* of the trace; needed if memory is among the contents */
-    bool is_forked;           /* the process may share pages with the one it was forked from */
+    uint64_t copy_min; /* smallest resident memory of a process that is copied, if nobody waits */
+    struct page_store *store;    /* of the trace; needed if memory is among the contents */
+    bool is_forked;              /* the process may share pages with the one it was forked from */
     struct shared_search shared; /* its begin is set once it begins */
     bool is_hurried; /* many wait for theirs: no time for memory that the process has not touched
                         itself */

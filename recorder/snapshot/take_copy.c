@@ -14,7 +14,7 @@
 #include "snapshot/process_reader.h"
 #include "snapshot/stop/borrow.h"
 
-/* Time to read a copy, in units of that for which a process may be held: less than a process at its
+/* Time to read a copy, in units of the time that a process may be held: less than a process at its
  * end waits. */
 enum { COPY_PATIENCE = 8 };
 
@@ -184,9 +184,9 @@ void taking_tick(void *context)
 }
 
 /*
- * The part of taking a snapshot that finds which pages of shared memory there are, although the
- * process has not touched them. The system answers only the process itself, so a held thread of it,
- * or one that waits for the snapshot, is made to ask.
+ * The part of taking a snapshot that finds the pages of shared memory, although the process has not
+ * touched them. The system answers only the process itself, so a held thread of it, or one that
+ * waits for the snapshot, is made to ask.
  */
 
 /* Room for a signal handler, on the stack that has the answer at its other end. */
@@ -198,7 +198,7 @@ struct resident_question {
     bool is_answered;
 };
 
-/* Asks by one of the threads, all of which are stopped. */
+/* Asks by one of the threads; all are stopped. */
 static void resident_ask_by(struct resident_question *question, struct threads *threads)
 {
     const struct snapshot_order *order = question->taking->order;
@@ -221,8 +221,8 @@ static void resident_ask_held(void *context)
         resident_ask_by(question, &question->taking->threads);
 }
 
-/* Asks by the thread that waits, which is not traced otherwise. A thread of ours that ends lets it
- * go in any case. */
+/* Asks by the thread that waits; it is not traced otherwise. A thread of ours that ends lets it go
+ * in any case. */
 static void *resident_ask_waiting(void *context)
 {
     struct resident_question *question = context;
@@ -260,7 +260,7 @@ static bool resident_is_swapped(uint32_t pid, uint64_t address)
 }
 
 /* Reads the answer. Of memory that the process may not write to any more the system says that all
- * is there, which would be made if it was read: so there must be as much shared memory at all. */
+ * is there; reading would make it: so there must be as much shared memory at all. */
 static bool resident_read(const struct taking *taking, unsigned char *pages, size_t count)
 {
     const struct borrowed_code *code = taking->order->borrowed;

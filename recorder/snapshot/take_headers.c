@@ -10,8 +10,8 @@
 enum {
     HEADERS_AT_ONCE = 8192,
     HEADERS_MAX = 1 << 26,
-    /* Bytes of a stack in which a call of the allocator has the return address of its hook, also if
-       a handler of a signal has interrupted it. */
+    /* Bytes of a stack in which a call of the allocator has the return address of its hook, even if
+     * a handler of a signal has interrupted it. */
     STACK_SEARCHED = 16384
 };
 
@@ -53,7 +53,7 @@ static bool is_in_module(const struct snapshot_module *module, uint64_t address)
     return module && address >= module->begin && address < module->end;
 }
 
-/* The modules by which it shows that a thread is in a call of the allocator. */
+/* The modules that show that a thread is in a call of the allocator. */
 struct call_modules {
     const struct snapshot_module *library; /* has the allocator */
     const struct snapshot_module *hooks;   /* calls it */
@@ -79,8 +79,8 @@ static struct call_modules find_modules(const struct taking *taking)
 }
 
 /* Whether a stopped thread may be in a call of the allocator: on its stack is an address of the
- * hooks, perhaps left by an earlier call; or it is on another stack, as handlers of signals are,
- * which may have interrupted one. */
+ * hooks, perhaps left by an earlier call; or it is on another stack, as handlers of signals are;
+ * those may have interrupted one. */
 static bool may_be_in_call(const struct taking *taking, const struct call_modules *modules,
                            const struct thread_state *thread)
 {
@@ -120,7 +120,7 @@ static bool has_failed(const struct snapshot_request *request)
 enum waiting_thread {
     WAITS_OUTSIDE,
     WAITS_IN_CALL,    /* of the allocator, or may do so: a signal has interrupted it */
-    WAITS_IN_FAILURE, /* of the allocator, which fails before it changes headers, as in abort() */
+    WAITS_IN_FAILURE, /* of the allocator; it fails before it changes headers, as in abort() */
 };
 
 static enum waiting_thread where_waits(const struct snapshot_request *request,
@@ -185,7 +185,7 @@ static bool find_chunks(const struct taking *taking, const struct region *region
            glibc_chunks_of_heap(&taking->memory, region->begin, chunks);
 }
 
-/* Finds the chunks in the memory of the program break, which may be several mappings side by side.
+/* Finds the chunks in the memory of the program break, perhaps several mappings side by side.
  */
 static bool find_break(const struct taking *taking, struct glibc_chunks *chunks)
 {

@@ -49,7 +49,7 @@ static void add_region(struct taking *taking, const struct region *region)
                             .name = name_id(taking, name)};
 }
 
-/* Numbers the regions: registers, then memory that a copy lacks, then roots, then the heap, which
+/* Numbers the regions: registers, then memory that a copy lacks, then roots, then the heap; it
  * comes last, since nothing can be said without roots. */
 static bool number_regions(struct taking *taking)
 {
@@ -102,7 +102,7 @@ static uint32_t search_registers(const struct taking *taking, struct scan *scan)
     return registers.region;
 }
 
-/* Writes the classes of which tables were found. */
+/* Writes the classes whose tables were found. */
 static bool take_write_classes(struct taking *taking)
 {
     size_t count;

@@ -8,7 +8,7 @@
 #include "snapshot/take.h"
 #include "snapshot/stop/threads.h"
 
-/** A stack, and the registers of its thread, which are gone once the thread goes on. */
+/** A stack, and the registers of its thread: these are gone once the thread goes on. */
 struct held_stack {
     uint32_t tid;
     uint64_t registers[THREAD_REGISTERS];
@@ -30,7 +30,7 @@ struct taking {
     struct ttd_region *regions;              /* as they are written: registers first */
     const struct region **sources;           /* of each region; NULL for registers */
     size_t count;
-    size_t held_count; /* the first ones, which must be searched while the process is held */
+    size_t held_count; /* the first ones: they must be searched while the process is held */
     uint64_t begin;    /* when the process was stopped */
     /** Of the thread that waits for the reader. */
     uint64_t held_since; /* 0: the threads are not held */
@@ -83,7 +83,8 @@ void taking_end_copy(void *context);
  * is then. */
 bool taking_is_apart(const struct taking *taking, const struct region *region);
 
-/** Finds which pages of a span are in memory: see struct scan_job. `context` is a struct taking. */
+/** Finds the pages of a span that are in memory: see struct scan_job. `context` is a struct
+ * taking. */
 bool taking_resident(void *context, struct memory_span span, unsigned char *pages);
 
 /** Shows that the collector is alive, and follows a process that has been let go. `context` is a

@@ -13,8 +13,8 @@
 void *grow_new(size_t count, size_t size);
 
 /**
- * Makes room for one more than `count` elements in an array of `*capacity` elements, which is NULL
- * if that is 0. Returns the array, which may have moved; ends the process if memory runs out.
+ * Makes room for one more than `count` elements in an array of `*capacity` elements (NULL if that
+ * is 0). Returns the array (it may have moved); ends the process if memory runs out.
  */
 void *grow_by_one(void *array, size_t *capacity, size_t count, size_t size);
 

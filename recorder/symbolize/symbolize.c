@@ -82,8 +82,8 @@ static bool listen_to(struct wire_decoder *decoder, int fd, unsigned module_time
     return decoder->is_finished;
 }
 
-/* Decides how the next child treats the module on which this one failed: reads its symbol table
- * only or, if this one did that, skips the module. */
+/* Decides how the next child treats the module that this one failed on: reads its symbol table only
+ * or, if this one did that, skips the module. */
 static void degrade(struct wire_decoder *decoder, struct symbolize_summary *summary)
 {
     if (decoder->is_reduced && decoder->reduced_module == decoder->module) {

@@ -2,7 +2,7 @@
 /**
  * Names for addresses of modules: functions, files, lines and inlined calls; and variables.
  *
- * Debug information is untrusted input, so it is read in a child process, which can only write to a
+ * Debug information is untrusted input, so it is read in a child process; that can only write to a
  * pipe or a socket. Whatever happens to the child, the caller gets well-formed names or none. A
  * child that crashes, hangs or sends malformed messages is killed; the answers before that are
  * kept, and the rest of the module is read once more, its symbol table only.

@@ -93,8 +93,7 @@ struct heap_chain {
     ttd_id stack;
 };
 
-/** Groups by key. heap_move_table_sort() puts those first that copied most bytes which they need
- * not have copied, and then those that copied most. */
+/** Groups by key. heap_move_table_sort() sorts by avoidable copied bytes, then by copied bytes. */
 struct heap_move_table {
     struct heap_move_counts total;
     struct heap_move_group *groups;
@@ -155,7 +154,7 @@ void heap_moves_end(struct heap_moves *moves);
 void heap_move_table_init(struct heap_move_table *table);
 void heap_move_table_free(struct heap_move_table *table);
 
-/** Sets `group` to the group of a key, which is added if there is none. Valid until the next call.
+/** Sets `group` to the group of a key; adds the group if there is none. Valid until the next call.
  * @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status heap_move_table_find(struct heap_move_table *table, struct heap_key key,
                                      struct heap_move_group **group);
@@ -184,7 +183,7 @@ const char *heap_growth_name(enum heap_growth growth);
  * Growth without realloc, inferred. A C++ container that is full allocates a larger block, copies
  * its elements, and releases the old block. The analysis assumes such a growth where a thread
  * releases a block, and one of its last REGROWTH_CALLS calls has allocated a larger block, later,
- * with the same stack and from the same heap, which the thread has not released. The newest such
+ * with the same stack and from the same heap, and the thread has not released it. The newest such
  * allocation is the successor, and an allocation is the successor of one block only. The number of
  * bytes copied is unknown; the size of the old block is an upper limit.
  */

@@ -221,7 +221,7 @@ static size_t find_successor(struct regrowth_recent *recent, const struct heap_b
     return successor;
 }
 
-/* Adds a growth from a block to its successor, which it is of one block only. */
+/* Adds a growth from a block to its successor. A block succeeds one block at most. */
 static enum ttd_status add_growth(struct regrowth_finder *finder, struct regrowth_recent *recent,
                                   const struct heap_block *old, size_t successor)
 {
@@ -269,7 +269,7 @@ enum ttd_status regrowth_see(struct regrowth_finder *finder, const struct heap_e
         see_allocation(finder, recent, effect->block);
     else
         status = see_release(finder, recent, effect);
-    /* A reallocation is one call, which ends when it has acquired. */
+    /* A reallocation is one call. It ends when it has acquired. */
     recent->calls += effect->kind == HEAP_ACQUIRED || effect->action == TTD_ACTION_FREE;
     return status;
 }

@@ -105,7 +105,7 @@ static enum ttd_status add_tick(struct heap_tick_series *series)
 }
 
 /* Sorts the numbers of the records that have changed. If many have, it is faster to look for them
- * among all records, which are in order. */
+ * among all records, in order. */
 static void sort_touched(struct heap_tick_series *series)
 {
     size_t count = 0;

@@ -106,7 +106,7 @@ enum ttd_status heap_spans_limit(struct heap_tick_spans *spans, size_t *count, s
     return TTD_OK;
 }
 
-/* Adds the changes of a tick to the next one, which replaces it. */
+/* Adds the changes of a tick to the next one, its replacement. */
 static void ticks_join(struct heap_tick *tick, const struct heap_tick *before)
 {
     if (heap_sum_is_less(tick->peak, before->peak))
@@ -241,14 +241,14 @@ static size_t tick_at(const struct heap_ticks *ticks, struct ttd_position positi
     return low;
 }
 
-/* Whether tick_at() is this tick, which is not the open one. */
+/* Whether tick_at() is this tick. It is not the open one. */
 static bool is_tick_at(const struct heap_ticks *ticks, size_t tick, struct ttd_position position)
 {
     return ttd_position_compare(ticks->ticks[tick].position, position) >= 0 &&
            (!tick || ttd_position_compare(ticks->ticks[tick - 1].position, position) < 0);
 }
 
-/* The tick in which a block was allocated if every stretch has a tick. */
+/* The tick when a block was allocated if every stretch has a tick. */
 static uint64_t expected_birth(const struct ticks_finder *finder, const struct heap_block *block)
 {
     return block->event < finder->first_event
@@ -256,9 +256,9 @@ static uint64_t expected_birth(const struct ticks_finder *finder, const struct h
                : 1 + (block->event - finder->first_event) / finder->ticks->width;
 }
 
-/* The tick in which a block was allocated that is released in tick `end`. Mostly it follows from
- * the number of the event, since few stretches have no tick: a search would have to look at ten
- * ticks for each release. */
+/* The tick when a block was allocated that is released in tick `end`. Mostly it follows from the
+ * number of the event, since few stretches have no tick: a search would have to look at ten ticks
+ * for each release. */
 static size_t birth_of(const struct ticks_finder *finder, const struct heap_block *block,
                        size_t end)
 {
@@ -345,8 +345,8 @@ static enum ttd_status ticks_see_effect(void *context, const struct heap_effect 
     return status == TTD_OK && is_wanted ? ticks_count_effect(finder, effect) : status;
 }
 
-/* Prefetches the records of the call sites, and the ticks in which blocks were allocated: most are
- * not in the cache. */
+/* Prefetches the records of the call sites, and the ticks when blocks were allocated: most are not
+ * in the cache. */
 static void ticks_prepare(void *context, const struct heap_notes *notes)
 {
     const struct ticks_finder *finder = context;

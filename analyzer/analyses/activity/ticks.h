@@ -78,13 +78,13 @@ void heap_series_free(struct heap_tick_series *series);
 
 /* All return TTD_OK or TTD_ERROR_NO_MEMORY. */
 
-/** Adds a record of a key, which has none, and sets `record` to its number. */
+/** Adds a record of a key that has none, and sets `record` to its number. */
 enum ttd_status heap_series_add_key(struct heap_tick_series *series, ttd_id key, uint32_t *record);
 
 /** Lists a record among those that have changed in the open tick. */
 enum ttd_status heap_series_touch(struct heap_tick_series *series, uint32_t record);
 
-/** Sets `record` to the number of a key's record, which is added if there is none. */
+/** Sets `record` to the number of a key's record; adds the record if there is none. */
 static inline enum ttd_status heap_series_find(struct heap_tick_series *series, ttd_id key,
                                                uint32_t *record)
 {
@@ -161,9 +161,9 @@ enum ttd_status heap_series_end_tick(struct heap_tick_series *series);
  */
 enum ttd_status heap_series_settle(struct heap_tick_series *series, const uint32_t *new_ticks);
 
-/* Spans: blocks by the tick in which each was allocated and the later one in which it was released.
- * With the states at the ticks they give, for any range from tick to tick, how many blocks were
- * allocated and released inside or outside of it. */
+/* Spans: blocks by the tick of each block's allocation and the later tick of its release. With the
+ * states at the ticks they give, for any range from tick to tick, how many blocks were allocated
+ * and released inside or outside of it. */
 
 /** Blocks that were allocated in one tick and released in another, and their bytes; sums are modulo
  * 2^64. */
@@ -173,8 +173,8 @@ struct heap_tick_span {
 };
 
 struct heap_tick_spans {
-    /** By tick of the release, and for each by tick of the allocation, which is before it: the
-     * entries of tick 1, then of tick 2. */
+    /** By tick of the release, and for each by the earlier tick of the allocation: the entries of
+     * tick 1, then of tick 2. */
     struct heap_tick_span *spans;
     /** Number of ticks that are one from the second on: 1 unless heap_spans_limit() has merged
      * some. The first tick is the state before the range, and stays by itself. */
@@ -208,7 +208,7 @@ void heap_spans_merge(struct heap_tick_spans *spans, const uint32_t *new_ticks, 
  * `count` to the number of ticks that are left. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status heap_spans_limit(struct heap_tick_spans *spans, size_t *count, size_t max);
 
-/** Properties of blocks by which there is a series; sizes are in classes, see heap_class_of(). */
+/** Properties of blocks that series are made by; sizes are in classes, see heap_class_of(). */
 enum heap_tick_key {
     HEAP_TICK_BY_STACK,
     HEAP_TICK_BY_THREAD,
@@ -266,17 +266,17 @@ struct heap_ticks {
     /** Number of events in a stretch. */
     uint64_t width;
     struct heap_tick_series series[HEAP_TICK_KEYS];
-    /** Blocks that outlive the tick of their allocation and are released; their own ticks, of which
-     * there are `span_count`, are as wide as the limit asks for. */
+    /** Blocks that outlive the tick of their allocation and are released; their own ticks
+     * (`span_count`) are as wide as the limit asks for. */
     struct heap_tick_spans spans;
     size_t span_count;
     /** The peak of all blocks, from the start of the trace to the end of the range; and the blocks
      * live there that the filter and the islands let pass. */
     struct heap_peak peak;
     struct heap_groups at_peak;
-    /** The tick that the peak would end, which is within another one: its stretch begins where the
-     * other's does. Valid if `has_peak_tick`, that is if all blocks count and the peak is in the
-     * range; so is `peak_sums`, which has the live sums by record of each series, except by stack.
+    /** The tick that the peak would end, within another one: its stretch begins where the other's
+     * does. Valid if `has_peak_tick`, that is if all blocks count and the peak is in the range; so
+     * is `peak_sums`, the live sums by record of each series, except by stack.
      */
     bool has_peak_tick;
     struct heap_tick peak_tick;

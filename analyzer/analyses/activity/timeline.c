@@ -58,7 +58,7 @@ static void timeline_settle(struct timeline_finder *finder)
         point->peak = point->live.bytes;
 }
 
-/* The point of a value of the axis, which is not before the last one. */
+/* The point of a value of the axis; not before the last one. */
 static struct heap_point *timeline_reach_point(struct timeline_finder *finder, uint64_t value)
 {
     struct heap_timeline *timeline = finder->timeline;

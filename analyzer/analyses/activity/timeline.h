@@ -26,7 +26,7 @@ struct heap_point {
     uint64_t releases;
     /** Position of the first effect in the stretch or after it. */
     struct ttd_position position;
-    /** Wall time of that effect; on HEAP_AXIS_TIME the value of the axis at which the stretch
+    /** Wall time of that effect; on HEAP_AXIS_TIME the value of the axis where the stretch
      * begins. */
     uint64_t begin;
     /** The most resident and mapped bytes of the samples in the stretch; both 0 without a sample.

@@ -96,7 +96,7 @@ static inline __attribute__((always_inline)) void births_prefetch(const struct b
 }
 
 /** Sets `calls` to the number of calls of a thread between the allocation of its block and the
- * present call, which is of the same thread; UINT64_MAX for a block that was reallocated.
+ * present call of the same thread; UINT64_MAX for a block that was reallocated.
  * @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 static inline enum ttd_status births_calls_since(struct births *births, const struct birth *birth,
                                                  ttd_id thread, uint64_t *calls)

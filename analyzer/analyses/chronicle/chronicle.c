@@ -306,8 +306,8 @@ static enum ttd_status list_ended(struct chronicle *chronicle)
     return TTD_OK;
 }
 
-/* Makes room for as many effects as events, half of which acquire blocks; without it, or where
- * there are more, arrays grow as they are filled, which copies them. */
+/* Makes room for as many effects as events, assuming that half acquire blocks; without it, or where
+ * there are more, arrays grow as they are filled, and are copied. */
 static void chronicle_reserve(struct chronicle *chronicle, size_t events)
 {
     size_t blocks = events / 2 + 1;

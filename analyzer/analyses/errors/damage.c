@@ -251,8 +251,8 @@ static void damage_see_call(const struct header_search *search, const struct hea
 
 /* ---- Judging ---- */
 
-/** The header that is looked at, and the last one before it of which the block says that it is
- * right; NULL if there is none. */
+/** The header that is looked at, and the last one before it that its block confirms; NULL if there
+ * is none. */
 struct header_place {
     uint32_t index;
     const struct heap_header *header;
@@ -264,8 +264,7 @@ static bool is_broken(const struct header_search *search, uint32_t index)
     return (search->run->flags & TTD_HEADERS_BROKEN) && index + 1 == search->run->count;
 }
 
-/* Whether the run consists of blocks with mappings of their own, behind which there may be other
- * memory. */
+/* Whether the run consists of blocks with mappings of their own. Other memory may follow each. */
 static bool damage_is_mapped(const struct header_search *search)
 {
     return (search->first->value & HEADER_MAPPED) != 0 && search->run->count > 1;
@@ -315,7 +314,7 @@ static const struct heap_freed_block *find_released(const struct header_search *
     return last && header + HEADER_BYTES - last->address >= size_needed(last->size) ? last : NULL;
 }
 
-/* The same for the block of the header before this one, which leads here. */
+/* The same for the block of the header before this one; that header leads here. */
 static const struct heap_freed_block *find_released_before(const struct header_search *search,
                                                            const struct header_place *place)
 {

@@ -16,7 +16,7 @@
  * new entry replaces the oldest. When a heap allocates an address again, the entry is removed.
  */
 
-/** Default number of entries, which take about 29 MiB. */
+/** Default number of entries; they take about 29 MiB. */
 #define HEAP_FREED_DEFAULT (UINT32_C(1) << 18)
 #define HEAP_FREED_MAX     (UINT32_C(1) << 26)
 
@@ -39,8 +39,8 @@ struct heap_freed_block {
 };
 
 struct heap_freed {
-    /** The entries. Their keys are apart: most entries are added and removed, which touches nothing
-     * but keys of those before. */
+    /** The entries. Their keys are apart: most entries are added and removed; this touches only
+     * keys of earlier entries. */
     struct heap_freed_key *keys;
     struct heap_freed_block *records;
     /** The first entry of each chain, by hash of address and heap. */
@@ -166,7 +166,7 @@ enum heap_error_kind {
     /** A release, or a reallocation, of a block that has been released and not allocated since. */
     HEAP_ERROR_DOUBLE_FREE,
     HEAP_ERROR_REALLOC_OF_FREED,
-    /** A release of an address at which no block was ever seen. */
+    /** A release of an address where no block was ever seen. */
     HEAP_ERROR_INVALID_FREE,
     /** A release of an address inside a block. */
     HEAP_ERROR_INTERIOR_FREE,
@@ -238,7 +238,7 @@ struct heap_finding {
      * blocks that the analysis has forgotten. */
     bool is_certain;
     /** A mismatch that is right if an operator new or delete of the program's own is inlined where
-     * malloc() or free() was called. Set by the command, which knows the names. */
+     * malloc() or free() was called. Set by the command; it knows the names. */
     bool may_be_inlined;
 };
 
@@ -247,7 +247,7 @@ struct heap_errors_options {
     uint32_t remembered;
     /** NULL, or reports only calls in these islands. */
     const struct heap_islands *islands;
-    /** The fatal signal of the trace, which names the thread that died; or NULL. */
+    /** The fatal signal of the trace; names the thread that died; or NULL. */
     const struct heap_fatal *fatal;
     /** Not all blocks are recorded: releases of others are no findings. */
     bool has_choice;

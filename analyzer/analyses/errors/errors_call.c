@@ -76,7 +76,7 @@ static bool errors_has_gap(struct error_finder *finder, struct ttd_position sinc
     return heap_is_unknown(since, heap_gaps_end(&finder->gaps, ttd_event_position(event)));
 }
 
-/* Remembers a release of a block of which nothing else is known. */
+/* Remembers a release of an otherwise unknown block. */
 static enum ttd_status release_unseen(struct error_finder *finder, const struct ttd_event *event)
 {
     if (!event->result && (event->action != TTD_ACTION_FREE || ttd_event_returned(event)))
@@ -167,7 +167,7 @@ static bool errors_may_be_block(const struct error_finder *finder, uint64_t addr
     return !(address & finder->misaligned) && address >= PAGE;
 }
 
-/* Finds the live or released block that an address lies in, at which no block begins. */
+/* Finds the live or released block around an address where no block begins. */
 static void find_enclosing(struct error_finder *finder, struct heap_finding *finding)
 {
     const struct heap_block *block = heap_live_containing(&finder->replay->live, finding->address);
@@ -237,7 +237,7 @@ static enum ttd_status check_release(struct error_finder *finder, const struct t
     finding.block_heap = event->heap;
     /* No block may have been there the first time either. */
     finding.is_certain = heap_call_is_known(&freed->allocated);
-    /* A third release conflicts with the second one, which is nearer to the mistake. */
+    /* A third release conflicts with the second one, the nearer one to the mistake. */
     freed->released = finding.call;
     *is_error = true;
     return heap_error_finder_add(finder, &finding);
@@ -315,7 +315,7 @@ static bool is_failure(const struct ttd_event *event)
     return ttd_event_returned(event) && !event->result && !(allocates && !event->size);
 }
 
-/* The call may be the one in which the process died. */
+/* The process may have died in this call. */
 static void add_last_call(struct error_finder *finder, const struct ttd_event *event)
 {
     struct heap_finding finding = heap_finding_of(HEAP_ERROR_DIED_IN_CALL, event);

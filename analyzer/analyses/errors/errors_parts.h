@@ -11,8 +11,8 @@
 #include "heap/heap_live.h"
 
 /*
- * Damage of the heap: headers of blocks, which an allocator keeps in front of them, that the
- * program has overwritten. A snapshot has the headers, and the events give their least values.
+ * Damage of the heap: headers that an allocator keeps in front of blocks, and that the program has
+ * overwritten. A snapshot has the headers, and the events give their least values.
  *
  * The size in the header of a live block never changes. So one that is too small for its block, or
  * that claims the memory of another live block, is wrong; and a free block's is wrong if the
@@ -95,7 +95,7 @@ struct heap_last_calls {
 void heap_last_calls_begin(struct heap_last_calls *last_calls, struct ttd_reader *reader,
                            const struct heap_fatal *fatal);
 
-/** Handles a call: drops an earlier call of its thread, which was not the last one. Returns true if
+/** Handles a call: drops an earlier call of its thread: it was not the last one. Returns true if
  * this one may be the last, because it did not return: then heap_last_calls_add() adds it. */
 bool heap_last_calls_see(struct heap_last_calls *last_calls, const struct ttd_event *event);
 

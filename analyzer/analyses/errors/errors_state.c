@@ -18,8 +18,8 @@ enum ttd_status heap_freed_init(struct heap_freed *freed, uint32_t capacity)
     while (heads < capacity)
         heads *= 2;
     *freed = (struct heap_freed){.capacity = capacity, .mask = heads - 1, .key = hash_key_new()};
-    /* In large pages: elsewhere prefetches are lost, which the processor drops where it does not
-     * know the page. */
+    /* In large pages: elsewhere prefetches are lost: the processor drops a prefetch of a page that
+     * it does not know. */
     freed->keys = table_resize(NULL, 0, capacity * sizeof *freed->keys);
     freed->records = table_resize(NULL, 0, capacity * sizeof *freed->records);
     freed->heads = table_resize(NULL, 0, heads * sizeof *freed->heads);

@@ -7,8 +7,8 @@
 #include "heap/heap_live.h"
 #include "reach/reach_snapshots.h"
 
-/* The numbers of signals, and the code SI_KERNEL, on the recorded system, which need not be the one
- * that the analyzer runs on. The kernel gives no address with SI_KERNEL. */
+/* The numbers of signals, and the code SI_KERNEL, on the recorded system. The analyzer may run on
+ * another one. The kernel gives no address with SI_KERNEL. */
 enum { ILL = 4, TRAP, ABRT, BUS, FPE, SEGV = 11, SYS = 31, LAST = 64, FROM_KERNEL = 128 };
 
 bool heap_fatal_is_fault(uint32_t signal)
@@ -25,8 +25,8 @@ bool heap_fatal_has_address(const struct ttd_fatal_signal *signal)
     return signal->address || (is_of_memory && signal->code > 0 && signal->code < FROM_KERNEL);
 }
 
-/* DWARF numbers of x86-64; and distances from the stack pointer within which a thread uses its
- * stack: its newest pushes, and frames that it has not yet touched. */
+/* DWARF numbers of x86-64; and distances from the stack pointer that a thread uses: its newest
+ * pushes, and frames that it has not yet touched. */
 enum { RSP = 7, RIP = 16, ABOVE = 1 << 12, BELOW = 1 << 20 };
 
 static bool find_register(const struct heap_fatal *fatal, uint32_t number, uint64_t *value)

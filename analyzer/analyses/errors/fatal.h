@@ -23,7 +23,7 @@ enum heap_fatal_where {
     HEAP_FATAL_IN_LIVE,
     /** In no live block, but in released ones; the one released last is named. */
     HEAP_FATAL_IN_RELEASED,
-    /** In no known block, but near live ones, which are the neighbours. */
+    /** In no known block, but near live ones: the neighbours. */
     HEAP_FATAL_NEAR
 };
 
@@ -76,7 +76,7 @@ struct heap_fatal {
  * other one asks the program to end. */
 bool heap_fatal_is_fault(uint32_t signal);
 
-/** Whether a signal has a fault address, which may be 0. */
+/** Whether a signal has a fault address. The address may be 0. */
 bool heap_fatal_has_address(const struct ttd_fatal_signal *signal);
 
 /** The cause of a fatal signal, by its address and registers. */

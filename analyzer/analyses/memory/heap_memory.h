@@ -85,7 +85,7 @@ enum heap_search_kind {
     HEAP_SEARCH_PATTERN,
     /** Words that hold the address. */
     HEAP_SEARCH_ADDRESS,
-    /** Words that hold an address in the block in which the address lies. */
+    /** Words that hold an address in the block around that address. */
     HEAP_SEARCH_POINTER
 };
 

@@ -22,7 +22,7 @@
 #include "heap/heap_live.h"
 #include "reach/reach_snapshots.h"
 
-/* Dating leaks: the range of positions in which each group, or each block, was lost. */
+/* Dating leaks: the range of positions where each group, or each block, was lost. */
 
 /* The blocks that are leaks, or may be: the replay's part of a search for leaks. */
 
@@ -117,8 +117,8 @@ static enum ttd_status keep_parents(struct leaks_search *search, const struct he
     return heap_parents_copy(&search->parents, parents);
 }
 
-/* Blocks that a runtime may keep come last, because it must be known which of them are live at the
- * end. */
+/* Blocks that a runtime may keep come last, because their state at the end of the trace must be
+ * known. */
 enum ttd_status leaks_collect(void *context, struct heap_arrival *arrival, struct ttd_error *error)
 {
     struct leaks_search *search = context;

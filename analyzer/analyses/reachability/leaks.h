@@ -19,7 +19,7 @@
  * spread evenly over the trace. */
 #define HEAP_LOST_SNAPSHOTS 16
 
-/** A lost block, and the bounds on the position at which it was lost. */
+/** A lost block, and the bounds on the position of its loss. */
 struct heap_lost_block {
     /** Set by the caller. */
     struct heap_block block;
@@ -39,7 +39,7 @@ struct heap_lost_block {
  * Narrows down when blocks were lost.
  *
  * @param snapshots  all snapshots of the trace
- * @param last       the snapshot in which the blocks are lost
+ * @param last       the snapshot where the blocks are lost
  * @param blocks     blocks that are definitely or indirectly lost; all members but `block` are set
  * @return as heap_replay_to().
  */
@@ -48,7 +48,7 @@ enum ttd_status heap_lost_when_find(const struct heap_trace *trace,
                                     const struct ttd_snapshot *last, struct heap_lost_block *blocks,
                                     size_t count, struct ttd_error *error);
 
-/** Returns the bounds of one block as a range, which can be merged with the bounds of others. */
+/** Returns the bounds of one block as a range; ranges can be merged. */
 struct heap_lost_range heap_lost_range_of(const struct heap_lost_block *lost);
 
 /** Kinds of live blocks by the pointers to them in a snapshot, the worst first. DESIGN.md,
@@ -67,7 +67,7 @@ enum heap_leak_kind {
     HEAP_REACHABLE,
     /** The block was allocated after the snapshot, or there is no snapshot. */
     HEAP_NOT_SEEN,
-    /** The block was allocated before the end of a gap, in which it may have been released. A
+    /** The block was allocated before the end of a gap, and may have been released in it. A
      * reference to it proves nothing, since another block may have its memory by now. */
     HEAP_UNKNOWN,
     HEAP_LEAK_KINDS

@@ -63,7 +63,7 @@ void leaks_below_end(struct leaks_below *below, struct heap_leaks *leaks)
     free(below->groups);
 }
 
-/* The ways in which possibly lost blocks are held: by a pointer into the block, or otherwise. */
+/* How possibly lost blocks are held: by a pointer into the block, or otherwise. */
 
 /* Ways by node. */
 struct ways_search {
@@ -77,7 +77,7 @@ static bool ways_is_possible(const struct heap_reach *reach, uint32_t node)
 }
 
 /* Sees a pointer that does not own its target. Of several ways the one with the smallest offset is
- * taken, which is the likeliest owner. */
+ * taken: the likeliest owner. */
 static void ways_see(const struct ways_search *search, uint32_t target, uint64_t offset)
 {
     struct heap_way *way = &search->ways[target];
@@ -253,7 +253,7 @@ static enum ttd_status sort_out(struct leaks_search *search)
         status = list_dated(search);
     struct leaks_below below = {.count = 0};
     map_init(&below.index);
-    /* A total goes to the group of the leader, which exists by now. */
+    /* A total goes to the group of the leader; it exists by now. */
     for (uint32_t node = 0; node < search->reach.nodes.count && status == TTD_OK; node++) {
         if (search->is_leak[node])
             status = add_total(search, classes, &below, node);
@@ -372,7 +372,7 @@ static void drop_missing(const struct holders_search *search)
     }
 }
 
-/* Reads the names of the places, which need the regions after the graph is gone. */
+/* Reads the names of the places. They need the regions after the graph is gone. */
 static enum ttd_status read_places(const struct holders_search *search,
                                    const struct heap_trace *trace, struct ttd_error *error)
 {

@@ -58,8 +58,7 @@ enum ttd_status leaks_below_add(struct leaks_below *below, uint32_t group, ttd_i
 /** Hands the sums over to the groups, as rings. */
 void leaks_below_end(struct leaks_below *below, struct heap_leaks *leaks);
 
-/** Finds the ways in which groups of possibly lost blocks are held. @return TTD_OK,
- * TTD_ERROR_NO_MEMORY. */
+/** Finds how groups of possibly lost blocks are held. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status leaks_find_ways(struct leaks_search *search);
 
 #endif

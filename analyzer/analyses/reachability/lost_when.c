@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goes through the earlier snapshots, the newest first. A block was lost between the first snapshot
- * found in which it is held or does not exist yet, and the snapshot looked at before that one. A
+ * found where it is held or does not exist yet, and the snapshot looked at before that one. A
  * snapshot gives no bound if only doubtful words hold the block: words that may be older than the
  * block, or that belong to the allocator.
  *
@@ -117,7 +117,7 @@ static void see_blocks(struct search *search, struct heap_reach *reach,
     }
 }
 
-/* Whether a snapshot is complete, so that a block to which it has no reference was lost indeed. */
+/* Whether a snapshot is complete, so that a block without a reference in it was lost indeed. */
 static bool lost_is_whole(const struct heap_reach *reach)
 {
     const struct ttd_snapshot *snapshot = &reach->snapshot;
@@ -141,7 +141,7 @@ static enum ttd_status see_snapshot(struct search *search, const struct heap_tra
     return holders ? TTD_OK : TTD_ERROR_NO_MEMORY;
 }
 
-/* The positions at which holders were released; `index` finds them by the event that acquired the
+/* The positions where holders were released; `index` finds them by the event that acquired the
  * holder. */
 struct releases {
     struct hash_map index;

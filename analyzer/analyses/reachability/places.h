@@ -25,7 +25,7 @@ struct heap_place_module {
     uint64_t end;
 };
 
-/** The names and frames by which the words of one snapshot are located; all zero when empty. */
+/** The names and frames for locating the words of one snapshot; all zero when empty. */
 struct heap_places {
     /** By number of the region minus 1; borrowed from heap_reach. */
     const struct ttd_region *regions;
@@ -39,7 +39,7 @@ struct heap_places {
     struct heap_frames *frames;
     size_t frame_count;
     size_t frame_capacity;
-    /** Maps a module to its index in `modules`, which are in the order in which they were loaded.
+    /** Maps a module to its index in `modules`, in load order.
      */
     struct hash_map module_index;
     struct heap_place_module *modules;
@@ -78,10 +78,10 @@ enum ttd_status heap_places_read(const struct heap_trace *trace, const struct he
                                  struct heap_places *places, struct ttd_error *error);
 void heap_places_free(struct heap_places *places);
 
-/** Returns the place of a word, which is given by the number of its region and its offset there. */
+/** Returns the place of a word, given by the number of its region and its offset there. */
 struct heap_place heap_place_of(const struct heap_places *places, uint32_t region, uint64_t offset);
 
-/** Returns the place of an address, which may be in no region, but in a module. */
+/** Returns the place of an address; a module may have it where no region does. */
 struct heap_place heap_place_at(const struct heap_places *places, uint64_t address);
 
 #endif

@@ -50,8 +50,8 @@ enum heap_referrer_kind {
     HEAP_REFERRER_MORE,
     /**
      * Stands for the next `count` blocks of a linked list on the way to a root: blocks of one call
-     * site and size, each of which points at the one before from the same offset. `node` is the
-     * last of them. Other words that point at the blocks of the list are left out.
+     * site and size, each pointing at the one before from the same offset. `node` is the last of
+     * them. Other words that point at the blocks of the list are left out.
      */
     HEAP_REFERRER_CHAIN,
     /** A word of released memory that has an address in the target, and does not hold it: nobody

@@ -61,7 +61,7 @@ static void retained_cut(struct heap_retained *retained, size_t limit)
 }
 
 /* Sizes of root groups: the blocks that a group points at, those that it leads to, and those that
- * it retains, which no other group leads to. */
+ * it retains: no other group leads to them. */
 
 /* Returns, by root, the index of the record of its group; GRAPH_NONE if the record was dropped.
  * NULL if memory is exhausted. */
@@ -218,8 +218,8 @@ static enum ttd_status retained_choose_groups(struct heap_retained *retained, si
     return status;
 }
 
-/* Sets groups[node] to the index of the group's record, which the sort has changed; GRAPH_NONE if
- * the record was dropped. */
+/* Sets groups[node] to the new index of the group's record after the sort; GRAPH_NONE if the record
+ * was dropped. */
 static enum ttd_status renumber(const struct heap_retained *retained, uint32_t *groups)
 {
     uint32_t *numbers = malloc((size_t)retained->total * sizeof *numbers + 1);

@@ -8,9 +8,9 @@
 #include "graph/dominators.h"
 
 /*
- * Held memory: the roots of a snapshot in groups that a person knows, which are variables, frames
- * of stacks, the registers of a thread and mappings; and the dominator tree of the blocks below
- * these groups. The analyses `roots` and `retained` share it.
+ * Held memory: the roots of a snapshot in groups that a person knows: variables, frames of stacks,
+ * the registers of a thread and mappings; and the dominator tree of the blocks below these groups.
+ * The analyses `roots` and `retained` share it.
  */
 
 /** The roots in one variable, in one frame of a stack or, outside of named places, in one
@@ -31,8 +31,8 @@ struct heap_held {
     uint32_t group_count;
     /** By root of the graph: the index of its group. */
     uint32_t *root_groups;
-    /** The dominator tree. Its nodes are the nodes of the graph, then the groups, which dominate
-     * them, then the top. */
+    /** The dominator tree. Its nodes are the nodes of the graph, then the groups (they dominate the
+     * blocks), then the top. */
     struct graph_dominators dominators;
     /** All blocks, and their bytes. */
     uint64_t blocks;
@@ -52,7 +52,7 @@ struct heap_held {
 enum ttd_status heap_held_find(const struct heap_trace *trace, struct ttd_position position,
                                struct heap_held *held, struct ttd_error *error);
 /**
- * The same from the blocks of a snapshot, which need not be replayed to again.
+ * The same from the blocks of a snapshot, without another replay to it.
  *
  * @param reach  outcome, snapshot and nodes of it; taken over, and then all zero
  */
@@ -71,7 +71,7 @@ static inline uint32_t heap_held_group_node(const struct heap_held *held, uint32
     return held->reach.graph.node_count + group;
 }
 
-/** Returns the node at the top of the dominator tree, which stands for all roots. */
+/** Returns the node at the top of the dominator tree; it stands for all roots. */
 static inline uint32_t heap_held_top(const struct heap_held *held)
 {
     return held->dominators.count - 1;
@@ -147,7 +147,7 @@ struct heap_retained {
     struct heap_retainer *records;
     size_t count;
     size_t capacity;
-    /** Number of all retainers, of which `count` are kept. */
+    /** Number of all retainers; `count` of them are kept. */
     uint64_t total;
 };
 

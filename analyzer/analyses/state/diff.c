@@ -63,9 +63,9 @@ static enum ttd_status diff_collect(struct diff_finder *finder, struct heap_kept
     return status;
 }
 
-/* Puts the blocks that are live at the end of the range into their quadrants. To decide which of
- * them the runtimes keep, the replay goes on to the end of the trace; releases on that way are
- * outside of the range. */
+/* Puts the blocks that are live at the end of the range into their quadrants. To find the blocks
+ * that runtimes keep, the replay goes on to the end of the trace; releases on that way are outside
+ * of the range. */
 static enum ttd_status diff_finish(struct diff_finder *finder, struct heap_kept *kept,
                                    struct heap_arrival *arrival, struct ttd_error *error)
 {

@@ -8,10 +8,10 @@
 #include "heap/site_table.h"
 #include "travel/replay_to.h"
 
-/* Sparse pages: pages of memory of which live blocks cover so little that the blocks, by staying
- * where they are, keep much more memory than they have. */
+/* Sparse pages: pages where live blocks cover little, so that a few blocks keep much more memory
+ * than they have. */
 
-/** The size of a page; and the bytes in blocks from which on it is not sparse. */
+/** The size of a page; and the bytes in blocks that make it no longer sparse. */
 #define HEAP_PAGE        UINT64_C(4096)
 #define HEAP_PAGE_SPARSE (HEAP_PAGE / 4)
 
@@ -73,7 +73,7 @@ struct heap_region {
 
 struct heap_fragmentation_options {
     struct ttd_position at;
-    /** Size of a gap, in bytes, from which on it separates regions; at least 1. */
+    /** Smallest gap, in bytes, that separates regions; at least 1. */
     uint64_t gap;
 };
 
@@ -100,8 +100,9 @@ void heap_fragmentation_free(struct heap_fragmentation *fragmentation);
 
 /* For a caller that has the blocks. */
 
-/** Adds a block to `fragmentation`, which is all zero at first; blocks come in the order of their
- * addresses. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+/** Adds a block to `fragmentation` (all zero at first); blocks come in the order of their
+ * addresses.
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status heap_fragmentation_add(struct heap_fragmentation *fragmentation,
                                        const struct heap_block *block, uint64_t separating);
 

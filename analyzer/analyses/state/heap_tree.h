@@ -23,7 +23,7 @@ struct heap_tree_node {
     /** Live blocks of the heap. */
     uint64_t blocks;
     uint64_t bytes;
-    /** Live blocks of the children of the heap, which lie in blocks of this one. */
+    /** Live blocks of the children of the heap; they lie in blocks of this one. */
     uint64_t inner_blocks;
     uint64_t inner_bytes;
     /** Private: the heap exists or has live blocks, or a heap below it does. */

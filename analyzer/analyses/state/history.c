@@ -10,8 +10,7 @@
 /** An owner that may be the answer. */
 struct candidate {
     bool is_set;
-    /** The block comes from a keyframe, which does not say whether it was reallocated, and from
-     * where. */
+    /** The block comes from a keyframe, where reallocations and their origins are unknown. */
     bool is_listed;
     struct heap_owner owner;
 };
@@ -144,7 +143,7 @@ static enum ttd_status owners_destroy_heap(struct owners_finder *finder,
     return status;
 }
 
-/* Decides which owner is live, once every effect at the position or before has been seen. */
+/* Finds the live owner once every effect at the position or before has been seen. */
 static void pass(struct owners_finder *finder)
 {
     for (size_t i = 0; !finder->is_past && i < finder->count; i++)

@@ -57,10 +57,10 @@ struct heap_owners {
 };
 
 /**
- * Finds the owners, and the calls that released them, which may come long after the position.
- * Replays the whole trace. With an index, starts at the keyframe before the position, and replays
- * only events that concern the address until the owners are known. The part before that keyframe is
- * replayed only if no owner is live at the position, and none was acquired since the keyframe.
+ * Finds the owners, and the calls that released them, perhaps long after the position. Replays the
+ * whole trace. With an index, starts at the keyframe before the position, and replays only events
+ * that concern the address until the owners are known. The part before that keyframe is replayed
+ * only if no owner is live at the position, and none was acquired since the keyframe.
  *
  * @param options  copied
  * @param owners   set on TTD_OK; owns nothing

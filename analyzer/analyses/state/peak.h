@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** The peak: the position at which most bytes were live, and the blocks live there. */
+/** The peak: the position where most bytes were live, and the blocks live there. */
 #ifndef ANALYZER_ANALYSES_STATE_PEAK_H
 #define ANALYZER_ANALYSES_STATE_PEAK_H
 

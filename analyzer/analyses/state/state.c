@@ -41,7 +41,7 @@ static bool is_ahead(const struct ttd_batch *batch, uint64_t number)
            number < end;
 }
 
-/* Makes `batch`, which is the one that was read last or empty, the one with the event. */
+/* Makes `batch` (the last one read, or empty) the one with the event. */
 static enum ttd_status confirm_go_to(struct ttd_reader *reader, uint64_t number,
                                      struct ttd_batch *batch, struct ttd_error *error)
 {
@@ -235,8 +235,8 @@ static enum ttd_status state_add_block(void *context, const struct heap_block *b
     return status == TTD_OK ? heap_tables_add(&state->tables, block) : status;
 }
 
-/* Adds all live blocks to the tables. Those that a runtime may keep are deferred until it is known
- * which of them are live at the end. */
+/* Adds all live blocks to the tables. Blocks that a runtime may keep are deferred until the end of
+ * the trace shows the live ones. */
 static enum ttd_status state_collect(struct heap_state *state, struct heap_kept *kept,
                                      const struct heap_islands *islands,
                                      const struct heap_live *live)

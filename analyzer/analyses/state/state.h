@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** The live blocks at a position, from several points of view, and which of them the language
- * runtimes keep until the end. */
+/** The live blocks at a position, from several points of view, and those kept by the language
+ * runtimes until the end. */
 #ifndef ANALYZER_ANALYSES_STATE_STATE_H
 #define ANALYZER_ANALYSES_STATE_STATE_H
 
@@ -31,7 +31,7 @@ struct heap_runtime {
     struct heap_groups groups;
 };
 
-/** The criteria by which a block belongs to a runtime, and the blocks that are not decided yet. */
+/** The criteria for blocks of a runtime, and the undecided blocks. */
 struct heap_kept {
     /** The addresses of the trace's list of runtime blocks. */
     struct hash_map addresses;
@@ -125,7 +125,7 @@ struct heap_state {
     struct heap_outcome outcome;
     /** Largest first. */
     struct heap_tables tables;
-    /** With options.tells_runtime: the blocks of the runtimes, which are not in the tables then. */
+    /** With options.tells_runtime: the blocks of the runtimes; they are not in the tables then. */
     struct heap_runtime runtime;
     /** Those blocks of the tables that are unknown: see heap_gaps_end(). Not sorted. */
     struct heap_groups unknown;

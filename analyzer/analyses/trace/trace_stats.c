@@ -189,7 +189,7 @@ static enum ttd_status stats_read_headers(struct heap_trace_stats *stats, struct
     return heap_is_over(status) || status == TTD_ERROR_UNSUPPORTED ? TTD_OK : status;
 }
 
-/* Adds the loss behind the last chunk, which the reader knows only when it has been there. */
+/* Adds the loss behind the last chunk; the reader knows it only there. */
 static void end_reading(struct heap_trace_stats *stats, const struct ttd_reader *reader)
 {
     struct ttd_loss final_loss;
@@ -288,7 +288,7 @@ void heap_trace_stats_free(struct heap_trace_stats *stats)
 /** The list in the making. */
 struct lister {
     struct heap_snapshot_list *list;
-    /** The hook of the trace, which sees each batch first; none in a pass. */
+    /** The hook of the trace; it sees each batch first; none in a pass. */
     struct heap_batch_hook hook;
     /** The parts since the last snapshot. */
     struct heap_snapshot_parts parts;
@@ -296,7 +296,7 @@ struct lister {
     uint64_t chunk;
 };
 
-/** The snapshot that a batch is a part of; 0 for pages, which do not name it. */
+/** The snapshot that a batch is a part of; 0 for pages: they do not name it. */
 static uint32_t snapshot_list_batch_snapshot(const struct ttd_batch *batch)
 {
     switch (batch->kind) {
@@ -350,7 +350,7 @@ static void snapshot_list_add_part(struct heap_snapshot_parts *parts, const stru
     }
 }
 
-/* Forgets parts after which their snapshot did not come. */
+/* Forgets parts whose snapshot did not follow. */
 static void cut_short(struct lister *lister)
 {
     lister->list->cut_short += lister->parts.number != 0;

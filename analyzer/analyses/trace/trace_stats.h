@@ -33,7 +33,7 @@ struct heap_client_list {
     struct heap_client *items;
     size_t count;
     size_t capacity;
-    /** There are more, which did not fit. */
+    /** There are more; they did not fit. */
     bool is_cut;
 };
 
@@ -78,7 +78,7 @@ struct heap_trace_stats {
     uint64_t user_events;
     struct heap_memory_samples memory;
     struct heap_clients clients;
-    /** Smallest and largest position at which a call begins or ends. */
+    /** Smallest and largest position where a call begins or ends. */
     struct ttd_position first;
     struct ttd_position last;
     uint64_t last_wall_time;
@@ -120,7 +120,7 @@ enum ttd_status heap_trace_stats_find(const struct heap_trace *trace,
                                       struct heap_trace_stats *stats, struct ttd_error *error);
 
 /**
- * Makes the statistics a part of a pass to the end of the trace, which must be a checked one.
+ * Makes the statistics a part of a checked pass to the end of the trace.
  *
  * @param stats   release with heap_trace_stats_free(), also on failure; stays where it is
  * @param reader  read before the pass
@@ -175,8 +175,8 @@ enum ttd_status heap_snapshot_list_find(const struct heap_trace *trace,
                                         struct heap_snapshot_list *list, struct ttd_error *error);
 
 /**
- * Makes the list a part of a pass to the end of the trace, which must be a checked one. The outcome
- * comes with the statistics of the pass.
+ * Makes the list a part of a checked pass to the end of the trace. The outcome comes with the
+ * statistics of the pass.
  *
  * @param list  release with heap_snapshot_list_free(), also on failure; stays where it is
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.

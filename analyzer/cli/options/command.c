@@ -213,7 +213,7 @@ static int take_operands(struct common_options *result, int count, char **argume
     result->trace = traces[0];
     result->others = traces + 1;
     result->other_count = operand_count ? operand_count - 1 : 0;
-    /* Standard input has no file beside which an index could stand. */
+    /* Standard input has no file that an index could stand beside. */
     result->has_index = result->has_index && !input_is_standard(result->trace);
     limits_set(result->max_memory, traces, operand_count ? operand_count : 1);
     return -1;

@@ -204,7 +204,7 @@ struct command {
     /** Traces at most that can be named; 0 for one. */
     size_t traces_max;
     /** The reader delivers a chunk only after it has checked all of it. For a command that prints
-     * each event, which cannot be taken back. */
+     * each event: printed lines cannot be taken back. */
     bool reads_whole_chunks;
     /** Runs the command; `arguments[0]` is the name. Returns the exit status. NULL for
      * session_run_defaults(). */
@@ -309,7 +309,7 @@ struct suggestion {
     size_t distance;
 };
 
-/** Offers a name, which must stay valid. It becomes the best match if it is nearer than those
+/** Offers a name; it must stay valid. It becomes the best match if it is nearer than those
  * before. */
 void suggest(struct suggestion *best, const char *name);
 

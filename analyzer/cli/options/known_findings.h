@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Known findings, which are not reported: suppressed ones, and those in a baseline. */
+/** Known findings; they are not reported: suppressed ones, and those in a baseline. */
 #ifndef ANALYZER_CLI_KNOWN_FINDINGS_H
 #define ANALYZER_CLI_KNOWN_FINDINGS_H
 
@@ -103,7 +103,7 @@ int known_findings_exit(const struct known_findings *findings, bool has_findings
 /**
  * Writes the baseline, if the options ask for one.
  *
- * @param trace  its file, which must not be overwritten
+ * @param trace  its file; must not be overwritten
  * @return an exit status; on failure a message was printed
  */
 int known_findings_write(struct known_findings *findings, struct definitions *definitions,

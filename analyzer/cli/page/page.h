@@ -18,8 +18,8 @@ struct page_packed {
     size_t size;
 };
 
-/** Compresses data: quickly if they have at most `goal` bytes then, else better, which takes much
- * longer. Returns false without memory. */
+/** Compresses data: quickly if they have at most `goal` bytes then, else better and much more
+ * slowly. Returns false without memory. */
 bool page_pack(const void *data, size_t size, size_t goal, struct page_packed *packed);
 
 /** Returns how many bytes of packed data take at most so many of text. */
@@ -29,9 +29,8 @@ size_t page_packed_size(size_t text_size);
 bool page_fits(size_t size);
 
 /**
- * Writes packed data as text: their size, a space, and digits of 91 characters, none of which means
- * anything to HTML. Two digits stand for 13 bits, lowest first, which takes 8 % less room than
- * base64.
+ * Writes packed data as text: their size, a space, and digits of 91 characters without a meaning in
+ * HTML. Two digits stand for 13 bits, lowest first: 8 % less room than base64.
  */
 void page_write_packed(struct text_output *output, const struct page_packed *packed);
 
@@ -89,8 +88,8 @@ struct page {
 
 void page_free(struct page *page);
 
-/** Writes the page to the output that the options name, which must be none of their traces. Returns
- * an exit status. */
+/** Writes the page to the output that the options name; it must be none of their traces. Returns an
+ * exit status. */
 int page_write(const struct common_options *options, const struct page *page);
 
 /** Begins a part of a page that has the report of a command, with a certainty of its own. */

@@ -53,7 +53,7 @@ static uint64_t default_memory(char *const *traces, size_t count)
     return memory < upper_limit ? memory : upper_limit;
 }
 
-/* A sanitizer maps terabytes of shadow memory, which a limit would refuse: there only steps are
+/* A sanitizer maps terabytes of shadow memory; a limit would refuse them: there only steps are
  * limited. */
 static void limit_data(void)
 {

@@ -10,7 +10,7 @@
 #include "report/sections/say.h"
 #include "report/writers/out.h"
 
-/* Prints an error text in a way that is safe for terminals: it may quote a file name, which can
+/* Prints an error text in a way that is safe for terminals: it may quote a file name, and this can
  * contain any bytes. */
 static void message_print_safe(const char *text)
 {
@@ -30,7 +30,7 @@ void message(const char *format, ...)
     message_print_safe(text);
 }
 
-/* Prints which limit was reached, and how to raise it. */
+/* Prints the limit that was reached, and how to raise it. */
 static void print_limit(const char *prefix, const char *path, const char *resource)
 {
     char limit[LIMITS_TEXT];

@@ -90,8 +90,8 @@ static bool start_pager(struct output_file *output)
         close(ends[1]);
         return false;
     }
-    /* When the user leaves the pager early, writing must fail instead of killing this process,
-     * which has to wait for the pager. */
+    /* When the user leaves the pager early, writing must fail instead of killing this process: it
+     * has to wait for the pager. */
     signal(SIGPIPE, SIG_IGN);
     output->pager = child;
     output->text.descriptor = ends[1];

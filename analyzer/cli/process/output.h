@@ -27,7 +27,7 @@ struct output_file {
  * output_path_resolve().
  *
  * @param path    NULL or "-" for standard output
- * @param source  the trace, which must not be overwritten
+ * @param source  the trace; must not be overwritten
  * @param pages   whether a pager may be used, if standard output is a terminal
  * @return an exit status; on failure a message was printed
  */

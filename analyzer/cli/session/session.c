@@ -120,7 +120,7 @@ int session_open(struct session *session, const struct common_options *options)
     by_function.by = VIEW_BY_FUNCTION;
     view_init(&session->functions, &by_function, &session->definitions);
     session->report.view = &session->view;
-    /* The number of digits of times depends on the duration, which only the End has. */
+    /* The number of digits of times depends on the duration, and only the End has it. */
     if (options->form == REPORT_TEXT && session->source.is_closed)
         clock_begin(&session->source.clock, session->source.end.wall_time);
     session->report.clock = (struct report_clock){&session->source, tell_time};

@@ -90,7 +90,7 @@ int session_trace(struct session *session, struct heap_trace *trace);
  * group by class, and passes them to the view. Warns if there is no such snapshot.
  *
  * @param trace    for the query
- * @param classes  set to the classes, which the session owns, or to NULL if they are not needed
+ * @param classes  set to the classes (the session owns them), or to NULL if they are not needed
  * @return an exit status
  */
 int session_classes(struct session *session, const struct heap_trace *trace,
@@ -130,7 +130,7 @@ int session_judge(struct session *session, const struct finding *finding, bool *
  * once all findings were judged. Returns an exit status. */
 int session_end_known_findings(struct session *session);
 
-/** Whether the options ask for a tree, which session_print_tree() writes. */
+/** Whether the options ask for the tree of session_print_tree(). */
 bool session_has_tree(const struct session *session);
 
 /** Refuses an option that is given and that a tree has no place for. Returns an exit status. */
@@ -160,7 +160,7 @@ struct question {
  * Reads the islands of recording that a filter names, if it is given. If there are none it warns,
  * or fails as for a pattern that matches no name.
  *
- * @param islands  set to the islands, which the session owns, or to NULL if they are not needed
+ * @param islands  set to the islands (the session owns them), or to NULL if they are not needed
  * @return an exit status
  */
 int session_islands(struct session *session, const struct heap_island_filter *filter,

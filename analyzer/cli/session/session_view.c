@@ -184,11 +184,11 @@ bool session_print_tree(struct session *session, const char *unit, const char *w
 /* Findings of a session that are listed apart: blocks that the runtimes keep, and known findings.
  */
 
-/* Frames in which a block of thread-local storage is recognized: the frames of an allocator's
- * caller in the dynamic linker. */
+/* Frames that show a block of thread-local storage: the frames of an allocator's caller in the
+ * dynamic linker. */
 #define JUDGED_FRAMES 4
 
-/* Frames among which the allocating functions are, behind wrappers of allocators. */
+/* Frames that include the allocating functions, behind wrappers of allocators. */
 #define CALLER_FRAMES 16
 
 /* GLib's header before a closure. */

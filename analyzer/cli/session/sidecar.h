@@ -8,7 +8,7 @@
 #include "travel/index.h"
 
 /**
- * Returns the keyframes for going to a position, which the session owns; NULL to go there without.
+ * Returns the keyframes for going to a position; the session owns them; NULL to go there without.
  * An index that is missing, damaged or of another trace is made anew if the trace is long enough to
  * be worth it; if that fails, the command does without. An answer that uses keyframes is not
  * certain, since the rest of the trace is not read.
@@ -18,8 +18,8 @@
  */
 const struct heap_keyframes *sidecar_use(struct session *session, struct ttd_position position);
 
-/** Returns the keyframes of an existing index, or NULL; makes none. For a question whose answer the
- * index contains, and which otherwise takes a replay of everything. */
+/** Returns the keyframes of an existing index, or NULL; makes none. For a question that the index
+ * answers, and that otherwise takes a replay of everything. */
 const struct heap_keyframes *sidecar_use_existing(struct session *session);
 
 /** Warns that a block in the index contradicts the trace, and closes the index. */

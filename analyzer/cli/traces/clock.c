@@ -88,9 +88,9 @@ static bool are_within(const struct ttd_event *events, uint64_t begin, uint64_t 
     return distances < unit;
 }
 
-/* Notes the events of a batch with which another time begins, as times are written: a multiple of
- * the unit. They give the time of every event of the batch exactly, and in a trace whose times do
- * not go back there are at most FINE_PARTS. False without memory or after too many. */
+/* Notes the events of a batch that begin another time, as times are written: a multiple of the
+ * unit. They give the time of every event of the batch exactly, and in a trace whose times do not
+ * go back there are at most FINE_PARTS. False without memory or after too many. */
 static bool note_batch(struct clock_chunk *chunk, const struct ttd_batch *batch, uint64_t unit,
                        size_t max)
 {
@@ -203,7 +203,7 @@ static bool clock_next_events(struct ttd_reader *reader, struct ttd_batch *batch
     return false;
 }
 
-/* Returns the time at which the next chunk begins; after the last chunk, the end of the trace. */
+/* Returns the time when the next chunk begins; after the last chunk, the end of the trace. */
 static uint64_t next_time(struct ttd_reader *reader, const struct clock_chunk *chunk,
                           uint64_t duration)
 {

@@ -2,11 +2,11 @@
 /**
  * A clock: the wall times of positions, for people who read a report.
  *
- * Each pass notes when chunks begin, and the events with which the time changes as far as it is
- * written. In a long trace of many chunks their beginnings give the time of any position closely
- * enough; in a chunk that lasts longer, the changes do. Such a chunk is read again if no pass saw
- * its end. Positions that a pass skipped, with the help of an index, are looked up one by one. Both
- * happen as long as they are few: no time is given for the others.
+ * Each pass notes when chunks begin, and the events that change the time as far as it is written.
+ * In a long trace of many chunks their beginnings give the time of any position closely enough; in
+ * a chunk that lasts longer, the changes do. Such a chunk is read again if no pass saw its end.
+ * Positions that a pass skipped, with the help of an index, are looked up one by one. Both happen
+ * as long as they are few: no time is given for the others.
  */
 #ifndef ANALYZER_CLI_CLOCK_H
 #define ANALYZER_CLI_CLOCK_H
@@ -32,9 +32,9 @@ struct clock_chunk {
     /** Numbers of the first event, and of the one after the last. */
     uint64_t first_event;
     uint64_t next_event;
-    /** Time at which the next chunk begins; TTD_UNKNOWN if that was not seen. */
+    /** Time when the next chunk begins; TTD_UNKNOWN if that was not seen. */
     uint64_t next_time;
-    /** Events after `first` with which the time changes, of all those before number `noted`. */
+    /** Events after `first` that change the time, of all events before number `noted`. */
     struct clock_event *events;
     size_t count;
     size_t capacity;
@@ -49,7 +49,7 @@ struct trace_clock {
     struct clock_chunk *chunks;
     size_t count;
     size_t capacity;
-    /** Resolution in which times are noted, in nanoseconds; 0 if none are noted. */
+    /** Resolution of noted times, in nanoseconds; 0 if none are noted. */
     uint64_t unit;
     /** Number of changes that passes have noted. */
     size_t note_count;

@@ -242,7 +242,7 @@ static bool group_is_text(struct ttd_string string, const char *text)
 }
 
 /* Returns the number of processes that "3 child processes of the recording" states; 0 for other
- * texts, which are about calls of the process itself. */
+ * texts: they are about calls of the process itself. */
 static uint64_t group_count_unrecorded(struct ttd_string text)
 {
     uint64_t count = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** Position specifications: the forms in which the command line names a position. The manual calls
- * them POSITION. */
+/** Position specifications: the command line's forms of a position. The manual calls them
+ * POSITION. */
 #ifndef ANALYZER_CLI_POSITION_SPEC_H
 #define ANALYZER_CLI_POSITION_SPEC_H
 
@@ -37,11 +37,11 @@ struct position_spec {
     "  mark:TEXT   the first mark with that text, see 'ttdanalyze marks'\n"                        \
     "A position need not exist: the nearest one before it is taken.\n"
 
-/** Parses a text, which must outlive `result`; false, with `result` untouched, if it has none of
- * the forms. */
+/** Parses a text; it must outlive `result`; false, with `result` untouched, if it has none of the
+ * forms. */
 bool position_spec_parse(const char *text, struct position_spec *result);
 
-/** The use of a position. It matters for reallocations, which take effect at two positions. */
+/** The use of a position. It matters for reallocations: they take effect at two positions. */
 enum position_purpose {
     /** The state after the event is complete. */
     POSITION_FOR_STATE,

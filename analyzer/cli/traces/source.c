@@ -187,7 +187,7 @@ void source_truncated(struct source *source, const struct ttd_error *error)
 
 void source_damaged(struct source *source, const struct ttd_error *error)
 {
-    /* Each pass comes by the same damage, which is reported once. */
+    /* Each pass comes by the same damage; it is reported once. */
     for (size_t i = 0; i < source->reported_count; i++) {
         if (source->reported[i] == error->offset)
             return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** A source: the trace that a command reads. Tolerant of damage, which it reports on standard
+/** A source: the trace that a command reads. Tolerant of damage, and reports it on standard
  * error. */
 #ifndef ANALYZER_CLI_SOURCE_H
 #define ANALYZER_CLI_SOURCE_H
@@ -76,9 +76,9 @@ struct source {
     bool has_keyframes;
     /** Making an index failed, and is not tried again. */
     bool has_no_index;
-    /** There is an index that is not trusted, which was reported. */
+    /** There is an untrusted index, and it was reported. */
     bool has_refused_index;
-    /** An index was used and contradicted the trace, which was reported. */
+    /** An index was used and contradicted the trace; this was reported. */
     bool has_refuted_index;
     /** The stamp of the file when it was opened. */
     struct stamp opened;
@@ -115,7 +115,7 @@ bool source_second_trace(struct source *source, struct heap_trace *trace);
 /** Closes the second reader: nothing rests on its reading. */
 void source_end_second(struct source *source);
 
-/** Whether wall times are known: the first chunk, which has their unit, was not lost. */
+/** Whether wall times are known: the first chunk (it has their unit) was not lost. */
 static inline bool source_has_times(const struct source *source)
 {
     return ttd_reader_trace(source->reader)->time_unit != 0;
@@ -124,7 +124,7 @@ static inline bool source_has_times(const struct source *source)
 /** Reports that the command needs wall times; returns the exit status. */
 int source_fail_times(const struct source *source);
 
-/** Whether the trace is intact as 'ttdanalyze verify' defines it, which a certain verdict needs.
+/** Whether the trace is intact as 'ttdanalyze verify' defines it; a certain verdict needs it.
  * Called after all findings. Reads the trace unless a pass has read all of it, or an index was
  * used: then the answer is not certain anyway. The result is kept for further calls. */
 bool source_is_intact(struct source *source);

@@ -4,7 +4,7 @@
 
 #include "report/activity/activity_reports.h"
 
-/* The reports of `hot`, `temporary` and `lifetimes`, which one analysis answers. */
+/* The reports of `hot`, `temporary` and `lifetimes`, from one analysis. */
 
 static size_t usage_shown_sites(const struct report *report, const struct heap_usage *usage)
 {

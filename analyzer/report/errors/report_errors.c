@@ -322,7 +322,7 @@ static void row_findings(struct row *row, const struct report_errors *data, size
     row_finding(row, data, finding);
 }
 
-/* In CSV the signal comes behind damage, which it may follow from, and before all others. */
+/* In CSV the signal comes behind damage, its possible cause, and before all others. */
 static void csv_errors(struct row *row, const struct report_errors *data, size_t count)
 {
     const struct heap_finding *findings = data->errors->findings;

@@ -17,7 +17,7 @@ struct dump {
     /** The snapshot that was named last; SIZE_MAX for none. */
     size_t snapshot;
     uint64_t known;
-    /** The row before, the same as which are left out. */
+    /** The row before; equal parts are left out. */
     uint8_t row[ROW];
     bool has_row;
     bool is_repeated;

@@ -104,7 +104,7 @@ static enum ttd_status sites_json(struct row *row, const struct page_sites *site
     return status;
 }
 
-/* Writes which call site stands for how many others; null if none does. */
+/* Writes the call sites that stand for others, and for how many; null if none does. */
 static void others_json(struct row *row, const struct page_sites *sites)
 {
     if (!sites->other_count) {
@@ -311,7 +311,7 @@ enum ttd_status page_calls_number(void *context, ttd_id stack, uint64_t *number)
     return status;
 }
 
-/* Finds the node of the first frames of `site`, which are all or the outer ones of an address. */
+/* Finds the node of the first frames of `site`: all or the outer ones of an address. */
 static enum ttd_status node_of(struct page_calls *calls, const struct ttd_stack *caller,
                                struct view_site site, uint32_t *node)
 {

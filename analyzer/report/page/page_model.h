@@ -146,8 +146,8 @@ static inline bool page_sites_is_other(const struct page_sites *sites, uint32_t 
 }
 
 /**
- * Makes a series in which the others are one record, the last one; `folded` has its keys, changes
- * and ends only.
+ * Makes a series with the others as one record, the last one; `folded` has its keys, changes and
+ * ends only.
  *
  * @param folded  release with heap_series_free(), also on failure
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
@@ -178,7 +178,7 @@ struct page_facts {
     bool has_times;
     /** The page has its trace in it. */
     bool is_exact;
-    /** A snapshot at the end of the range or before shows which words point at which block. */
+    /** A snapshot at the end of the range or before shows the pointers to each block. */
     bool has_snapshot;
 };
 

@@ -192,7 +192,7 @@ static enum ttd_status series_json(struct row *row, const char *name,
     return status;
 }
 
-/* Writes the series by stack, in which the stacks that are one call site are one record. */
+/* Writes the series by stack; the stacks of one call site are one record. */
 static enum ttd_status stacks_json(struct row *row, const char *name,
                                    const struct heap_tick_series *series, struct page_sites *sites)
 {
@@ -279,7 +279,7 @@ enum ttd_status page_usage_json(struct row *row, const struct heap_usage *usage,
     return TTD_OK;
 }
 
-/* Adds up groups by call site: those among the others as one, which is the last. */
+/* Adds up groups by call site: those among the others as one, the last. */
 static enum ttd_status fold_groups(const struct heap_groups *groups, struct page_sites *sites,
                                    struct heap_tick_change *sums, size_t *count)
 {
@@ -342,7 +342,7 @@ static struct heap_tick_change *sums_at(const struct heap_tick_series *series, s
     return sums;
 }
 
-/* The tick in which the peak is. */
+/* The tick of the peak. */
 static size_t tick_of_peak(const struct heap_ticks *ticks)
 {
     size_t tick = 0;
@@ -352,8 +352,8 @@ static size_t tick_of_peak(const struct heap_ticks *ticks)
     return tick;
 }
 
-/* Subtracts the tick's sums from the peak's, which makes most of them zero. Drops the others, and
- * sets `record` of those that are left to the call site. */
+/* Subtracts the tick's sums from the peak's; most become zero. Drops the others, and sets `record`
+ * of those that are left to the call site. */
 static enum ttd_status take_peak(const struct heap_ticks *ticks, struct heap_tick_change *sums,
                                  struct page_sites *sites, size_t *count)
 {

@@ -57,7 +57,7 @@ void row_pointers(struct row *row, const char *key, const struct heap_referrers 
 /* Details of a group of leaks: one of its blocks, who holds that, and the blocks below.
  * Private to leaks*.c. */
 
-/* Possibly lost blocks, by the way in which they are held: part of the report of `leaks`. */
+/* Possibly lost blocks, by how they are held: part of the report of `leaks`. */
 
 /** Returns the number of groups that are listed one by one. The others come last, and are possibly
  * lost. */
@@ -68,8 +68,8 @@ void leaks_possible_text(struct report *report, const struct report_leaks *data)
 /** Writes the sums of all possibly lost groups by way, as an array. */
 void row_possible_ways(struct row *row, const struct heap_groups *groups);
 
-/** Writes the way in which a group is held: text as a line; nothing, or empty columns, if the group
- * is not possibly lost. */
+/** Writes how a group is held: text as a line; nothing, or empty columns, if the group is not
+ * possibly lost. */
 void leaks_way_text(struct report *report, const struct heap_group *group);
 void row_way(struct row *row, struct heap_way way);
 

@@ -20,7 +20,7 @@ static void text_leak_notes(struct report *report, const struct report_leaks *da
             " in flight at this position, not counted\n");
 }
 
-/* Writes how many blocks were not released, where it is unknown which of them are lost. */
+/* Writes the number of unreleased blocks, where the lost ones are unknown. */
 static void text_live(struct report *report, const struct report_leaks *data)
 {
     const struct heap_groups *groups = &data->leaks->kinds[HEAP_NOT_SEEN];

@@ -65,7 +65,7 @@ static void text_referrer(struct report *report, const struct heap_referrers *re
                           const struct heap_referrer *referrer)
 {
     struct text_output *output = report->output;
-    /* One step further in than the block itself, which is the first line. */
+    /* One step further in than the block itself, on the first line. */
     for (uint32_t i = 0; i <= referrer->depth; i++)
         out_text(output, "  ");
     if (referrer->kind == HEAP_REFERRER_MORE) {

@@ -12,7 +12,7 @@
 
 #define PIECES_MAX 12
 
-/** A label in pieces: its own words and names, each of which is escaped when it is written. */
+/** A label in pieces: its own words and names; each is escaped when it is written. */
 struct label {
     struct ttd_string pieces[PIECES_MAX];
     size_t count;
@@ -430,7 +430,7 @@ void row_block(struct row *row, const char *key, const struct heap_block *block)
     row_end_object(row);
 }
 
-/* The blocks beside an address, which often show whose pointer has gone astray. */
+/* The blocks beside an address: they often show whose pointer has gone astray. */
 
 static void text_one(struct report *report, const struct heap_neighbour *block, uint64_t apart,
                      bool is_before)

@@ -44,7 +44,7 @@ struct certainty_facts {
     const struct heap_counts *counts;
     /** Position that the report is about; ttd_position_max() for the end. */
     struct ttd_position at;
-    /** The trace was replayed to its end; and the last position of which the replay knows. */
+    /** The trace was replayed to its end; and the last position that the replay knows. */
     bool reached_end;
     struct ttd_position last;
     /** Number of readable events, if the position was given in percent of that number; else 0. */
@@ -102,7 +102,7 @@ struct report_known_findings {
 /** Units of the totals of known findings. */
 enum report_unit { REPORT_BLOCKS, REPORT_FINDINGS };
 
-/** The blocks that the C and C++ runtimes keep until the end, which are not counted as leaks. */
+/** The blocks that the C and C++ runtimes keep until the end; they are not counted as leaks. */
 struct report_runtime {
     /** NULL for commands that do not separate these blocks from the others. */
     const struct heap_groups *groups;
@@ -179,7 +179,7 @@ struct report {
     struct certainty certainty;
     /** Records that lists in CSV leave out because of their limits. */
     uint64_t left_out;
-    /** The trace has a sample of the blocks, by which others are estimated. */
+    /** The trace has a sample of the blocks; others are estimated by it. */
     bool has_estimates;
     /** Live blocks that were allocated before this are unknown: see heap_gaps_end(). */
     struct ttd_position unknown_before;

@@ -11,8 +11,8 @@
 #include "symbols/frames.h"
 #include "view/function_names.h"
 
-/* Groups by stack, as text that leads with functions: each with its share, and below it the stacks
- * by which it has most. */
+/* Groups by stack, as text that leads with functions: each with its share, and below it its
+ * heaviest stacks. */
 
 /* Stacks that are shown below a function. */
 #define FUNCTION_STACKS 3
@@ -184,8 +184,8 @@ void report_functions_text(struct report *report, const struct report_functions 
     free(functions.items);
 }
 
-/* Names of functions in text. Names of C++ functions consist mostly of template arguments, of which
- * the long ones are left out. */
+/* Names of functions in text. Names of C++ functions consist mostly of template arguments; the long
+ * ones are left out. */
 
 /* Longer template arguments are left out. */
 #define ARGUMENTS_MAX 24
@@ -315,7 +315,7 @@ size_t report_function_columns(const struct report *report, struct ttd_string na
     return columns;
 }
 
-/* Returns the offset of a character, which is the size for the one behind the last. */
+/* Returns the offset of a character; the size for the one behind the last. */
 static size_t function_offset(struct ttd_string name, size_t column)
 {
     size_t offset = 0;
@@ -352,8 +352,8 @@ void report_function_cut(struct report *report, struct ttd_string name, size_t c
 
 /* A function that looks like a wrapper of an allocator, by its shape: many stacks go through it. */
 
-/* Groups that are looked at, the first of the report; candidates among their functions; and
- * callers from which on a function is taken for a wrapper. */
+/* Groups that are looked at, the first of the report; candidates among their functions; and the
+ * smallest number of callers that makes a function a wrapper. */
 enum { GROUPS_LOOKED_AT = 256, CANDIDATES = 32, CALLERS = 3 };
 
 /* The longest name that is written twice into one line. */

@@ -17,7 +17,7 @@ void report_group_positions_text(struct report *report, const struct heap_group 
     report_position_text(report, group->last);
 }
 
-/* Estimates by the blocks of a sample, which stand for others. */
+/* Estimates by the blocks of a sample; they stand for others. */
 
 static uint64_t estimate_number(double estimate)
 {
@@ -207,8 +207,8 @@ void report_runtime_text(struct report *report)
                          : runtime->has_option ? " (--show-runtime to list)\n"
                                                : "\n");
     }
-    /* A program that was killed had no time to say which blocks its runtimes keep. Then these
-     * blocks are among the others, and a reader must not take them for leaks. */
+    /* A program that was killed had no time to list the blocks of its runtimes. Then these blocks
+     * are among the others, and a reader must not take them for leaks. */
     if (runtime->is_counted)
         say(output,
             runtime->groups->blocks ? "It may keep more blocks, which are counted: "

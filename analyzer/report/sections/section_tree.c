@@ -8,7 +8,7 @@
 #include "report/writers/out.h"
 #include "view/function_names.h"
 
-/* Columns at which the numbers of the text end, and the limit of indentation. */
+/* Columns where the numbers of the text end, and the limit of indentation. */
 #define END_BYTES   16
 #define END_PERCENT 25
 #define END_COUNT   37
@@ -79,7 +79,7 @@ static void text_tree(struct report *report, const struct report_tree *data)
     size_t limit = data->options->limit;
     say(output, BOLD, "All: ", sized(root->total.bytes), " in ",
         counted(root->total.count, data->unit), PLAIN);
-    /* Percentages are of the weight, which no column shows if it is not bytes. */
+    /* Percentages are of the weight; no column shows it if it is not bytes. */
     if (root->count && strcmp(data->weight, "bytes") != 0)
         out_format(output, "; %% is of %s", data->weight);
     out_char(output, '\n');

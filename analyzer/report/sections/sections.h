@@ -212,7 +212,7 @@ void row_groups(struct row *row, const char *key, const struct heap_groups *grou
                 const char *column, const char *kind);
 
 /** Writes groups of live blocks, and behind them those that the runtimes keep if these are shown:
- * only then CSV has a column for the kind, which would have one value otherwise. */
+ * only then CSV has a column for the kind: it would have one value otherwise. */
 void row_live_groups(struct row *row, const struct heap_groups *groups);
 
 /** Writes groups, each with its sums and, if `shows_positions`, the positions of its first and last
@@ -240,7 +240,7 @@ void row_unknown(struct row *row, const struct heap_groups *unknown);
 /** Writes when `blocks` blocks were lost: "lost after 1:2, at 3:0 at the latest". */
 void report_lost_text(struct report *report, const struct heap_lost_range *lost, uint64_t blocks);
 
-/** Writes the members with the time at which blocks were lost; none, or empty columns, for NULL. */
+/** Writes the members with the time when blocks were lost; none, or empty columns, for NULL. */
 void row_lost(struct row *row, const struct heap_lost_range *lost);
 
 /** The blocks of a call site, and all call sites of a report, in the order of the report. */
@@ -269,8 +269,8 @@ struct report_functions {
     void (*amounts)(struct report *report, const void *context, size_t index);
 };
 
-/** Writes the functions by which there is most, each with its share and its largest stacks.
- * report->functions groups them. */
+/** Writes the heaviest functions, each with its share and its largest stacks. report->functions
+ * groups them. */
 void report_functions_text(struct report *report, const struct report_functions *data);
 
 /** Sets report->frames to the frames of a stack, and returns the frame of a function; NULL if there

@@ -52,7 +52,7 @@ static void text_function(struct report *report, const struct view_label *label)
     out_hex(output, label->number);
 }
 
-/* A heap without a name is identified by its handle, which the program has seen. */
+/* A heap without a name is identified by its handle, as the program saw it. */
 static void text_owner(struct report *report, const char *kind, const struct view_label *label)
 {
     struct ttd_string text = report_label_name(report, label);

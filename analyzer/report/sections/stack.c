@@ -45,7 +45,7 @@ static struct frame_layout frame_fit(const struct report *report, const struct f
     struct frame_layout layout = {SIZE_MAX, true, true};
     if (!output->width || !frame->function.size)
         return layout;
-    /* Within a line, which is then broken near the frame, the folder says too little. */
+    /* Within a line (broken near the frame) the folder says too little. */
     bool is_within = output->column >= output->width / 4;
     size_t room = is_within ? output->width - 2 * 4 : output->width - output->column;
     size_t module = glob_base_name(frame->module).size;
@@ -117,7 +117,7 @@ bool report_stack_is_cut(struct report *report)
     return report->has_beginning;
 }
 
-/* Frames of one round of a recursion at most, and rounds from which on they are folded. */
+/* Frames of one round of a recursion at most, and the smallest number of rounds that is folded. */
 enum { ROUND_MAX = 8, ROUNDS_FOLDED = 4 };
 
 static bool are_same_calls(const struct frame *x, const struct frame *y)

@@ -134,7 +134,7 @@ static inline bool report_compare_is_certain(const struct report_compare *data)
 
 /* Trees of calls of the difference of two heaps. */
 
-/* Columns at which the numbers of the text end. */
+/* Columns where the numbers of the text end. */
 #define END_CHANGE 16
 #define END_BLOCKS 27
 #define END_OLD    43
@@ -237,7 +237,7 @@ static void text_kinds(struct report *report, const struct heap_comparison *comp
     out_char(output, '\n');
 }
 
-/** Writes, for each heap, the sums of the blocks that the runtimes keep, which are not counted. */
+/** Writes, for each heap, the sums of the blocks that the runtimes keep; they are not counted. */
 static void text_compare_runtime(struct report *report, const struct report_compare *data)
 {
     for (int i = 0; i < HEAP_SIDES; i++) {

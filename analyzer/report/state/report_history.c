@@ -71,7 +71,7 @@ static struct ttd_position holder_released(const struct heap_lost_range *lost)
     return lost->released ? lost->first_release : ttd_position_invalid();
 }
 
-/* The columns of an owner in CSV, which has no objects. */
+/* The columns of an owner in CSV: it has no objects. */
 static void row_owner_columns(struct row *row, const struct heap_owner *owner)
 {
     const struct heap_call *released = &owner->released;

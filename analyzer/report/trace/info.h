@@ -20,7 +20,7 @@ const char *info_architecture(uint32_t architecture);
  * none. */
 void info_text_clients(struct text_output *output, const struct heap_clients *clients);
 
-/** Whether the first chunk was read, which describes the process and its recording. */
+/** Whether the first chunk was read; it describes the process and its recording. */
 static inline bool info_has_origin(const struct ttd_trace *trace)
 {
     return trace->time_unit != 0;

@@ -22,7 +22,7 @@ static bool event_has_read_only(const struct ttd_event *event)
 
 /* Events as a grid of text: the columns of the properties that WinDbg shows for heap calls. */
 
-/* Column at which each property begins; a wider value pushes the rest of its row to the right. */
+/* Column where each property begins; a wider value pushes the rest of its row to the right. */
 enum {
     COLUMN_ACTION = 12,
     COLUMN_API = 21,
@@ -212,7 +212,7 @@ void report_event(struct report *report, const struct report_event *data)
 
 /* Marks as a table of text, as JSON lines and as CSV. */
 
-/* Column at which each property begins; a wider value pushes the rest of its row to the right. */
+/* Column where each property begins; a wider value pushes the rest of its row to the right. */
 enum {
     MARK_COLUMN_TIME = 18,
     MARK_COLUMN_THREAD = 32,

@@ -268,7 +268,7 @@ static void module_list(struct report *report, struct row *row)
     row_end_array(row);
 }
 
-/* Chunks of unknown kinds, which a newer version may have written, are one entry: "other". */
+/* Chunks of unknown kinds, perhaps of a newer version, are one entry: "other". */
 static void chunk_list(struct row *row, const struct heap_trace_stats *stats)
 {
     row_begin_array(row, "chunk_list");

@@ -69,7 +69,7 @@ struct report_summary {
     struct ttd_position peak_position;
     struct report_sum peak;
     struct report_owner peak_owner;
-    /** A snapshot shows which of the blocks that were never released are lost; if there is none,
+    /** A snapshot shows the lost ones among the blocks that were never released; if there is none,
      * `lost` has all of them, and nothing hangs below them. */
     bool has_snapshot;
     struct report_sum lost;

@@ -270,7 +270,7 @@ void out_position(struct text_output *output, struct ttd_position position)
 
 void out_format(struct text_output *output, const char *format, ...)
 {
-    /* Enough for numbers and fixed words. Names, which may be of any length, are not formatted but
+    /* Enough for numbers and fixed words. Names may be of any length; they are not formatted but
      * escaped. */
     char text[512];
     va_list arguments;
@@ -377,7 +377,7 @@ static void escape_write_bytes(struct text_output *output, const unsigned char *
         out_format(output, "\\x%02x", data[i]);
 }
 
-/* The kind of output, which decides which characters are escaped. */
+/* The kind of output; decides about the characters to escape. */
 enum meaning { PLAIN, LIST, CELL };
 
 /* Writes one character that may need an escape, and returns its length. */
@@ -421,8 +421,8 @@ void escape_folded(struct text_output *output, struct ttd_string text)
 }
 
 /* Returns how many bytes at the beginning of a field make it a formula: '=', '+', '-', '@', or the
- * wide forms that some spreadsheets take for these; or a quote, which may hide one of them where
- * ';' separates fields. */
+ * wide forms that some spreadsheets take for these; or a quote: it may hide one of them where ';'
+ * separates fields. */
 static size_t formula_size(struct ttd_string text)
 {
     uint32_t character = 0;

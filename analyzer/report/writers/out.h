@@ -20,7 +20,7 @@ struct text_output {
     /** The errno of the first failure, or 0. */
     int error;
     /** Bytes that may still be written, UINT64_MAX for no limit; and whether the limit was
-     * exceeded, which is an error. */
+     * exceeded: an error. */
     uint64_t room;
     bool is_full;
     /** Whether escape sequences for colours may be used. */
@@ -95,8 +95,8 @@ void out_alarm(struct text_output *output);
 void out_dim(struct text_output *output);
 void out_plain(struct text_output *output);
 
-/* Escaping of texts from a trace, which are untrusted and may be any bytes. Each kind of output
- * has its function here, and no such text is written in another way. */
+/* Escaping of texts from a trace: they are untrusted and may be any bytes. Each kind of output has
+ * its function here, and no such text is written in another way. */
 
 /** Writes text for terminals and other readers: valid UTF-8, without control characters and without
  * characters that change the direction of text or have no width. All other bytes are written as

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * A writer of records, each of which is an object of JSON or a row of CSV. A *visitor* is a
- * function that passes the members of one record to a row by name, once for all forms.
+ * A writer of records, each an object of JSON or a row of CSV. A *visitor* is a function that
+ * passes the members of one record to a row by name, once for all forms.
  *
  * JSON has objects and arrays at any depth. CSV has only the members of the records between
  * row_begin_record() and row_end_record(), one column each; the objects and arrays around them and
@@ -110,8 +110,8 @@ void row_end_array(struct row *row);
 void row_begin_record(struct row *row);
 void row_end_record(struct row *row);
 
-/** Begins the header of CSV, which a record of any values and row_end_record() follow. Returns
- * false for JSON, which has none, and once there is a header. */
+/** Begins the header of CSV; a record of any values and row_end_record() follow. Returns false for
+ * JSON (it has none), and once there is a header. */
 bool row_begin_header(struct row *row);
 
 /** A loop over an array of records, whose body passes `record` to its visitor. In CSV an empty
@@ -158,8 +158,8 @@ void row_hex_if(struct row *row, const char *key, bool has, uint64_t value);
  * member out of the others; CSV has an empty field. */
 bool row_has(struct row *row, const char *key, bool has);
 
-/** Begins a list in one field of CSV: texts separated by ';', which is escaped in each of them.
- * Output written directly after a text belongs to it. Returns false if nothing is to be written. */
+/** Begins a list in one field of CSV: texts separated by ';'; it is escaped in each of them. Output
+ * written directly after a text belongs to it. Returns false if nothing is to be written. */
 bool row_begin_field(struct row *row, const char *key);
 void row_field_text(struct row *row, struct ttd_string text, bool is_first);
 void row_end_field(struct row *row);

@@ -43,7 +43,7 @@ TTD_BEGIN_DECLS
 /** The largest value of ttd_reader_options.event_batches. Each batch takes about 16 kB. */
 #define TTD_EVENT_BATCHES_MAX 1024u
 
-/** Returns ttd_reader_options.event_batches, which the reader was opened with. */
+/** Returns the ttd_reader_options.event_batches that the reader was opened with. */
 TTD_EXPORT uint32_t ttd_reader_event_batches(const struct ttd_reader *reader);
 
 /**
@@ -112,8 +112,8 @@ struct ttd_calls {
     ttd_id heap;
     /** Wall time of every call of the run: see ttd_event. */
     uint64_t wall_time;
-    /** Position at which the first call begins. Each call ends one step later, and the next one
-     * begins one step after that. */
+    /** Position where the first call begins. Each call ends one step later, and the next one begins
+     * one step after that. */
     struct ttd_position start;
 };
 

@@ -15,11 +15,11 @@ TTD_BEGIN_DECLS
 
 /**
  * Adds names through a writer that continues after the last chunk of the trace and is valid during
- * the call. It may write strings, symbols and variables, itself or through a ttd_names, which must
- * be closed before the function returns; anything else fails with TTD_ERROR_MISUSE at the next
- * flush. Ids of modules come from the trace.
+ * the call. It may write strings, symbols and variables, itself or through a ttd_names; it must
+ * close that before it returns; anything else fails with TTD_ERROR_MISUSE at the next flush. Ids of
+ * modules come from the trace.
  *
- * @return TTD_OK; any other status ends ttd_amend(), which returns it.
+ * @return TTD_OK; any other status ends ttd_amend() and is returned.
  */
 typedef enum ttd_status (*ttd_amend_function)(void *context, struct ttd_writer *writer);
 
@@ -31,7 +31,7 @@ struct ttd_amendment {
 };
 
 /**
- * Copies a trace and adds names, which replace earlier ones of the same address (spec, "Symbols").
+ * Copies a trace and adds names; they replace earlier ones of the same address (spec, "Symbols").
  * Everything else is copied unchanged. If the trace is damaged or was not closed, the names are
  * added to the result of ttd_recover().
  *
@@ -40,8 +40,8 @@ struct ttd_amendment {
  * @param allocator  NULL for the default
  * @param verdict    set on TTD_OK, as by ttd_verify() on the input
  * @param error      detail on failure; may be NULL
- * @return TTD_OK; statuses of ttd_recover(); TTD_ERROR_ARGUMENT also for a derived file, which has
- *         no names of its own; TTD_ERROR_CORRUPT also if an intact input changed during the call;
+ * @return TTD_OK; statuses of ttd_recover(); TTD_ERROR_ARGUMENT also for a derived file: it has no
+ * names of its own; TTD_ERROR_CORRUPT also if an intact input changed during the call;
  *         the status of the function.
  */
 TTD_EXPORT enum ttd_status ttd_amend(const struct ttd_input *input, const struct ttd_output *output,

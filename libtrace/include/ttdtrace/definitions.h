@@ -39,7 +39,7 @@ struct ttd_stack {
     uint64_t offset;
 };
 
-/** Offset of a frame without a module that stands for `count` frames, 1 to UINT32_MAX, which were
+/** Offset of a frame without a module that stands for `count` frames (1 to UINT32_MAX) that were
  * not recorded. */
 #define TTD_FRAMES_LEFT_OUT(count) (UINT64_MAX - ((uint64_t)(count)-1))
 
@@ -53,7 +53,7 @@ struct ttd_stack {
 /** Kinds of module records. */
 enum ttd_module_action { TTD_MODULE_LOAD = 1, TTD_MODULE_UNLOAD = 2 };
 
-/** The load of a module, which defines its id, or its unload. No other load has the same id. */
+/** The load of a module (defines its id), or its unload. No other load has the same id. */
 struct ttd_module {
     enum ttd_module_action action;
     ttd_id id;
@@ -72,18 +72,18 @@ struct ttd_module {
 /** Kinds of thread records. */
 enum ttd_thread_action { TTD_THREAD_BEGIN = 1, TTD_THREAD_END = 2 };
 
-/** The first sight of a thread, which defines its id, or its end. */
+/** The first sight of a thread (defines its id), or its end. */
 struct ttd_thread {
     enum ttd_thread_action action;
     ttd_id id;
     struct ttd_position position;
-    /** The operating system's id, which it may reuse. Begin only. */
+    /** The operating system's id; the system may reuse it. Begin only. */
     uint64_t os_id;
     /** A string, or TTD_NONE. The record of an end has a name that was set after the begin. */
     ttd_id name;
 };
 
-/** A heap, to which events refer by `heap`. */
+/** A heap; events refer to it by `heap`. */
 struct ttd_heap {
     ttd_id id;
     /** The handle as the program sees it; 0 for the C library's. */

@@ -48,7 +48,7 @@ TTD_EXPORT const char *ttd_action_name(enum ttd_action action);
 TTD_EXPORT const char *ttd_api_name(unsigned api);
 
 /**
- * Flags of a call of realloc() or reallocarray(), which have none themselves: how it moved a block.
+ * Flags of a call of realloc() or reallocarray(); those have none themselves: how it moved a block.
  * 0 if the block was not moved or that is unknown. Pages that move keep the offsets in them, so a
  * block whose address changed by no multiple of 4096 was copied, whatever its flags.
  */
@@ -81,7 +81,7 @@ struct ttd_event {
     /**
      * Set by the reader: ordinals of address and base_address among the addresses that the event's
      * chunk spells out, from 0; undefined where the address is 0. Within a chunk, equal ordinals
-     * mean equal addresses, which spares most lookups when blocks are followed: see
+     * mean equal addresses: this spares most lookups when blocks are followed: see
      * ttd_batch.addresses. One address may have several ordinals.
      */
     uint32_t address_ordinal;
@@ -125,7 +125,7 @@ static inline bool ttd_event_returned(const struct ttd_event *event)
     return ttd_position_is_valid(event->time_end);
 }
 
-/** Returns the effect position of an event, by which a trace is ordered: see ttd_event. */
+/** Returns the effect position of an event; a trace is ordered by it: see ttd_event. */
 static inline struct ttd_position ttd_event_position(const struct ttd_event *event)
 {
     bool acquires = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_CREATE;

@@ -34,7 +34,7 @@ struct ttd_block {
     uint64_t size;
     /** Number of the event that allocated it, or TTD_UNKNOWN. */
     uint64_t event;
-    /** Position at which it was acquired: time_end of that event. */
+    /** Position where it was acquired: time_end of that event. */
     struct ttd_position allocated;
     ttd_id thread;
     ttd_id heap;
@@ -138,7 +138,7 @@ struct ttd_state {
     uint64_t bytes_high;
 };
 
-/** Property by which a table of sums divides the blocks. */
+/** Property that a table of sums divides the blocks by. */
 enum ttd_sum_table {
     TTD_SUMS_BY_STACK = 0,
     TTD_SUMS_BY_HEAP = 1,
@@ -156,7 +156,7 @@ struct ttd_sum {
     uint8_t api;
     uint64_t blocks;
     uint64_t bytes;
-    /** By stack: positions at which the first and the last of the blocks were allocated. */
+    /** By stack: positions where the first and the last of the blocks were allocated. */
     struct ttd_position first;
     struct ttd_position last;
 };

@@ -19,8 +19,8 @@ TTD_BEGIN_DECLS
 struct ttd_input {
     void *context;
     /**
-     * Reads up to `size` bytes at `offset` into `data` and sets `*got`, which is smaller than
-     * `size` only at the end of the input. Returns 0, or an errno value.
+     * Reads up to `size` bytes at `offset` into `data` and sets `*got`: smaller than `size` only at
+     * the end of the input. Returns 0, or an errno value.
      */
     int (*read_at)(void *context, uint64_t offset, void *data, size_t size, size_t *got);
     /** Sets `*size` to the size in bytes at this moment; a file may grow. Returns 0 or an errno. */
@@ -40,7 +40,7 @@ struct ttd_output {
 };
 
 /**
- * Reads from `size` bytes at `data`, which must stay valid and unchanged until the close.
+ * Reads from `size` bytes at `data`; they must stay valid and unchanged until the close.
  *
  * @return TTD_OK, TTD_ERROR_ARGUMENT (data NULL with a size), TTD_ERROR_NO_MEMORY.
  */
@@ -68,7 +68,7 @@ TTD_EXPORT enum ttd_status ttd_output_file(const char *path, const struct ttd_al
                                            struct ttd_output *output, struct ttd_error *error);
 
 /**
- * Writes to an open file descriptor, which may be a pipe. With `own` non-zero the close closes it.
+ * Writes to an open file descriptor (perhaps a pipe). With `own` non-zero the close closes it.
  *
  * @return TTD_OK, TTD_ERROR_ARGUMENT, TTD_ERROR_NO_MEMORY.
  */
@@ -85,8 +85,8 @@ struct ttd_memory_output {
 };
 
 /**
- * Appends to `memory`, which the caller owns and which must outlive the output. The call
- * initialises it; release its `data` with ttd_memory_output_free(). Writes fail with ENOMEM.
+ * Appends to `memory`; the caller owns it, and it must outlive the output. The call initialises it;
+ * release its `data` with ttd_memory_output_free(). Writes fail with ENOMEM.
  *
  * @return TTD_OK, TTD_ERROR_ARGUMENT.
  */

@@ -97,8 +97,8 @@ static inline struct ttd_live *ttd_live_open(const struct ttd_live_guid *guid, c
     typedef struct ttd_live *ttd_live_factory(uint32_t version, const struct ttd_live_guid *guid,
                                               const void *data, size_t size);
     ttd_live_factory *factory;
-    /* RTLD_DEFAULT, which is declared for some dialects only; and ISO C has no conversion from
-     * void * to a function. */
+    /* RTLD_DEFAULT is declared for some dialects only; and ISO C has no conversion from void * to a
+     * function. */
     void *symbol = dlsym((void *)0, "ttd_live_factory");
     *(void **)&factory = symbol;
     return symbol ? factory(TTD_LIVE_VERSION, guid, data, size) : NULL;
@@ -125,7 +125,7 @@ static inline bool ttd_live_is_open(const struct ttd_live *client)
  * @param flags  0 or TTD_LIVE_KEYFRAME
  * @param data   `size` bytes, copied; may be NULL if `size` is 0. Text is UTF-8 without a NUL.
  * @return whether it was recorded: false for other flags, more than TTD_LIVE_DATA_MAX bytes, or if
- *         the recorder had no room, which the trace then counts as a loss
+ * the recorder had no room (counted as a loss in the trace)
  */
 static inline bool ttd_live_add_event(struct ttd_live *client, enum ttd_live_scope scope,
                                       uint32_t flags, const void *data, size_t size)
@@ -139,7 +139,7 @@ static inline bool ttd_live_add_event(struct ttd_live *client, enum ttd_live_sco
  * without activity.
  *
  * @param activity  number chosen by the program that groups islands; TTD_LIVE_NO_ACTIVITY for none
- * @param maximum   throttle: heap calls after which the island ends by itself, or TTD_LIVE_NO_LIMIT
+ * @param maximum   throttle: heap calls until the island ends by itself, or TTD_LIVE_NO_LIMIT
  * @return false, without effect, for a `maximum` of 0 or more than TTD_LIVE_DATA_MAX bytes
  */
 static inline bool ttd_live_start(struct ttd_live *client, uint64_t activity, uint64_t maximum,
@@ -149,8 +149,8 @@ static inline bool ttd_live_start(struct ttd_live *client, uint64_t activity, ui
 }
 
 /**
- * Ends the island of the calling thread. Its heap calls from here on are missing in the trace,
- * which says so: the state of blocks that the thread may have released is unknown.
+ * Ends the island of the calling thread. Its heap calls from here on are missing in the trace, and
+ * the trace says so: the state of blocks that the thread may have released is unknown.
  *
  * @return false, without effect, if no island is open
  */

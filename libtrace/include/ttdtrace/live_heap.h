@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Custom heaps: a program reports its pools, arenas and garbage-collected heaps, which no hook of
- * malloc can see, to its recorder (spec, "Events"). Part of the live API; ttdtrace/live.h includes
+ * Custom heaps: a program reports its pools, arenas and garbage-collected heaps (no hook of malloc
+ * can see them) to its recorder (spec, "Events"). Part of the live API; ttdtrace/live.h includes
  * it.
  *
  * A heap is identified by its *handle*: an address that no other heap of the process has while the
@@ -76,7 +76,7 @@ static inline bool ttd_live_heap_create(struct ttd_live *client, const void *han
     return ttd_live_heap_create_sized(client, handle, parent, name, 0, 0);
 }
 
-/** Reports an allocation of `size` bytes at `block`, which is NULL if it failed. */
+/** Reports an allocation of `size` bytes at `block` (NULL if it failed). */
 static inline bool ttd_live_heap_alloc(struct ttd_live *client, const void *handle,
                                        const void *block, size_t size)
 {
@@ -84,8 +84,8 @@ static inline bool ttd_live_heap_alloc(struct ttd_live *client, const void *hand
 }
 
 /**
- * Reports a reallocation: the block at `old` has become `size` bytes at `block`, which may be the
- * same address; NULL if it failed and the block is unchanged. The old address must not have been
+ * Reports a reallocation: the block at `old` has become `size` bytes at `block`, perhaps the same
+ * address; NULL if it failed and the block is unchanged. The old address must not have been
  * allocated again: a heap that several threads share calls this before it releases its lock.
  */
 static inline bool ttd_live_heap_realloc(struct ttd_live *client, const void *handle,

@@ -21,7 +21,7 @@ struct ttd_position {
     uint64_t steps;
 };
 
-/** Sequence of the invalid position, which stands for events that never happened. */
+/** Sequence of the invalid position; stands for events that never happened. */
 #define TTD_SEQUENCE_INVALID UINT64_MAX
 /** The largest valid sequence. */
 #define TTD_SEQUENCE_MAX (UINT64_MAX - 1)

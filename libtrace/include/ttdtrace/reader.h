@@ -42,9 +42,9 @@ struct ttd_reader_options {
      */
     bool tolerant;
     /**
-     * Returns events of a chunk only once the whole chunk has been decoded, which decodes each
-     * chunk twice. When false, only the first chunk after damage is treated so: elsewhere events
-     * may be returned from a chunk whose rest then proves damaged. The loss counts those as well.
+     * Returns events of a chunk only once the whole chunk has been decoded; each chunk is decoded
+     * twice. When false, only the first chunk after damage is treated so: elsewhere events may be
+     * returned from a chunk whose rest then proves damaged. The loss counts those as well.
      */
     bool whole_chunks;
     /**
@@ -104,7 +104,7 @@ TTD_EXPORT const struct ttd_trace *ttd_reader_trace(const struct ttd_reader *rea
  *
  * TTD_OK proves that these bytes are an intact End chunk of this trace at the end of the file: the
  * recorder closed the trace, for this reason, after so many events. It proves nothing about the
- * chunks before, which may be damaged, missing, or at odds with `end`. A verdict therefore needs a
+ * chunks before: they may be damaged, missing, or at odds with `end`. A verdict therefore needs a
  * reading that begins with ttd_reader_rewind_checked(), and ttd_reader_is_intact() after it. Other
  * statuses prove nothing: the file may still grow, or bytes may follow an End.
  *
@@ -148,11 +148,11 @@ TTD_EXPORT enum ttd_status ttd_reader_next_chunk(struct ttd_reader *reader, stru
                                                  struct ttd_error *error);
 
 /**
- * Goes to the chunk of events in which `position` lies: the next batch of events begins at or
- * before the first event whose effect position is not before `position`, in the same chunk. Uses
- * the index in O(log chunks), or without an index goes from header to header. A position before the
- * first event leads to the first chunk of events; one after the last event to the End chunk, or to
- * the end of the file if there is none.
+ * Goes to the chunk of events around `position`: the next batch of events begins at or before the
+ * first event whose effect position is not before `position`, in the same chunk. Uses the index in
+ * O(log chunks), or without an index goes from header to header. A position before the first event
+ * leads to the first chunk of events; one after the last event to the End chunk, or to the end of
+ * the file if there is none.
  *
  * @return TTD_OK, TTD_ERROR_IO, TTD_ERROR_NO_MEMORY, and for damage on the way TTD_ERROR_CORRUPT
  *         when not tolerant.

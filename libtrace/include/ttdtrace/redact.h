@@ -42,11 +42,11 @@ struct ttd_redaction {
 /**
  * Copies an intact trace without the contents of memory: pages, memory maps, headers of blocks, the
  * registers of fatal signals, and chunks of kinds that this library does not know are left out.
- * Events, positions, ids, losses and references, which are addresses only, are kept. With
- * TTD_REDACT_STRINGS, each string becomes `redacted-ID`, so that equal names stay equal; metadata
- * records are left out, except `writer`, `unrecorded`, `chosen`, `before`, `stacks` and `redacted`;
- * the data of user events and the build-ids of modules become empty. A metadata record
- * TTD_REDACTED_KEY lists the removed parts.
+ * Events, positions, ids, losses and references (addresses only) are kept. With TTD_REDACT_STRINGS,
+ * each string becomes `redacted-ID`, so that equal names stay equal; metadata records are left out,
+ * except `writer`, `unrecorded`, `chosen`, `before`, `stacks` and `redacted`; the data of user
+ * events and the build-ids of modules become empty. A metadata record TTD_REDACTED_KEY lists the
+ * removed parts.
  *
  * Refuses a trace that is damaged or was not closed, with the first problem that ttd_verify()
  * finds; ttd_recover() makes an intact trace of it. After a refusal the output is not a trace.

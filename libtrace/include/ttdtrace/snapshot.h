@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Snapshots of a process (spec, "Snapshots"): which words of its memory hold addresses of heap
- * memory, the regions in which these words lie, the names of those regions, and the sizes that an
- * allocator keeps in front of its blocks. Contents of memory are in pages and in memory maps with
- * the number of the snapshot: see <ttdtrace/heap_state.h>.
+ * Snapshots of a process (spec, "Snapshots"): the words of its memory that hold addresses of heap
+ * memory, the regions of these words, the names of those regions, and the sizes that an allocator
+ * keeps in front of its blocks. Contents of memory are in pages and in memory maps with the number
+ * of the snapshot: see <ttdtrace/heap_state.h>.
  *
  * A snapshot consists of any number of parts, all with its number, and then of its ttd_snapshot.
- * Ignore the parts of a snapshot that was cut short, which has no ttd_snapshot: a part with a
- * larger number follows them, or the end of the trace.
+ * Ignore the parts of a snapshot that was cut short: it has no ttd_snapshot: a part with a larger
+ * number follows them, or the end of the trace.
  */
 #ifndef TTDTRACE_SNAPSHOT_H
 #define TTDTRACE_SNAPSHOT_H
@@ -61,7 +61,7 @@ struct ttd_snapshot {
     struct ttd_position position;
     /** Nanoseconds from the start of the recording to the start of the snapshot. */
     uint64_t wall_time;
-    /** Nanoseconds for which the program was stopped. */
+    /** Nanoseconds that the program was stopped. */
     uint64_t duration;
     /** Sum of TTD_SNAPSHOT_BLOCKS, TTD_SNAPSHOT_REFERENCES and TTD_SNAPSHOT_MEMORY; not 0. */
     uint32_t contents;
@@ -127,7 +127,7 @@ struct ttd_regions {
 
 /** A word of memory that holds an address. */
 struct ttd_reference {
-    /** Number of the region in which the word lies. */
+    /** Number of the word's region. */
     uint32_t region;
     /** Offset of the word in bytes from the begin of the region. Not validated: the word may extend
      * beyond the region in a hostile file. */

@@ -42,7 +42,7 @@ struct ttd_trace {
     struct ttd_group group;
     /** trace_id of the parent process's trace in the same group, or 0. */
     uint64_t parent_trace_id;
-    /** Position in that trace at which the process began; invalid if not known. */
+    /** Position in that trace where the process began; invalid if not known. */
     struct ttd_position parent_position;
     /** Wall clock at wall_time 0: nanoseconds since 1970-01-01T00:00:00Z. */
     int64_t start_time;

@@ -27,7 +27,7 @@ struct ttd_problem {
     /** Chunks and events missing because of it; TTD_UNKNOWN if their number is not known. */
     uint64_t missing_chunks;
     uint64_t missing_events;
-    /** Positions between which events are missing; both 0:0 if none are. */
+    /** Positions before and after the missing events; both 0:0 if none are. */
     struct ttd_position last_good;
     struct ttd_position first_good;
 };

@@ -115,8 +115,8 @@ TTD_EXPORT enum ttd_status ttd_writer_event(struct ttd_writer *writer,
                                             const struct ttd_event *event);
 
 /**
- * Records that events are missing between last_good, which must be valid, and first_good, which
- * must be invalid or not before last_good. The End chunk has the sum of their counts.
+ * Records that events are missing between last_good (must be valid) and first_good (must be invalid
+ * or not before last_good). The End chunk has the sum of their counts.
  */
 TTD_EXPORT enum ttd_status ttd_writer_loss(struct ttd_writer *writer, const struct ttd_loss *loss);
 

@@ -56,7 +56,7 @@ static bool see_change(void *context, const struct ttd_problem *problem)
     return false;
 }
 
-/** Copies the trace, on which the verdict was made; the input is closed in any case. */
+/** Copies the trace of the verdict; the input is closed in any case. */
 static enum ttd_status copy_amended(struct amending *amending, const struct ttd_input *input,
                                     const struct ttd_output *output,
                                     const struct ttd_allocator *allocator,
@@ -74,7 +74,7 @@ static enum ttd_status copy_amended(struct amending *amending, const struct ttd_
                                         TTD_NOWHERE, TTD_NOWHERE);
 }
 
-/** Checks the whole trace, which must not be a derived one. The input stays open. */
+/** Checks the whole trace; it must not be a derived one. The input stays open. */
 static enum ttd_status check_input(const struct ttd_input *input,
                                    const struct ttd_allocator *allocator,
                                    struct ttd_verdict *verdict, struct ttd_error *error)

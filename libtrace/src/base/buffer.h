@@ -78,7 +78,7 @@ static inline void ttd_buffer_append_varint(struct ttd_buffer *buffer, uint64_t 
         ttd_buffer_append_long_varint(buffer, value);
         return;
     }
-    /* Four groups at once, of which only those needed stay: their number is hard to predict. */
+    /* Four groups at once; only the needed ones stay: their number is hard to predict. */
     uint32_t v = (uint32_t)value;
     unsigned extra_bytes = 1 + (v >= 1u << 14) + (v >= 1u << 21);
     uint32_t bytes = (v & 0x7F) | (v & 0x3F80) << 1 | (v & 0x1FC000) << 2 | (v & 0xFE00000) << 3;

@@ -47,7 +47,7 @@ uint8_t ttd_cursor_get8(struct ttd_cursor *cursor);
 uint32_t ttd_cursor_get32(struct ttd_cursor *cursor);
 uint64_t ttd_cursor_get64(struct ttd_cursor *cursor);
 
-/** Reads 4 reserved bytes, which must be zero. */
+/** Reads 4 reserved bytes; they must be zero. */
 void ttd_cursor_reserved32(struct ttd_cursor *cursor);
 
 /** The general case of ttd_cursor_varint(). */
@@ -61,10 +61,10 @@ static inline uint64_t ttd_cursor_varint(struct ttd_cursor *cursor)
     return ttd_cursor_varint_slow(cursor);
 }
 
-/** Reads a varint, which must be at most `max`. */
+/** Reads a varint of at most `max`. */
 uint64_t ttd_cursor_varint_max(struct ttd_cursor *cursor, uint64_t max);
 
-/** Reads a varint, which must fit 32 bits. */
+/** Reads a varint of at most 32 bits. */
 uint32_t ttd_cursor_varint32(struct ttd_cursor *cursor);
 
 /** Splits off the next `size` bytes as a cursor of their own, empty on error. */

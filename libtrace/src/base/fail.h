@@ -5,7 +5,7 @@
 
 #include <ttdtrace/status.h>
 
-/** Fills in `error`, which may be NULL, and returns `status`. */
+/** Fills in `error` (may be NULL), and returns `status`. */
 enum ttd_status ttd_fail(struct ttd_error *error, enum ttd_status status, const char *what,
                          uint64_t offset, uint64_t chunk);
 

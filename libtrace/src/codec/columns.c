@@ -16,7 +16,7 @@ struct ttd_position ttd_decode_position(struct ttd_cursor *cursor)
     return position;
 }
 
-/** Fails unless the position, which was read last, is valid. Returns it. */
+/** Fails unless the position that was read last is valid. Returns it. */
 static struct ttd_position require_valid(struct ttd_cursor *cursor, struct ttd_position position)
 {
     if (!ttd_position_is_valid(position))

@@ -14,11 +14,11 @@
 
 void ttd_encode_position(struct ttd_buffer *buffer, struct ttd_position position);
 struct ttd_position ttd_decode_position(struct ttd_cursor *cursor);
-/** Decodes a position at which something happened; the invalid position is an error. */
+/** Decodes the position of an occurrence; the invalid position is an error. */
 struct ttd_position ttd_decode_valid_position(struct ttd_cursor *cursor);
 
 void ttd_encode_fixed_position(struct ttd_buffer *buffer, struct ttd_position position);
-/** Decodes a position at which something happened; the invalid position is an error. */
+/** Decodes the position of an occurrence; the invalid position is an error. */
 struct ttd_position ttd_decode_fixed_position(struct ttd_cursor *cursor);
 
 /** Whether a position is valid, or has the one form of the invalid position. */

@@ -39,7 +39,7 @@ void ttd_encode_module(struct ttd_buffer *buffer, const struct ttd_module *modul
 void ttd_decode_module(struct ttd_cursor *cursor, struct ttd_module *module)
 {
     memset(module, 0, sizeof *module);
-    /* Compared before it becomes an enum, which would cut a large value to a valid one. */
+    /* Compared before it becomes an enum: that would cut a large value to a valid one. */
     uint64_t action = ttd_cursor_varint(cursor);
     if (action != TTD_MODULE_LOAD && action != TTD_MODULE_UNLOAD)
         ttd_cursor_fail(cursor, "action of a module");
@@ -192,7 +192,7 @@ void ttd_decode_loss(struct ttd_cursor *cursor, struct ttd_loss *loss)
 {
     loss->reason = (enum ttd_loss_reason)ttd_cursor_varint_max(cursor, INT32_MAX);
     loss->thread = ttd_cursor_varint32(cursor);
-    /* 0 becomes TTD_UNKNOWN, which is the largest number. */
+    /* 0 becomes TTD_UNKNOWN, the largest number. */
     loss->count = ttd_cursor_varint(cursor) - 1;
     loss->last_good = ttd_decode_valid_position(cursor);
     loss->first_good = ttd_decode_position(cursor);

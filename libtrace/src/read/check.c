@@ -122,7 +122,7 @@ static bool has_known_threads(const struct ttd_id_check *ids, const struct ttd_e
     return true;
 }
 
-/** Whether no event of the batch needs to be looked at: the tables, which are short, show it. */
+/** Whether no event of the batch needs to be looked at: the short tables show it. */
 static bool check_is_known(struct ttd_reader *reader, const struct ttd_batch *batch)
 {
     struct ttd_check *check = &reader->check;
@@ -328,7 +328,7 @@ bool ttd_index_check_chunk(struct ttd_reader *reader, struct ttd_cursor payload,
     if (!check->pending_set)
         self = (struct ttd_index_link){0, reader->next_event, reader->position};
     self.offset = header->offset;
-    /* Behind damage it is unknown which chunks the index should have. */
+    /* Behind damage the chunks that the index should have are unknown. */
     if (!*what && !damaged && !check_links(check, &links, &self))
         *what = "links of an index";
     if (!*what && !damaged && !check_entries(check, payload))

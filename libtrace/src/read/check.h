@@ -13,7 +13,7 @@
 #include "codec/chunk/fixed_chunks.h"
 #include "codec/snapshots/snapshots.h"
 
-/** The number of ids defined so far, against which references are checked. */
+/** The number of ids defined so far; references are checked against it. */
 struct ttd_id_check {
     /** Ids cannot be checked, because they are defined in another trace or definitions were lost.
      */
@@ -118,11 +118,11 @@ struct ttd_check {
     bool has_known_tables;
     /** verdict.lost_events, including the losses of the current chunk. */
     uint64_t lost_events;
-    /** An End was read; and the offset at which it ends, where the file should end. */
+    /** An End was read; and the offset of its end, where the file should end. */
     bool has_end;
     uint64_t end_behind;
     struct ttd_end end;
-    /** The last problem, which is not reported before the number of events missing with it is
+    /** The last problem; it is not reported before the number of events missing with it is
      * known. */
     bool is_held;
     struct ttd_problem held;
@@ -147,7 +147,7 @@ enum ttd_status ttd_check_batch(struct ttd_reader *reader, const struct ttd_batc
 
 /**
  * Checks all stacks of the current chunk without decoding them, and notes them if there is no
- * violation. If there is one, the caller decodes the stacks and checks them batch by batch, which
+ * violation. If there is one, the caller decodes the stacks and checks them batch by batch: this
  * finds the problem.
  *
  * @param is_right  set to whether there is no violation, also on failure
@@ -160,7 +160,7 @@ enum ttd_status ttd_check_stacks(struct ttd_reader *reader, bool *is_right,
 enum ttd_status ttd_check_index(struct ttd_reader *reader, struct ttd_cursor payload,
                                 struct ttd_error *error);
 
-/** Ends the current chunk, all of which is intact. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+/** Ends the current chunk; all of it is intact. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status ttd_check_chunk(struct ttd_reader *reader, struct ttd_error *error);
 
 /** Completes the verdict after the reading has ended with `status` and `error`. */
@@ -171,7 +171,7 @@ void ttd_check_end(struct ttd_reader *reader, enum ttd_status status,
  * difference, or NULL. Returns false if memory is exhausted. */
 bool ttd_index_check_chunk(struct ttd_reader *reader, struct ttd_cursor payload, const char **what);
 
-/** Notes a chunk, which the next index chunk must list. Returns false if memory is exhausted. */
+/** Notes a chunk that the next index chunk must list. Returns false if memory is exhausted. */
 bool ttd_index_check_see(struct ttd_reader *reader, const struct ttd_header *header);
 
 #endif

@@ -13,7 +13,7 @@ void ttd_directory_free(struct ttd_directory *directory, const struct ttd_alloca
     *directory = (struct ttd_directory){.headers = NULL};
 }
 
-/** Offset at which the chunks that are known end. */
+/** Offset of the end of the known chunks. */
 static uint64_t directory_end(const struct ttd_directory *directory)
 {
     if (directory->count == 0)
@@ -240,7 +240,7 @@ static enum ttd_status accept_stacks(struct ttd_reader *reader, struct ttd_batch
     return TTD_OK;
 }
 
-/** Checks a chunk of which no record is returned. TTD_END to go on with the next; TTD_OK when
+/** Checks a chunk that no record is returned of. TTD_END to go on with the next; TTD_OK when
  * `batch` has a loss. */
 static enum ttd_status skim(struct ttd_reader *reader, const struct ttd_header *header,
                             struct ttd_batch *batch, struct ttd_error *error)

@@ -15,7 +15,7 @@
 #define BLOCK_SIZE_MIN TTD_BLOCK_COLUMN_COUNT
 #define RUN_SIZE_MIN   4
 
-/** Symbol frames of a batch from which on it is not filled further. */
+/** Number of symbol frames that makes a batch full. */
 #define FRAMES_ENOUGH 1024
 
 /** Decodes up to `*count` symbols; fewer when they have many frames. */

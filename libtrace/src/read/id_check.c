@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "read/check.h"
 
-/** Takes in a new id, which must be the next one. */
+/** Takes in a new id; it must be the next one. */
 static bool ids_define(struct ttd_id_check *ids, ttd_id id, ttd_id *count)
 {
     bool right = id == *count + 1 || (ids->unknown && id > *count);

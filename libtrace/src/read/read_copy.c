@@ -182,7 +182,7 @@ static enum ttd_status record_loss(void *context, struct ttd_reader *reader,
     return ttd_copy_put(&r->copy, &emission);
 }
 
-/** Takes in which ids and ordinals are in use. */
+/** Takes in the ids and ordinals in use. */
 static void recover_note(struct ttd_recovery *r, const struct ttd_reader *reader,
                          const struct ttd_header *header)
 {
@@ -203,7 +203,7 @@ static enum ttd_status recover_copy_chunk(void *context, struct ttd_reader *read
     recover_note(r, reader, header);
     if (status != TTD_OK || ttd_copy_is_made(&r->copy, reader, header))
         return status;
-    /* A file in which an id means two things cannot be repaired: the chunk is left out. */
+    /* A file where an id means two things cannot be repaired: the chunk is left out. */
     if (redefines) {
         struct ttd_loss loss = {.reason = TTD_LOSS_DAMAGE,
                                 .last_good = reader->position,

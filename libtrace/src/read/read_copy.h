@@ -14,7 +14,7 @@
 /* Going through all of a file, checking everything; verify and recover share it. */
 
 /**
- * Walks through the input, which is closed in any case.
+ * Walks through the input, and closes it in any case.
  *
  * @param check    its functions are called on the way
  * @param verdict  set on TTD_OK

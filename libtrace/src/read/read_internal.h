@@ -36,7 +36,7 @@ struct ttd_directory {
 
 void ttd_directory_free(struct ttd_directory *directory, const struct ttd_allocator *allocator);
 
-/** Returns the header at `offset`, which is valid until a header is added; NULL if it is not known.
+/** Returns the header at `offset`, valid until a header is added; NULL if it is not known.
  */
 const struct ttd_header *ttd_directory_find(struct ttd_directory *directory, uint64_t offset);
 
@@ -130,7 +130,7 @@ static inline const uint8_t *ttd_source_raw(const struct ttd_source *source,
 enum ttd_status ttd_source_resync(struct ttd_source *source, uint64_t offset, uint64_t number,
                                   uint64_t *next_offset, struct ttd_error *error);
 
-/** Damage of which no loss record was made yet. */
+/** Damage without a loss record yet. */
 struct ttd_gap {
     bool pending;
     /** No later chunk shows how many events are missing. */
@@ -275,7 +275,7 @@ enum ttd_status ttd_reader_go_on(struct ttd_reader *reader, struct ttd_batch *ba
                                  struct ttd_error *error);
 
 /**
- * Returns the loss record for the gap before `header`, which is NULL at the end of the file.
+ * Returns the loss record for the gap before `header` (NULL at the end of the file).
  *
  * @param event  the number of the event that comes after the gap, or TTD_UNKNOWN
  */
@@ -290,7 +290,7 @@ enum ttd_status ttd_reader_end_unsupported(struct ttd_reader *reader,
                                            const struct ttd_error *detail, struct ttd_batch *batch,
                                            struct ttd_error *error);
 
-/** Fails for the chunk at hand, which cannot be decoded; TTD_END when it was passed over. */
+/** Fails for the undecodable chunk at hand; TTD_END when it was passed over. */
 enum ttd_status ttd_reader_fail_chunk(struct ttd_reader *reader, const struct ttd_error *detail,
                                       struct ttd_batch *batch, struct ttd_error *error);
 

@@ -194,8 +194,8 @@ static bool is_header(struct ttd_source *source, const uint8_t *bytes, uint64_t 
            (source->trace_id == 0 || header.trace_id == source->trace_id);
 }
 
-/** Returns the first aligned offset from `begin` on at which a magic may be; else where to go on:
- * so that no header that ends behind `size` is passed over. */
+/** Returns the first aligned offset from `begin` on where a magic may be; else where to go on: so
+ * that no header that ends behind `size` is passed over. */
 static size_t next_candidate(const uint8_t *block, size_t begin, size_t size)
 {
     static const uint8_t magic[TTD_MAGIC_SIZE] = {TTD_MAGIC_BYTES};
@@ -245,8 +245,8 @@ enum ttd_status ttd_source_resync(struct ttd_source *source, uint64_t offset, ui
     }
 }
 
-/* Damage of a chunk. Its header is good, so that the reader knows which events are missing with it:
- * a tolerant reader passes over the chunk and returns a synthetic loss in its place. */
+/* Damage of a chunk. Its header is good, so that the reader knows the events missing with it: a
+ * tolerant reader passes over the chunk and returns a synthetic loss in its place. */
 
 void ttd_reader_synthesize_loss(struct ttd_reader *reader, const struct ttd_header *header,
                                 uint64_t event, struct ttd_batch *batch)
@@ -284,7 +284,7 @@ static enum ttd_status pass_damaged(struct ttd_reader *reader, const struct ttd_
     enum ttd_status status = ttd_reader_damage(reader, damage, error);
     if (status != TTD_OK)
         return status;
-    /* Its header is good, and says which events are lost with it. */
+    /* Its header is good, and names the events lost with it. */
     ttd_reader_pass(reader, header, true);
     reader->has_ended = false;
     if (reader->checks)

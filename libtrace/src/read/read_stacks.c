@@ -84,7 +84,7 @@ static void drop_payload(struct ttd_stacks *stacks)
     ttd_buffer_free(&stacks->raw);
 }
 
-/** Notes damage, which stays. */
+/** Notes damage; it stays. */
 static enum ttd_status damaged(struct ttd_stacks *stacks, const char *what, struct ttd_error *error)
 {
     ttd_fail(&stacks->damage, TTD_ERROR_CORRUPT, what, stacks->chunk.offset, stacks->chunk.number);

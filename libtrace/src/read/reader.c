@@ -75,7 +75,7 @@ static enum ttd_status read_first(struct ttd_reader *reader, struct ttd_error *e
     return TTD_OK;
 }
 
-/** Reads the trace_id of a good header, the chunk of which the file need not have to its end. */
+/** Reads the trace_id of a good header; the file may have its chunk in part only. */
 static enum ttd_status read_trace_id(struct ttd_source *source, uint64_t offset, uint64_t *trace_id,
                                      struct ttd_error *error)
 {

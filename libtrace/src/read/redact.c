@@ -70,7 +70,7 @@ static void redact_user_event(struct redaction *r, struct ttd_cursor *cursor, ui
     ttd_encode_user_event(&r->copy.payload, &event);
 }
 
-/** A snapshot whose contents of memory are gone still has the blocks, which come from events. */
+/** A snapshot whose contents of memory are gone still has the blocks: they come from events. */
 static void redact_snapshot(struct redaction *r, struct ttd_cursor *cursor, uint64_t ordinal)
 {
     (void)ordinal;

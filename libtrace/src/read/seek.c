@@ -226,7 +226,7 @@ static enum ttd_status seek_target(struct ttd_reader *reader, const struct seek_
     enum ttd_status status = seek_by_index(reader, target);
     if (status != TTD_OK)
         ttd_reader_rewind(reader, reader->options.kinds);
-    /* From the chunk that the index gives, which is the right one or the last before it. */
+    /* From the chunk that the index gives: the right one or the last before it. */
     return hop(reader, target, error);
 }
 

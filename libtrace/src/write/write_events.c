@@ -100,7 +100,7 @@ enum ttd_status ttd_writer_event(struct ttd_writer *writer, const struct ttd_eve
     return events_count(writer, 1, event->wall_time);
 }
 
-/** Appends the event of call number `i`, which is not as predicted. */
+/** Appends the mispredicted event of call number `i`. */
 static enum ttd_status add_call(struct ttd_writer *writer, const struct ttd_calls *calls, size_t i)
 {
     const struct ttd_call *call = &calls->calls[i];

@@ -92,7 +92,7 @@ enum ttd_status ttd_writer_refuse(struct ttd_writer *writer, const char *what);
  * TTD_ERROR_LIMIT. */
 enum ttd_status ttd_writer_limit(struct ttd_writer *writer, const char *what);
 
-/** Records a failure after which the writer cannot be used any more. Returns `status`. */
+/** Records a failure; the writer cannot be used after it. Returns `status`. */
 enum ttd_status ttd_writer_break(struct ttd_writer *writer, enum ttd_status status,
                                  const char *what);
 
@@ -135,7 +135,7 @@ enum ttd_status ttd_writer_put_payload(struct ttd_writer *writer, enum ttd_kind 
                                        uint64_t first_record, uint32_t record_count,
                                        struct ttd_position position);
 
-/** Writes a chunk of `count` records, which are in writer->payload, and counts them. */
+/** Writes a chunk of the `count` records in writer->payload, and counts them. */
 enum ttd_status ttd_writer_put_records(struct ttd_writer *writer, enum ttd_kind kind, size_t count,
                                        struct ttd_position position);
 

@@ -24,7 +24,7 @@ struct known_module {
     ttd_id id;
 };
 
-/** A stack that was written; and a frame, which has neither parent nor id. */
+/** A stack that was written; and a frame; it has neither parent nor id. */
 struct known_stack {
     uint64_t offset;
     ttd_id module;
@@ -310,7 +310,7 @@ static enum ttd_status names_name_frame(struct ttd_names *names, const struct kn
 static enum ttd_status names_push_frame(struct ttd_names *names, ttd_id parent, uint64_t address,
                                         ttd_id *stack)
 {
-    /* The call is before the return address, which may be another function's or module's. */
+    /* The call is before the return address; that may be another function's or module's. */
     const struct known_module *module = ttd_names_module_at(names, address - 1);
     struct known_stack key_frame = {.offset = module ? address - module->bias : address,
                                     .module = module ? module->id : TTD_NONE,

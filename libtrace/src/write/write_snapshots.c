@@ -11,8 +11,7 @@ struct part {
     /** The caller's list, such as a struct ttd_regions, and its number of records. */
     const void *list;
     size_t count;
-    /** Validates the list, which has records, and takes it in. Returns the first violation, or
-     * NULL. */
+    /** Validates the list (not empty), and takes it in. Returns the first violation, or NULL. */
     const char *(*check)(const struct ttd_writer *writer, const void *list,
                          struct ttd_snapshot_order *order);
     /** Encodes `count` records from the one with index `first` on into writer->payload. */
@@ -270,7 +269,7 @@ enum ttd_status ttd_writer_fatal_signal(struct ttd_writer *writer,
     return ttd_writer_end_record(writer, TTD_KIND_FATAL_SIGNALS);
 }
 
-/* Packs of references, which are written by a thread and filled by another. */
+/* Packs of references, written by a thread and filled by another. */
 
 struct ttd_reference_pack {
     struct ttd_allocator allocator;

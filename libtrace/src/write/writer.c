@@ -6,7 +6,7 @@
 #include "codec/chunk/fixed_chunks.h"
 #include "write/write_internal.h"
 
-/** Buffered bytes of one kind from which on they are written out. */
+/** Number of buffered bytes of one kind that makes them be written out. */
 #define FLUSH_SIZE (UINT32_C(1) << 20)
 
 enum ttd_status ttd_writer_refuse(struct ttd_writer *writer, const char *what)
@@ -118,7 +118,7 @@ static enum ttd_status flush_kind(struct ttd_writer *writer, enum ttd_kind kind)
     struct ttd_record_buffer *records = &writer->records[kind];
     if (records->count == 0)
         return TTD_OK;
-    /* Stacks are collected in columns of their own, which become a payload only now. */
+    /* Stacks are collected in columns of their own; these become a payload only now. */
     if (kind == TTD_KIND_STACKS) {
         ttd_stacks_encoder_finish(&writer->stacks, &records->payload);
         ttd_stacks_encoder_clear(&writer->stacks);
@@ -155,7 +155,7 @@ enum ttd_status ttd_writer_flush_events(struct ttd_writer *writer)
     struct ttd_events_encoder *events = &writer->events;
     if (events->count == 0)
         return TTD_OK;
-    /* Events refer to definitions, which a reader must have seen before. */
+    /* Events refer to definitions that a reader must have seen before. */
     enum ttd_status status = ttd_writer_flush_records(writer);
     if (status != TTD_OK)
         return status;
@@ -195,7 +195,7 @@ static const char *writer_check_open(const struct ttd_trace *trace,
         if (options->events_per_chunk == 0 || options->events_per_chunk > TTD_RECORDS_MAX)
             return "events_per_chunk";
     }
-    /* Only recover, which has an emitter of its own, makes traces without a unit. */
+    /* Only recover (it has an emitter of its own) makes traces without a unit. */
     return trace->time_unit ? ttd_check_trace(trace) : "time_unit 0";
 }
 

@@ -13,7 +13,7 @@ struct host {
     struct thread_stream *threads[CHANNEL_THREADS + 1]; /* by slot; NULL if not added */
     int memfd;
     int probe;         /* the channel, opened once more: see host_is_held() */
-    uint64_t start;    /* a copy of channel->start, which programs could overwrite */
+    uint64_t start;    /* a copy of channel->start: programs could overwrite that */
     bool has_barriers; /* membarrier() is available */
     uint64_t looks;    /* number of looks at published records; anything read before the last look
                         * may be out of date */

@@ -14,7 +14,7 @@ enum call_kind {
     CALL_RELEASE,      /* takes effect when it begins */
     CALL_REALLOCATION, /* has a second record, for its end */
     CALL_END,          /* the end of a reallocation */
-    CALL_EVENT,        /* an event of the live API, which is no call */
+    CALL_EVENT,        /* an event of the live API; no call */
 };
 
 /** Indexes of operands as TTD_APIS has them, their largest number, and the indexes of two constants
@@ -41,7 +41,7 @@ struct call_shape {
     uint8_t kind;       /* enum call_kind */
     uint8_t action;     /* ttd_action */
     uint8_t operands;   /* arguments and results */
-    uint8_t parameters; /* the arguments, which come first */
+    uint8_t parameters; /* the arguments; they come first */
     uint8_t base;
     uint8_t address;
     uint8_t size;
@@ -53,7 +53,7 @@ struct call_shape {
 extern const struct call_shape call_shapes[UINT8_MAX + 1];
 
 /**
- * Sets action, addresses, size, result and parameters of `event` from `operands`, which has the two
+ * Sets action, addresses, size, result and parameters of `event` from `operands` with the two
  * constants. `event->parameters` points to `operands`. Other fields are left alone.
  */
 static inline void translate_call(const struct call_shape *shape, const uint64_t *operands,

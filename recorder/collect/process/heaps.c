@@ -19,7 +19,7 @@ static struct custom_heap **bucket_of(const struct custom_heaps *heaps, uint64_t
                            (heaps->bucket_count - 1)];
 }
 
-/* Returns the newest heap of a handle, which may have been destroyed; NULL if there is none. */
+/* Returns the newest heap of a handle, perhaps a destroyed one; NULL if there is none. */
 static struct custom_heap *heap_table_find(const struct custom_heaps *heaps, uint64_t handle)
 {
     struct custom_heap *heap = heaps->bucket_count != 0 ? *bucket_of(heaps, handle) : NULL;
@@ -76,7 +76,7 @@ static void take_out(struct heap_list *list, struct custom_heap *heap)
     *(heap->after ? &heap->after->before : &list->last) = heap->before;
 }
 
-/* Takes a heap from its siblings, and from those within it, which stay without a parent. */
+/* Takes a heap from its siblings, and from those within it; these stay without a parent. */
 static void leave_family(struct custom_heap *heap)
 {
     if (heap->sibling_before)
@@ -117,7 +117,7 @@ static void heap_table_end(struct custom_heaps *heaps, struct custom_heap *heap,
         heap_table_forget(heaps);
 }
 
-/* Makes a heap with room for a name of `size` bytes, which is in no list yet. NULL if there is no
+/* Makes a heap with room for a name of `size` bytes; it is in no list yet. NULL if there is no
  * room. */
 static struct custom_heap *heap_table_new(struct custom_heaps *heaps, size_t size)
 {

@@ -54,7 +54,7 @@ struct heap_definition {
     uint64_t handle;
     uint64_t parent;   /* its handle; 0 for the heap of malloc; HEAP_OUTER */
     uint64_t sequence; /* of the definition */
-    const char *name;  /* `size` bytes, of which TTD_LIVE_HEAP_NAME_MAX are kept */
+    const char *name;  /* `size` bytes; TTD_LIVE_HEAP_NAME_MAX are kept */
     size_t size;
 };
 
@@ -64,9 +64,9 @@ void heaps_define(struct process *process, const struct heap_definition *definit
                   struct ttd_position position);
 
 /**
- * Completes the event of a thread's call about a custom heap, the first operand of which is the
- * handle. A handle that is not known gets a heap without a name; one whose heap was destroyed means
- * that heap. Before a Destroy, heaps within the heap are destroyed at the same position.
+ * Completes the event of a thread's call about a custom heap; its first operand is the handle. A
+ * handle that is not known gets a heap without a name; one whose heap was destroyed means that
+ * heap. Before a Destroy, heaps within the heap are destroyed at the same position.
  */
 void heaps_complete(struct process *process, const struct thread_stream *thread,
                     struct ttd_event *event);

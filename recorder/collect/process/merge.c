@@ -246,7 +246,7 @@ static inline void begin_call(struct process *process, struct thread_stream *thr
     event->flags = event->reserve_size = event->commit_size = event->make_read_only = 0;
 }
 
-/* Writes the held call, which has returned, or whose return will never be seen. */
+/* Writes the held call: it has returned, or its return will never be seen. */
 static void release_held(struct process *process, struct thread_stream *thread)
 {
     if (!ttd_event_returned(&thread->held))
@@ -275,7 +275,7 @@ static bool is_pressed(struct thread_stream *thread, const struct host *host)
     return now - thread->pressed_since > PRESSED_NS;
 }
 
-/* Completes the held reallocation with its end, which is the next record. */
+/* Completes the held reallocation with its end, the next record. */
 static void end_reallocation(struct process *process, struct thread_stream *thread)
 {
     struct parsed_record parsed;

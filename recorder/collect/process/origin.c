@@ -55,7 +55,7 @@ void origin_stacks(struct trace *trace, uint32_t stackless, uint32_t depth)
     trace_metadata(trace, "stacks", text);
 }
 
-/* A copy of a process's own statements, which it may change meanwhile. */
+/* A copy of a process's own statements: it may change them meanwhile. */
 static size_t copy_text(char *text, const volatile char *shared, size_t size, size_t limit)
 {
     size = size < limit ? size : limit;
@@ -119,7 +119,7 @@ static const char *read_state(uint32_t pid, char line[2048])
     return state && strlen(state) >= 4 ? state + 2 : NULL;
 }
 
-/* A field of the line, counted from the state, which is 0. */
+/* A field of the line, counted from the state (0). */
 static uint64_t field(const char *state, int index)
 {
     for (int i = 0; i < index && state; i++) {
@@ -173,7 +173,7 @@ bool origin_is_over(uint32_t pid, uint64_t start)
 
 static bool status_of_zombie(uint32_t pid, int *status)
 {
-    enum { FIELDS_BEFORE_EXIT_CODE = 48 }; /* after the state, which follows the name */
+    enum { FIELDS_BEFORE_EXIT_CODE = 48 }; /* after the state; that follows the name */
     char line[2048];
     const char *field = read_state(pid, line);
     if (!field || (*field != 'Z' && *field != 'X'))
@@ -189,8 +189,8 @@ bool origin_exit_status(uint32_t pid, int pidfd, int *status)
     return status_of_zombie(pid, status) || status_of_reaped(pidfd, status);
 }
 
-/* Whether the process or thread of a directory in /proc has an id in its own namespace, which the
- * list of its ids ends with. */
+/* Whether the process or thread of a directory in /proc has an id in its own namespace: the last of
+ * its list of ids. */
 static bool namespace_has_id(const char *directory, uint32_t inner)
 {
     char path[128], line[256];

@@ -44,10 +44,10 @@ bool origin_is_over(uint32_t pid, uint64_t start);
  */
 bool origin_exit_status(uint32_t pid, int pidfd, int *status);
 
-/* Ids of processes and threads in other PID namespaces, which these state: their values here. */
+/* Ids of processes and threads in other PID namespaces, as these state them: their values here. */
 
 /** Returns the process that has this id in its own namespace, and the value at the address in its
- * memory, which no other has; 0 if there is none. */
+ * memory; no other has that; 0 if there is none. */
 uint32_t namespace_process(uint32_t inner, uint64_t address, uint64_t value);
 
 /** Returns the thread of the process that has this id in its own namespace; 0 if it has ended. */

@@ -170,7 +170,7 @@ static struct thread_stream *process_find_thread(const struct process *process,
     return thread && thread->process == process->slot ? thread : NULL;
 }
 
-/* Links an inner level to its thread, which began earlier and is added if it is not yet. */
+/* Links an inner level to its thread; that began earlier and is added if it is not yet. */
 static void join_thread(struct process *process, struct host *host, struct thread_stream *thread,
                         uint32_t slot)
 {

@@ -38,7 +38,7 @@ struct process {
     uint32_t slot;
     uint64_t mark, sequence; /* of the slot: see process_has_image() */
     uint64_t calls_before;   /* number of calls, recorded or lost, of earlier images in the trace */
-    uint64_t start;          /* the clock at its begin, from which its wall times count */
+    uint64_t start;          /* the clock at its begin: its wall times count from there */
     uint32_t pid;
     uint32_t inner_pid; /* in its own namespace, if that is another one; else 0 */
     int pidfd;
@@ -53,7 +53,7 @@ struct process {
     bool is_forked;         /* it began as a copy of its parent */
     uint64_t every;         /* interval of its snapshots, in nanoseconds; 0 for none */
     uint64_t next_snapshot; /* time of the next one at intervals; 0 before the first look */
-    uint64_t reached;       /* sequence up to which all records are merged */
+    uint64_t reached;       /* sequence; all records up to it are merged */
     bool is_launched;       /* it is the launched program */
     bool is_gone;           /* it has ended: set by processes_poll() */
     bool has_exited;        /* `end` is set */
@@ -79,7 +79,7 @@ struct process {
     struct dump_queue dumps;
     struct outside_event *outside; /* by sequence */
     size_t outside_count, outside_capacity;
-    uint64_t gaps;             /* gaps of recording of its threads in which calls are missing */
+    uint64_t gaps;             /* gaps of recording of its threads with missing calls */
     struct merge_entry *queue; /* scratch space of the merge, one entry for each thread */
 };
 
@@ -103,7 +103,7 @@ static inline uint64_t process_time(const struct process *process, uint64_t cloc
 
 /**
  * Whether the program image that claimed the slot still runs: the process has neither ended nor
- * executed another program. An emulator runs a second image beside its own, which attaches as a
+ * executed another program. An emulator runs a second image beside its own; that attaches as a
  * PROCESS_GUEST. Returns false also if the process's memory cannot be read.
  */
 bool process_has_image(const struct process *process);
@@ -122,7 +122,7 @@ bool process_add_thread(struct process *process, struct host *host, uint32_t slo
  */
 size_t process_merge(struct process *process, struct host *host, uint64_t bound);
 
-/** Returns the trace's id of a thread, which need not have made a call. */
+/** Returns the trace's id of a thread, with or without calls. */
 ttd_id process_thread_id(struct process *process, struct ttd_position position, uint32_t tid);
 
 /** Removes threads that have ended, and frees their slots. */
@@ -148,8 +148,7 @@ void losses_of_thread(struct process *process, struct thread_stream *thread,
 void losses_of_gap(struct process *process, struct thread_stream *thread, bool is_off,
                    struct ttd_position position, uint64_t skipped);
 
-/** Reports that the process makes calls which bypass the recorder, since some time after the last
- * look. */
+/** Reports that calls of the process bypass the recorder, since some time after the last look. */
 void losses_of_process(struct process *process, struct host *host);
 
 /** All zero when empty. */
@@ -180,7 +179,7 @@ struct process *processes_parent(const struct processes *processes,
 /** Makes room for one more. Returns false if memory ran out. */
 bool processes_reserve(struct processes *processes);
 
-/** Adds a process, for which room was made. */
+/** Adds a process; room was made for it. */
 void processes_add(struct processes *processes, struct process *process);
 
 /** Gives a process another slot: see process_exec(). */
@@ -227,7 +226,7 @@ bool user_events_pause(struct process *process, struct host *host, bool is_pause
 void user_events_stop(struct process *process, struct host *host);
 
 /*
- * Runs of usual calls, which nearly all records are: calls that acquire or release a block, have
+ * Runs of usual calls: nearly all records are usual: calls that acquire or release a block, have
  * returned, and belong to the fragment and the time of the record before. They are written
  * together, at a third of the cost.
  */

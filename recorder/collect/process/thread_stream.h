@@ -27,7 +27,7 @@ struct thread_stream {
     struct thread_slot *shared; /* the slot itself */
     uint32_t process;           /* slot of its process */
     uint32_t tid;
-    struct thread_stream *outer; /* the thread of which this is an inner level; or NULL */
+    struct thread_stream *outer; /* the thread that this is an inner level of; or NULL */
     uint32_t inner;              /* number of inner levels of this one */
     ttd_id id; /* in the trace; TTD_NONE before its first event, or if there is no trace */
     bool is_defined;
@@ -35,7 +35,7 @@ struct thread_stream {
     struct stream stream;
     struct record next; /* valid while `has_next` */
     bool has_next;
-    /** Position and time after the last record, computed by the rules by which the thread stamps.
+    /** Position and time after the last record, computed by the thread's rules for stamps.
      */
     uint64_t sequence;
     uint64_t steps;
@@ -64,7 +64,7 @@ struct thread_stream {
  */
 void thread_stream_define(struct thread_stream *thread, struct trace *trace, uint32_t pid);
 
-/** Whether the thread has another name now than thread->name, which becomes that name. */
+/** Whether the thread has another name now than thread->name; that becomes the new name. */
 bool thread_stream_renamed(struct thread_stream *thread);
 
 /** Defines a thread that has no stream. */
@@ -73,7 +73,7 @@ ttd_id thread_stream_begin(struct trace *trace, struct ttd_position position, ui
 
 /* The dumps that threads of a process have asked for by ttdtrace/live_dump.h, in their order. */
 
-/** Limit on waiting dumps. More are refused, so that a program which asks without pause cannot
+/** Limit on waiting dumps. More are refused, so that a program that asks without pause cannot
  * exhaust the collector's memory. */
 enum { DUMPS_MAX = 1024 };
 

@@ -41,7 +41,7 @@ void trace_closers_prepare(struct trace_closers *closers, struct trace *trace);
 /** Whether there is room for another trace. Waits a moment if there is none. */
 bool trace_closers_have_room(struct trace_closers *closers);
 
-/** Takes over a trace, for which there must be room: closes it later, and releases it. */
+/** Takes over a trace; there must be room for it: closes it later, and releases it. */
 void trace_closers_add(struct trace_closers *closers, struct trace *trace,
                        const struct ttd_end *end);
 

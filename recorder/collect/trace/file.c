@@ -16,8 +16,7 @@
 #include "collect/trace/trace_modules.h"
 #include "common/output_path.h"
 
-/* The file of a child's trace, which is open only while it is written to if descriptors are
- * scarce. */
+/* The file of a child's trace; open only while it is written to if descriptors are scarce. */
 
 struct child_file {
     char *const *place;

@@ -131,7 +131,7 @@ static bool kept_reserve(struct kept *kept)
     return kept_number_all(kept, kept->number_room != 0 ? 2 * kept->number_room : NUMBERS_FIRST);
 }
 
-/* Returns the function by which a block is released that a function has reallocated. */
+/* Returns the function that releases a block that a function has reallocated. */
 static uint8_t kept_release_of(uint8_t api)
 {
     if (call_shapes[api].kind != CALL_REALLOCATION)
@@ -185,7 +185,7 @@ static void kept_end_heap(struct kept *kept, ttd_id heap)
     }
 }
 
-/* Adds a call, of which the memory of the parameters is not kept. False if there is no memory. */
+/* Adds a call; the memory of its parameters is not kept. False if there is no memory. */
 static bool kept_add(struct kept *kept, const struct ttd_event *event)
 {
     uint64_t base = event->base_address, address = event->address;

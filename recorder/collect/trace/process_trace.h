@@ -20,13 +20,13 @@
 #include "collect/channel/host.h"
 
 /*
- * An output in front of a file's: it gathers the chunks of a trace, most of which are small, so
- * that a flush is one call of the system.
+ * An output in front of a file's: it gathers the chunks (mostly small) of a trace, so that a flush
+ * is one call of the system.
  */
 
 struct gathered;
 
-/** Puts the new output in the place of `output`, which it takes over: it closes it when it is
+/** Puts the new output in the place of `output`, and takes that over: it closes it when it is
  * closed itself, and is freed then. Returns NULL, with `output` as it was, if memory ran out. */
 struct gathered *gathered_put_before(struct ttd_output *output);
 
@@ -71,8 +71,8 @@ struct trace {
     size_t frames_prepared;     /* of modules.frames: see trace_prepare() */
     struct variables variables; /* that held references in snapshots, or were released */
     uint32_t strays;            /* released addresses where no block has ever been */
-    /** Numbers of frames, words of data and answers at the last trace_write_known_names(), which
-     * has nothing to do before one of them grows; and how many frames it left without names. */
+    /** Numbers of frames, words of data and answers at the last trace_write_known_names(); it has
+     * nothing to do before one of them grows; and how many frames it left without names. */
     size_t frames_looked_at, words_looked_at, answers_looked_at, frames_unnamed;
     struct ttd_names *names; /* writer of names; NULL before the first name */
 };
@@ -280,8 +280,8 @@ void trace_variable(struct trace *trace, struct ttd_variable *variable, const ch
 /** Returns the id of a text, TTD_NONE if it is NULL or cannot be written. */
 ttd_id trace_text(struct trace *trace, const char *text);
 
-/** Write parts of a snapshot, its end, and the signal of which the program dies. Return whether
- * that was written. */
+/** Write parts of a snapshot, its end, and the signal that the program dies of. Return whether that
+ * was written. */
 bool trace_regions(struct trace *trace, const struct ttd_regions *regions);
 bool trace_references(struct trace *trace, struct ttd_reference_pack *pack);
 bool trace_classes(struct trace *trace, const struct ttd_classes *classes);
@@ -294,8 +294,8 @@ void trace_flush(struct trace *trace);
 
 /**
  * Adds the names of all addresses and closes the file. May be called in a forked process if its
- * parent no longer uses the trace. `names`, which may be NULL, is shared by all traces of a
- * recording. Returns false, with trace->error, if the file is incomplete.
+ * parent no longer uses the trace. `names` (may be NULL) is shared by all traces of a recording.
+ * Returns false, with trace->error, if the file is incomplete.
  */
 bool trace_finish(struct trace *trace, const struct ttd_end *end, struct symbolize_cache *names);
 
@@ -333,7 +333,7 @@ struct trace *group_open(struct group *group, const struct host *host, pid_t lau
 struct trace *group_open_child(struct group *group, const struct host *host,
                                const struct process_slot *slot, const struct trace *parent);
 
-/** Renames the file of a child after the program in its slot, which may have changed. */
+/** Renames the file of a child after the program in its slot: that may have changed. */
 void group_name_child(const struct process_slot *slot, struct trace *trace);
 
 #endif

@@ -28,7 +28,7 @@ void reference_writer_unlock(struct reference_writer *writer)
     pthread_mutex_unlock(&writer->trace_mutex);
 }
 
-/* Writes the first pack that waits, while the mutex is not held, which it is otherwise. */
+/* Writes the first pack that waits, with the mutex released meanwhile. */
 static void write_first(struct reference_writer *writer)
 {
     struct ttd_reference_pack *pack = writer->packs[writer->first];

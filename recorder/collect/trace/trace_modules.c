@@ -160,7 +160,7 @@ static bool copy_segment(const struct image_copy *copy, const Elf64_Phdr *segmen
     return true;
 }
 
-/* Turns addresses in the dynamic section, which the loader has relocated, back into the file's. */
+/* Turns addresses in the dynamic section (relocated by the loader) back into the file's. */
 static bool restore_dynamic(const struct image_copy *copy, const Elf64_Phdr *segment)
 {
     const struct module *module = copy->module;
@@ -288,7 +288,7 @@ static struct kept_file *keep_file(int fd, const struct module *module,
     return kept;
 }
 
-/* Opens a file if it is the one that was logged, of which no more may be known than its inode. */
+/* Opens a file if it is the one that was logged; perhaps only its inode is known. */
 static int open_logged(const char *path, const struct symbolize_file *logged,
                        struct symbolize_file *file)
 {

@@ -50,7 +50,7 @@ bool modules_add(struct modules *modules, const struct module *module);
 /** Returns the index of the loaded module with this begin, or SIZE_MAX. */
 size_t modules_at(const struct modules *modules, uint64_t begin);
 
-/** Marks a module as unloaded, and forgets its addresses, which other code will use. */
+/** Marks a module as unloaded, and forgets its addresses: other code will use them. */
 void modules_unload(struct modules *modules, size_t index);
 
 /** Forgets all addresses, when the process image has ended. */
@@ -64,7 +64,7 @@ const struct frame *modules_frame(struct modules *modules, uint64_t pc);
  * programs. Their calls never reach the C library.
  */
 
-/** Returns the name of the function by which the module's file has such an allocator; NULL if its
+/** Returns the name of the function that gives the module's file such an allocator; NULL if its
  * symbol tables have none, or cannot be read. Remembers the answers for files. */
 const char *allocators_find(const struct module *module);
 
@@ -80,7 +80,7 @@ const char *allocators_find(const struct module *module);
  * lowest free number, so a number shows how many are in use.
  */
 
-/** Quarters of the limit below which a descriptor may stay open. */
+/** Quarters of the limit; a descriptor below them may stay open. */
 enum { DESCRIPTORS_OF_FILES = 2, DESCRIPTORS_OF_PROCESSES = 3, DESCRIPTORS_ALL = 4 };
 
 static inline bool descriptor_may_stay(int descriptor, unsigned quarters)
@@ -106,12 +106,11 @@ struct logged_file {
 void module_files_keep(struct module *module, const struct logged_file *logged, uint32_t pid);
 void module_files_release(struct module *module);
 
-/** Returns the path at which this process has the file open, valid until the next call for the same
+/** Returns the path where this process has the file open, valid until the next call for the same
  * file; NULL if names are to be looked up at the module's path. */
 const char *module_files_place(const struct module *module);
 
-/* The names of an address, from the form in which they are looked up to that in which they are
- * written. */
+/* The names of an address: turned from their looked-up form into their written form. */
 
 /** Writes the names of an address. `count` is at most SYMBOLIZE_FRAMES_MAX. */
 static inline enum ttd_status frame_names_write(struct ttd_names *names, ttd_id module,

@@ -67,7 +67,7 @@ static inline struct stack_entry *stacks_probe(const struct stacks *stacks, uint
  */
 struct stack_entry *stacks_find(struct stacks *stacks, uint32_t hash, ttd_id parent, uint64_t pc);
 
-/** Removes the stacks of addresses in [begin, end), which other code will use. */
+/** Removes the stacks of addresses in [begin, end): other code will use them. */
 void stacks_forget(struct stacks *stacks, uint64_t begin, uint64_t end);
 
 #endif

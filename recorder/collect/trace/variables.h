@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** The variables of modules that held references in snapshots: the words of data for which a name
- * is needed, and the ranges of data that have one. */
+/** The variables of modules that held references in snapshots: the words of data that need a name,
+ * and the ranges of data that have one. */
 #ifndef RECORDER_COLLECT_TRACE_VARIABLES_H
 #define RECORDER_COLLECT_TRACE_VARIABLES_H
 
@@ -19,7 +19,7 @@ struct variable_word {
     uint64_t offset;
 };
 
-/** A variable whose name is in the trace, or which has none. */
+/** A variable whose name is in the trace, or without a name. */
 struct known_variable {
     ttd_id module;
     uint64_t begin, size;

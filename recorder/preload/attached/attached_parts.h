@@ -14,8 +14,8 @@
 void attached_start(void);
 void attached_wait(void);
 
-/** Finds the module at an address, among which is this library: takes the place of
- * _dl_find_object() here. */
+/** Finds the module at an address, perhaps this library: takes the place of _dl_find_object()
+ * here. */
 int attached_find_object(void *address, struct dl_find_object *object);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The handler of signals of which the process dies, in a library that is attached to a process
- * which runs. A hook of sigaction(), to which all functions of the C library get that set an
- * action, does not show it. It is put there and taken away by system calls.
+ * The handler of signals that end the process, in a library that is attached to a running process.
+ * A hook of sigaction() does not show it, though all functions of the C library that set an action
+ * call it. It is put there and taken away by system calls.
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "preload/system/sys.h"
 #include "preload/attached/attached_parts.h"
 
-enum { RESTORER = 0x04000000 /* SA_RESTORER, which the C library does not declare */ };
+enum { RESTORER = 0x04000000 /* SA_RESTORER: the C library does not declare it */ };
 
 /* Where the recorder's handler returns to. */
 void attached_return(void) __attribute__((visibility("hidden")));

@@ -32,7 +32,7 @@ __attribute__((used)) static alignas(64) unsigned char attached_floats[512];
 
 /*
  * Runs attached_start() in a thread that was stopped anywhere. The stack has a struct
- * borrowed_frame, by which the thread returns to where it was even if the recorder has died.
+ * borrowed_frame: the thread returns to where it was by it even if the recorder has died.
  */
 __asm__(".pushsection .text.borrowed, \"ax\", @progbits\n"
         "attached_run:\n"

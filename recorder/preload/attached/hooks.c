@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hooks of functions that do not allocate, in a library that is attached to a process which runs.
- * The last argument of each is the function behind it, which the gate has added (attached.h).
+ * Hooks of functions that do not allocate, in a library that is attached to a running process. The
+ * last argument of each is the function behind it, added by the gate (attached.h).
  */
 #undef _dl_find_object /* that of the loader */
 #include <dlfcn.h>
@@ -20,7 +20,7 @@
 #include "preload/threads/island.h"
 #include "preload/threads/levels.h"
 
-/* Asks for a snapshot at the end of the process, in _exit(), which exit() calls last. */
+/* Asks for a snapshot at the end of the process, in _exit(): exit() calls that last. */
 
 /* Asks for a snapshot before the process ends. */
 static void attached_end(void)
@@ -41,7 +41,7 @@ static void attached_end(void)
     sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before, 0, 0);
 }
 
-/* Unwinders find the frames of hooks by it, which exceptions pass. */
+/* Unwinders find the frames of hooks by it: exceptions pass them. */
 PATCHED_IN(ATTACHED_IN_LOADER, int, _dl_find_object, 2,
            (void *address, struct dl_find_object *object,
             int (*behind)(void *, struct dl_find_object *)))
@@ -66,8 +66,8 @@ PATCHED_IN(ATTACHED_IN_LIBC, int, dlclose, 1, (void *handle, int (*real_dlclose)
     return result;
 }
 
-/* The child of a vfork, which shares the depth with its parent, does not come back. Every function
- * of the C library that executes a program gets here. */
+/* The child of a vfork shares the depth with its parent and does not come back. Every function of
+ * the C library that executes a program gets here. */
 #define EXECUTES(name, count, directory, file, parameters, arguments)                              \
     PATCHED_IN(ATTACHED_IN_LIBC, int, name, count, parameters)                                     \
     {                                                                                              \
@@ -103,7 +103,7 @@ PATCHED_IN(ATTACHED_IN_LIBC, void, _exit, 1, (int status, void (*real__exit)(int
     real__exit(status);
 }
 
-/* Hooks of the functions by which a program confines itself to some system calls. */
+/* Hooks of the functions that a program confines itself with to some system calls. */
 
 PATCHED_IN(ATTACHED_IN_LIBC, int, prctl, 5,
            (int option, long a, long b, long c, long d,
@@ -134,7 +134,7 @@ __attribute__((used)) static void attached_ending(void)
 }
 
 /*
- * syscall(), through which libseccomp confines. In assembly, and without a frame where it goes on,
+ * syscall(): libseccomp confines through it. In assembly, and without a frame where it goes on,
  * because the call may return twice, or never: the trampoline is in r11 here. A failed attempt to
  * execute a program leaves a note that it was executed.
  */

@@ -56,7 +56,7 @@ int attached_iterate(int (*function)(struct dl_phdr_info *, size_t, void *), voi
     return 0;
 }
 
-/* Parts that a library which is attached to a running process does not have. */
+/* Parts that a library attached to a running process does not have. */
 
 /* A signal stack would have to be taken away from a thread that runs. */
 void signal_stack_give(void **memory)
@@ -72,7 +72,7 @@ void entries_look_at(uintptr_t address)
 
 /*
  * The functions of the C library on memory and strings that this library uses. The C library has
- * several of each, among which its loader chooses; here are plain ones.
+ * several of each; its loader chooses among them; here are plain ones.
  */
 
 void *memcpy(void *restrict to, const void *restrict from, size_t size)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Maps the windows of the channel. Once the process is attached, no file is opened for that:
- * descriptors belong to the program, which may also give up the right to open files. A new window
+ * descriptors belong to the program, and it may even give up the right to open files. A new window
  * is a second mapping of the first one, moved to another part of the file.
  */
 #include <fcntl.h>
@@ -164,7 +164,7 @@ static bool take_channel(char *window)
     return true;
 }
 
-/* Takes the channel by the number of a descriptor, which is closed if it is the channel's. */
+/* Takes the channel by the number of a descriptor; closes that if it is the channel's. */
 static bool take_lent(const char *number)
 {
     enum { DIGITS_MAX = 9 };

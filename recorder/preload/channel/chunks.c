@@ -24,7 +24,7 @@ bool collector_is_gone(void)
             sys_call3(SYS_kill, target_channel->collector_pid, 0, 0) == -ESRCH);
 }
 
-/* Takes a free chunk in place of a full one, which then counts for the backlog. Small chunks do not
+/* Takes a free chunk in place of a full one; that then counts for the backlog. Small chunks do not
  * count: each chain has at most one. */
 static uint32_t take_chunk(uint32_t full, size_t words)
 {
@@ -45,7 +45,7 @@ static uint32_t take_chunk(uint32_t full, size_t words)
     return index;
 }
 
-/* Whether the collector takes no more records of this process, which then stops recording. */
+/* Whether the collector takes no more records of this process; it then stops recording. */
 static bool chunks_is_unwanted(void)
 {
     const struct process_slot *slot = channel_process(&target_view, process_index());

@@ -110,8 +110,8 @@ static uint32_t note_claim(uint32_t pid, uint32_t index)
 /*
  * Whether the image that has claimed the slot is in this process still. If so, it is an emulator
  * and runs this one; else this one was executed in its place. The collector may look only when the
- * process is gone, which has neither image then. The memory is read as the system has it: an
- * emulator may give the program other addresses.
+ * process is gone and has neither image. The memory is read as the system has it: an emulator may
+ * give the program other addresses.
  */
 static bool is_beside(uint32_t index)
 {

@@ -64,9 +64,9 @@ bool channel_attach_file(int file, const char *path);
 /** Returns the path that opens the channel, or did where it was attached. */
 const char *channel_place(void);
 
-/** Returns a descriptor of the channel that a program inherits which is executed now: the collector
- * hands it over to a process that cannot open the channel itself. -1 if there is none; otherwise
- * the caller closes it (lend.c). */
+/** Returns a descriptor of the channel for the program that is executed now: the collector hands it
+ * over to a process that cannot open the channel itself. -1 if there is none; otherwise the caller
+ * closes it (lend.c). */
 int channel_lend(void);
 
 /** Whether a program that this process executes can attach: it opens the channel by its path. A
@@ -105,7 +105,7 @@ void process_confine(void);
 /** Set if the process is, or may be, in another PID namespace than the collector. */
 extern bool process_is_elsewhere;
 
-/** Set in a copy of the process that only reports which blocks the runtimes would release
+/** Set in a copy of the process that only reports the blocks that the runtimes would release
  * (end/runtime.c). */
 extern bool process_is_copy;
 
@@ -173,7 +173,7 @@ bool collector_has_stalled(struct patience *patience, uint64_t now, uint64_t lim
 void collector_wake(void);
 
 /** Notes that the custom heaps of the process changed, in a fragment that began with this change. A
- * fork copies the note: so the child knows which changes its parent had made. */
+ * fork copies the note: so the child knows its parent's changes. */
 void slot_note_heaps(uint64_t sequence);
 
 /** Keeps notes that hold for the children of a fork as well: their slots begin with them. */
@@ -186,8 +186,8 @@ void slot_keep_notes(uint32_t notes);
  */
 uint32_t slot_claim(uint32_t pid, uint32_t parent, uint64_t parent_sequence, uint64_t parent_steps);
 
-/** Waits until the collector has found the process of a slot, which is elsewhere: once it has
- * ended, nobody would know its id. */
+/** Waits until the collector has found the process of a slot, elsewhere: once it has ended, nobody
+ * would know its id. */
 void slot_await_seen(uint32_t index);
 
 /**
@@ -200,7 +200,7 @@ uint32_t chunk_wait(uint32_t full, size_t words, bool *starving);
 
 /** Logs all modules that are loaded: at the start, and again in the child of a fork. */
 void modules_begin(uint64_t sequence);
-/** Gives up the parent's log, in a copy, which needs none. */
+/** Gives up the parent's log, in a copy: it needs none. */
 void modules_forget_log(void);
 /** Releases the log if a hook of the thread held it when a longjmp left the hook. */
 void modules_abandon(const struct thread *thread);

@@ -34,7 +34,7 @@ typedef void last_function(void *unused, int status);
  * takes the entry of the handler that runs.
  */
 
-/* The C library's registration of handlers, which it runs in reverse order. It calls them with the
+/* The C library's registration of handlers; it runs them in reverse order. It calls them with the
  * status as well, as on_exit() does. */
 int libc_atexit(void (*function)(void *, int), void *argument,
                 void *module) __asm__("__cxa_atexit");
@@ -86,8 +86,8 @@ static const uintptr_t *find_array(void)
     return NULL;
 }
 
-/* Returns the array whose last entry is at `last`, and sets `index` to its place; NULL if there is
- * none such, which is the variable of the library. */
+/* Returns the array whose last entry is at `last`, and sets `index` to its place; the variable of
+ * the library, or NULL if there is none such. */
 static uintptr_t *array_of(uintptr_t *last, const uintptr_t *begin, size_t *index)
 {
     for (*index = 0; *index < ENTRIES; ++*index) {
@@ -103,9 +103,8 @@ static uintptr_t *array_of(uintptr_t *last, const uintptr_t *begin, size_t *inde
 }
 
 /*
- * Moves this library's handler, which has just been registered, before those that the constructors
- * of other libraries have registered, such as libstdc++: it then runs after them. No other thread
- * runs yet.
+ * Moves this library's handler (just registered) before those that the constructors of other
+ * libraries have registered, such as libstdc++: it then runs after them. No other thread runs yet.
  */
 static void move_to_front(void)
 {

@@ -20,7 +20,7 @@ void end_register(void);
 void snapshot_ask(struct thread *thread, uint64_t mask);
 
 /**
- * Reports a signal of which the process dies to the collector, from its handler, and asks for a
+ * Reports a signal that ends the process to the collector, from its handler, and asks for a
  * snapshot if one is wanted. Waits as snapshot_ask() does.
  */
 void snapshot_tell_signal(int number, const siginfo_t *info, const ucontext_t *context);
@@ -33,8 +33,8 @@ bool snapshot_is_called_by(const ucontext_t *context, uintptr_t begin, uintptr_t
 bool runtime_has_process_alone(void);
 
 /**
- * Reports in the process itself which blocks the runtimes keep, and ends it with `status`: it has
- * nothing else left to do. Returns only if it cannot do so without harm, before it has changed
+ * Reports in the process itself the blocks that the runtimes keep, and ends it with `status`: it
+ * has nothing else left to do. Returns only if it cannot do so without harm, before it has changed
  * anything; then a copy is needed. The thread is as for runtime_copy().
  */
 void runtime_ask_and_end(struct thread *thread, int status);
@@ -44,12 +44,12 @@ _Noreturn void runtime_end(int status);
 
 /**
  * Whether the program's own functions that allocate and release do so by calls of the C library's:
- * a copy of the process tries them. Called when the program starts; notes NOTE_FORWARDS then, which
+ * a copy of the process tries them. Called when the program starts; notes NOTE_FORWARDS then; this
  * is confirmed when the process ends.
  */
 bool runtime_tries_functions(void);
 
-/** Copies the process. The copy reports which blocks the runtimes keep, and ends. Returns its
+/** Copies the process. The copy reports the blocks that the runtimes keep, and ends. Returns its
  * process id, or a negative errno. The thread is in PHASE_RECORD, with all signals blocked. */
 long runtime_copy(struct thread *thread);
 

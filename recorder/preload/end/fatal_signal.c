@@ -17,8 +17,7 @@
 static const uint64_t faults = SIGNAL(SIGSEGV) | SIGNAL(SIGBUS) | SIGNAL(SIGILL) | SIGNAL(SIGFPE) |
                                SIGNAL(SIGABRT) | SIGNAL(SIGTRAP) | SIGNAL(SIGSYS);
 
-/* Signals of which no process dies, that cannot be caught, or that the C library keeps for
- * itself. */
+/* Signals that end no process, that cannot be caught, or that the C library keeps for itself. */
 #ifndef TTD_ATTACHED
 static const uint64_t others =
     SIGNAL(SIGCHLD) | SIGNAL(SIGCONT) | SIGNAL(SIGURG) | SIGNAL(SIGWINCH) | SIGNAL(SIGTSTP) |
@@ -205,7 +204,7 @@ static int is_go(struct dl_phdr_info *info, size_t size, void *unused)
             note->n_namesz == 4 && memcmp(note + 1, "Go\0", 4) == 0)
             return 1;
     }
-    return -1; /* only the program, which comes first */
+    return -1; /* only the program; it comes first */
 }
 
 #endif

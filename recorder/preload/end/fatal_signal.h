@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Signals of which a program dies: the recorder's handler takes the place of the default action,
- * and only that. It reports the signal to the collector, and lets the process die of it as it would
+ * Signals that end a program: the recorder's handler takes the place of the default action, and
+ * only that. It reports the signal to the collector, and lets the process die of it as it would
  * have. The program sees the default action: see hooks/signal.c.
  */
 #ifndef RECORDER_PRELOAD_END_FATAL_SIGNAL_H
@@ -43,7 +43,7 @@ bool fatal_is_own(const struct sigaction *installed);
  */
 void fatal_return(void) __attribute__((visibility("hidden")));
 
-/** The next sigaction(), which knows nothing of the handler; NULL if there is none. */
+/** The next sigaction(); it knows nothing of the handler; NULL if there is none. */
 typedef int sigaction_function(int, const struct sigaction *, struct sigaction *);
 sigaction_function *fatal_real_sigaction(void);
 

@@ -7,8 +7,8 @@
  * wait() does not see it; and it has no files, so that nothing is written twice.
  *
  * A process that calls _exit() has nothing left to do, and one that calls exit() has not after the
- * last handler, once its streams are flushed. It makes the request itself, which costs a fraction
- * of a copy, if no other thread or process has the same memory. It has no files any more then
+ * last handler, once its streams are flushed. It makes the request itself, at a fraction of the
+ * cost of a copy, if no other thread or process has the same memory. It has no files any more then
  * either, and ends with its own status whatever happens.
  */
 #include <dlfcn.h>
@@ -53,7 +53,7 @@ static void isolate(long parent)
             sys_call3(SYS_close, file, 0, 0);
 }
 
-/* The status with which the process ends that makes the request itself. */
+/* The exit status of a process that makes the request itself. */
 static int end_status;
 
 void runtime_end(int status)

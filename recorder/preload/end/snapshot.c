@@ -25,7 +25,7 @@
  * it has answered none of them for so long, or after so long in all. */
 #define WAIT_ANSWER_NS UINT64_C(20000000000)
 #define WAIT_NS        UINT64_C(60000000000)
-/* A signal that asks for the end of a process which dies of one anyway: for so long it is the same
+/* A signal that asks for the end of a process that dies of one anyway: for so long it is the same
  * wish again, since timeout(1) signals the program and its group, and ttdrecord passes it on. */
 #define WISH_NS UINT64_C(1000000000)
 /* Time between two looks that counts as waiting, at most: a thread that was stopped meanwhile has
@@ -35,8 +35,8 @@
 /* Bytes below the stack pointer that a function may use. */
 enum { RED_ZONE = 128 };
 
-/* Returns the address that the C library has functions return to which makecontext() starts: that
- * function has no name. */
+/* Returns the address that functions started by makecontext() return to: that function has no
+ * name. */
 static uintptr_t find_coroutine_start(void)
 {
     static ucontext_t context;
@@ -94,7 +94,7 @@ static void describe_thread(struct unwinder *unwinder, struct snapshot_request *
 
 static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
-/* Whether a signal waits by which somebody wants the program to end. */
+/* Whether a signal waits that somebody ends the program by. */
 static bool snapshot_is_unwanted(uint64_t mask)
 {
     uint64_t pending = 0;
@@ -105,13 +105,13 @@ static bool snapshot_is_unwanted(uint64_t mask)
         if ((pending >> (ends[i] - 1) & 1) == 0)
             continue;
         sys_call6(SYS_rt_sigaction, ends[i], 0, (long)&action, sizeof action.mask, 0, 0);
-        if (action.handler != SIG_IGN) /* which is kept all the same while it is blocked */
+        if (action.handler != SIG_IGN) /* kept all the same while it is blocked */
             return true;
     }
     return false;
 }
 
-/* Takes away the signals by which somebody wants the program to end: it dies of another one. */
+/* Takes away the signals that somebody ends the program by: it dies of another one. */
 static void take_wishes(uint64_t mask)
 {
     static const struct timespec at_once;

@@ -14,7 +14,7 @@
 
 /*
  * The C library exports most of them as __libc_malloc() and so on as well. An allocator behind this
- * library that calls these serves a call with them, which is recorded.
+ * library that calls these serves a call with them; that call is recorded.
  */
 #define ENTER_LIBC(base)                                                                           \
     (UNLIKELY(real_is_of_allocator((uintptr_t)__builtin_return_address(0))) ? NULL                 \
@@ -110,8 +110,8 @@ static __attribute__((noinline, cold)) void *realloc_arena(void *block, size_t s
  *
  * In front of a block is the size of its chunk, with a bit that says whether the chunk is a mapping
  * of its own. Such a chunk is moved by mremap(), or, where that fails, as it does when the program
- * has split the mapping, by malloc() and a copy. The failure leaves an errno behind, which a call
- * that succeeds does not set otherwise. Only blocks at the beginning of a page are asked, since a
+ * has split the mapping, by malloc() and a copy. The failure leaves an errno behind; a call that
+ * succeeds does not set it otherwise. Only blocks at the beginning of a page are asked, since a
  * pointer that is none should fail in realloc(); mapped blocks are elsewhere if they are aligned,
  * and then nothing is said. Pages keep the offset in them: nothing need be said of a block that
  * moved to another one.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Hooks of the functions by which a program confines itself to some system calls. */
+/* Hooks of the functions that a program confines itself with to some system calls. */
 #include <errno.h>
 #include <linux/prctl.h>
 #include <stdarg.h>
@@ -62,8 +62,8 @@ __attribute__((used)) static long ending_call(long number, long status)
 }
 
 /*
- * syscall(), through which libseccomp confines. It is in assembly because the call may be a vfork,
- * which returns twice: there must be no frame of this library on the stack.
+ * syscall(): libseccomp confines through it. It is in assembly because the call may be a vfork:
+ * that returns twice: there must be no frame of this library on the stack.
  */
 __asm__(".pushsection .text\n"
         ".globl syscall\n"

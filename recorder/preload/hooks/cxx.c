@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Every operator new and delete. Each call is one event: the malloc() that the C++ runtime's
- * operator calls is part of it. std::bad_alloc may leave the throwing forms, which
- * level_personality() notices.
+ * operator calls is part of it. std::bad_alloc may leave the throwing forms; level_personality()
+ * notices it.
  */
 #include <stdlib.h>
 

@@ -63,7 +63,7 @@ void entries_redirect(void)
     if (!is_found)
         return;
     size_t count = (size_t)(&last_entry - &first_entry);
-    rebind(&first_entry, count); /* before they have symbols, which are changed then */
+    rebind(&first_entry, count); /* before they have symbols; those are changed then */
     redirect(&first_entry, count);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * Hooks of functions that only one allocator has, such as mallocx(). This library does not export
- * them: programs look for their names to find out which allocator they have. Where the program's
+ * them: programs look for their names to find out the allocator that they have. Where the program's
  * allocator defines one when it starts, its symbol is made to be the hook (redirect.c), and
  * existing bindings to it become bindings to the hook (redirect.c). In a process to which the
  * recorder is attached they are rows of the table of patched.h.
@@ -26,7 +26,7 @@
 /** Finds the hook of a function that has not been found anywhere yet; NULL if there is none. */
 struct redirection *entries_named(const char *name);
 
-/** Begins the hook of a function, of which `real` is the function itself. */
+/** Begins the hook of a function; `real` is the function itself. */
 #define ENTRY(result, function, parameters)                                                        \
     static result hook_##function parameters;                                                      \
     static struct redirection entry_##function                                                     \

@@ -12,8 +12,7 @@
 #include "preload/system/sys.h"
 #include "preload/hooks/hooks.h"
 
-/* A child of posix_spawn() has a stack of 32 kB, on which a process that was started does not run
- * this. */
+/* A child of posix_spawn() has a stack of 32 kB; a started process does not run this on it. */
 #ifdef TTD_ATTACHED
 enum { VARIABLES_MAX = 1 << 10 };
 #else
@@ -43,8 +42,8 @@ enum { VARIABLES_MAX = 1 << 16 };
         }                                                                                          \
     } while (0)
 
-/** Gets the channel for a program that cannot reach it by itself, which is a recorded one then.
- * Returns a descriptor, or -1. */
+/** Gets the channel for a program that cannot reach it by itself; the program is a recorded one
+ * then. Returns a descriptor, or -1. */
 static inline int executing_lend(enum program_kind *kind)
 {
     int lent = *kind == PROGRAM_CUT_OFF ? channel_lend() : -1;
@@ -59,7 +58,7 @@ static inline void executing_take_back(int lent)
         sys_call3(SYS_close, lent, 0, 0);
 }
 
-/** A process that has a slot has a trace, in which the collector notes the following. */
+/** A process that has a slot has a trace; the collector notes the following in it. */
 static inline void executing_begins(enum program_kind kind)
 {
     process_executes(true);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Custom heaps: the functions of ttdtrace/live_heap.h. The collector knows which heaps exist; here
+ * Custom heaps: the functions of ttdtrace/live_heap.h. The collector knows the existing heaps; here
  * a handle is only a number.
  */
 #include <string.h>
@@ -52,7 +52,7 @@ static bool append_call(struct thread *level, unsigned operation, const struct u
             level_count_lost(level);
             return false;
         }
-        /* Its stack is this level's last capture, which ends here. */
+        /* Its stack is this level's last capture; that ends here. */
         if (level->outer->held.is_captured)
             level_record_held(level->outer);
     }
@@ -71,8 +71,8 @@ static bool append_call(struct thread *level, unsigned operation, const struct u
     return is_recorded;
 }
 
-/* Reports a call, the first operand of which is the handle. It has the stack of the function that
- * it is inlined in. */
+/* Reports a call; its first operand is the handle. It has the stack of the function that it is
+ * inlined in. */
 static inline __attribute__((always_inline)) bool
 report(const struct ttd_live *live, unsigned operation, const uint64_t *operands, unsigned count)
 {

@@ -24,7 +24,7 @@
 
 /**
  * Defines an exported function as a jump to its hook, long_NAME(), or if not all calls are recorded
- * or the real functions are unknown yet, to short_NAME(), which may go on to the hook. It is
+ * or the real functions are unknown yet, to short_NAME(); that may go on to the hook. It is
  * assembly, so that neither way has a frame more than its function.
  */
 #define HOOK_ENTRY(name)                                                                           \
@@ -104,7 +104,7 @@ static inline enum level_next acquisition_next(struct thread *thread, uint64_t b
         target_leave(thread);                                                                      \
     } while (0)
 
-/** Records a release that is about to begin, which is when it takes effect in the trace. */
+/** Records a release that is about to begin: it takes effect in the trace then. */
 #define RELEASE_BEGIN(thread, operation, ...)                                                      \
     do {                                                                                           \
         RECORD_BEGIN(thread, __VA_ARGS__);                                                         \
@@ -147,8 +147,7 @@ static inline void release_end(struct thread *thread)
         target_phase(thread, PHASE_CALL);                                                          \
     } while (0)
 
-/** Appends the second record of a reallocation, which has its result; `operation` is the
- * record's. */
+/** Appends the second record of a reallocation, with its result; `operation` is the record's. */
 static inline void reallocation_end(struct thread *thread, bool is_begun, unsigned operation,
                                     void *block)
 {

@@ -36,7 +36,7 @@ ENTRY(int, mallctl, CONTROL)
     return ENTRY_CALL(int, mallctl, CONTROL, (name, old, old_size, value, size));
 }
 
-/* The first call describes the second one, which has only numbers. */
+/* The first call describes the second one; that has only numbers. */
 #define LOOK_UP (const char *name, size_t *mib, size_t *length)
 
 ENTRY(int, mallctlnametomib, LOOK_UP)
@@ -45,8 +45,8 @@ ENTRY(int, mallctlnametomib, LOOK_UP)
     return ENTRY_CALL(int, mallctlnametomib, LOOK_UP, (name, mib, length));
 }
 
-/* tcmalloc's own functions: other names of the functions of C and C++, as which they are
- * recorded. */
+/* tcmalloc's own functions: other names of the functions of C and C++; they are recorded as
+ * these. */
 
 /* Each takes a function and its operation. */
 #define SIZE(name, operation) ENTRY_ACQUIRES(name, operation, (size_t size), (size), size)

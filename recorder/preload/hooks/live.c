@@ -68,7 +68,8 @@ static bool dump_ask(const struct ttd_live *client, const struct ask *asked)
     struct thread *level = live_enter();
     if (!level)
         return false;
-    /* The call around this one does not return before the answer, which waits for its record. */
+    /* The call around this one does not return before the answer; the answer waits for its
+     * record. */
     if (asked->waits && level->outer) {
         live_leave(level);
         return false;

@@ -2,8 +2,8 @@
 /**
  * The table of functions in whose first instructions a jump to a hook is written: those that the
  * program defines itself, when it starts, and all that are hooked in a process that runs, when the
- * recorder is attached to it. A hook is a row. Its last argument is the function behind it, which a
- * gate adds (patch.h): so one hook serves the functions of one kind, whatever their names and
+ * recorder is attached to it. A hook is a row. Its last argument is the function behind it, added
+ * by a gate (patch.h): so one hook serves the functions of one kind, whatever their names and
  * modules.
  */
 #ifndef RECORDER_PRELOAD_HOOKS_PATCHED_H
@@ -34,9 +34,9 @@ struct patched_hook {
 
 #endif
 
-/** Begins a hook: the modules in which the function is hooked in a process that runs, the result,
- * the name of the function, the number of its arguments, and the parameters with the function
- * behind it as the last one. */
+/** Begins a hook: the modules where the function is hooked in a running process, the result, the
+ * name of the function, the number of its arguments, and the parameters with the function behind it
+ * as the last one. */
 #define PATCHED_IN(where, result, function, count, parameters)                                     \
     static result patched_##function parameters;                                                   \
     PATCHED_ROW(where, function, count)                                                            \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Patches the functions with which the program replaces functions of the C library and the C++
- * runtime: no hook could come before them otherwise. When the program starts there is one thread,
- * which is here, and so in none of them.
+ * Patches the program's own versions of functions of the C library and the C++ runtime: no hook
+ * could come before them otherwise. When the program starts there is one thread; it is here, and so
+ * in none of them.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -54,7 +54,7 @@ struct patching {
 
 static struct patching patching;
 
-/* Whether the module has a sanitizer's runtime in it, which looks after its functions itself. */
+/* Whether the module has a sanitizer's runtime in it; that looks after its functions itself. */
 static bool patching_has_sanitizer(const struct dl_find_object *object)
 {
     struct symbols symbols;

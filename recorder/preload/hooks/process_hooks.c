@@ -176,7 +176,7 @@ EXPORT int dlclose(void *handle)
 }
 
 /*
- * Notes a call and jumps to dlmopen, which must not be wrapped. Modules of another namespace have a
+ * Notes a call and jumps to dlmopen: that must not be wrapped. Modules of another namespace have a
  * C library, and so a heap, of their own, whose calls are not recorded.
  */
 void *real_dlmopen __attribute__((visibility("hidden")));
@@ -254,7 +254,7 @@ EXPORT int pthread_setname_np(pthread_t thread, const char *name)
 
 /*
  * Hooks of the functions that execute a shell with the environment as it is. Where no path leads to
- * the channel any more, that names a descriptor by which this process got it; the shell is given
+ * the channel any more, that names the descriptor that this process got it by; the shell is given
  * one of the same number, or counted.
  */
 

@@ -28,7 +28,7 @@ static _Atomic uint64_t without_stack;
 
 enum { NUMBERS = 64 };
 
-/* The default actions, as the program has set them, in the place of which the handler is. */
+/* The default actions, as the program has set them; the handler is in their place. */
 static struct default_action {
     uint64_t mask;
     void (*restorer)(void);
@@ -275,8 +275,7 @@ HOOK_SIGNAL(hook_sigset, "sigset")
 long sigaction_call(long number, int signal, const struct sys_sigaction *action,
                     struct sys_sigaction *before, size_t size);
 
-/* Serves rt_sigaction() by syscall(), by which a program sets an action without the C
- * library.
+/* Serves rt_sigaction() by syscall(): a program sets an action by it without the C library.
  */
 __attribute__((used)) long sigaction_call(long number, int signal,
                                           const struct sys_sigaction *action,

@@ -86,7 +86,7 @@ ElfW(Sym) * symbols_find(const struct symbols *symbols, const char *name, uintpt
     }
 }
 
-/* The file, mapped; and its symbols, which are within it. */
+/* The file, mapped; and its symbols within it. */
 struct program_file {
     const char *bytes;
     size_t size;

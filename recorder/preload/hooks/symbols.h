@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** The tables of a loaded module by which the loader finds its symbols. */
+/** The tables of a loaded module for the loader's search of symbols. */
 #ifndef RECORDER_PRELOAD_HOOKS_SYMBOLS_H
 #define RECORDER_PRELOAD_HOOKS_SYMBOLS_H
 
@@ -34,7 +34,7 @@ bool symbols_of(const struct dl_find_object *object, struct symbols *symbols);
  * none. */
 ElfW(Sym) * symbols_find(const struct symbols *symbols, const char *name, uintptr_t address);
 
-/* The symbol table in the program's file, which has functions that no other module sees. */
+/* The symbol table in the program's file: it has functions that no other module sees. */
 
 /** Whether the table has the malloc() of an allocator under a name of its own. */
 bool program_has_allocator(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Attaches a process in which the loader has loaded this library: by its environment. */
+/* Attaches a process whose loader has loaded this library: by its environment. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -64,7 +64,7 @@ static void remember_environment(const char *channel_path, const char *preload)
     if (strlen(channel_path) + sizeof channel_name > sizeof channel_variable)
         return;
     strcat(strcpy(channel_variable, channel_name), channel_path);
-    /* Only this library, which comes first: the program may drop the others. */
+    /* Only this library, the first one: the program may drop the others. */
     size_t size = preload ? strcspn(preload, ": ") : 0;
     if (size != 0 && size + sizeof preload_name <= sizeof preload_variable)
         strncat(strcpy(preload_variable, preload_name), preload, size);

@@ -22,7 +22,7 @@ struct module {
     uint16_t kept_at, kept_words; /* its record, kept for forked children; 0 words if it is not */
 };
 
-/** Gives the memory in which records are kept, of module_log_room() bytes. */
+/** Gives the memory for records, of module_log_room() bytes. */
 size_t module_log_room(void);
 void module_log_keep(void *room);
 

@@ -126,7 +126,7 @@ bool process_begin(uint32_t parent, uint64_t parent_sequence, uint64_t parent_st
     return true;
 }
 
-/* Attaches the child of a fork. The parent's thread is copied as it was in the fork, which gives
+/* Attaches the child of a fork. The parent's thread is copied as it was in the fork, and it gives
  * the position in the parent's trace where this process begins. */
 static bool attach_forked(void)
 {

@@ -10,7 +10,7 @@
  * process that had run before, attached/attached_start.c). */
 bool process_attach(void);
 
-/** Maps the page target_on, which a fork wipes: a child would write into its parent's chunks. */
+/** Maps the page target_on; a fork wipes it: a child would write into its parent's chunks. */
 bool process_map_on_page(void);
 
 /** Begins to record this process, new or forked. */

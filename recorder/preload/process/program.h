@@ -27,8 +27,8 @@ bool environment_is_of_valgrind(char *const *environment);
 size_t environment_joined_size(char *const *environment);
 
 /**
- * Copies the environment and adds the recorder's variables, of which `channel` names the channel.
- * `copy` has room for two more and the NULL; `joined` takes the new LD_PRELOAD.
+ * Copies the environment and adds the recorder's variables; `channel` names the channel. `copy` has
+ * room for two more and the NULL; `joined` takes the new LD_PRELOAD.
  */
 void environment_extend(char *const *environment, char **copy, char *joined, char *channel);
 

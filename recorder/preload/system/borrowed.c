@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Code that the collector makes a held thread execute: one system call, after which the thread is
+ * Code that the collector makes a held thread execute: one system call; after it the thread is
  * again where it was, with all its registers. The collector puts them back itself; that this code
  * would do so as well lets the program go on even if the collector dies meanwhile.
  */

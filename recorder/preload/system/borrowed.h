@@ -6,7 +6,7 @@
 
 #include "channel.h"
 
-/** Room for a signal handler, which runs here only if the collector has died, and for the answer
+/** Room for a signal handler (it runs here only if the collector has died), and for the answer
  * about 16,384 pages, a byte each. */
 enum { BORROWED_STACK_SIZE = 32 * 1024 };
 extern unsigned char borrowed_stack[BORROWED_STACK_SIZE];

@@ -13,7 +13,7 @@
 #include "preload/system/replaced.h"
 #include "preload/system/sys.h"
 
-/* The C library's other names, which no header declares; hooks here. */
+/* The C library's other names; no header declares them; hooks here. */
 #define DECLARE_LIBC(result, name, parameters) result __libc_##name parameters;
 REAL_FUNCTIONS_LIBC(DECLARE_LIBC)
 
@@ -145,7 +145,7 @@ static int is_cxx(struct dl_phdr_info *info, size_t size, void *unused)
 void real_find_later(void)
 {
     find_whether_plain();
-    /* A failure leaves memory behind that the next lookup frees, which others may not expect. */
+    /* A failure leaves memory behind that the next lookup frees; others may not expect it. */
     bool cxx = dl_iterate_phdr(is_cxx, NULL) != 0;
     for (struct real_later *later = &first_later; later < &last_later; later++)
         if (cxx || strncmp(later->name, "_Z", 2) != 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** The real functions, which the hooks call. */
+/** The real functions; the hooks call them. */
 #ifndef RECORDER_PRELOAD_SYSTEM_REAL_H
 #define RECORDER_PRELOAD_SYSTEM_REAL_H
 
@@ -44,7 +44,7 @@ extern HIDDEN void *(*real_glibc_realloc)(void *, size_t);
 /** Code of the allocator, if the functions are not the C library's. */
 extern uintptr_t real_allocator_begin, real_allocator_end;
 
-/** Whether an address is in that allocator, which may call the C library's. */
+/** Whether an address is in that allocator; it may call the C library's. */
 static inline bool real_is_of_allocator(uintptr_t address)
 {
     return address >= real_allocator_begin && address < real_allocator_end;
@@ -134,7 +134,7 @@ void rebind(const struct redirection *redirections, size_t count);
  * once, when the program starts. */
 void entries_redirect(void);
 
-/** Notes that a module which came later calls such functions of an allocator that came with it. */
+/** Notes that a later module calls such functions of an allocator that came with it. */
 void entries_look_at(uintptr_t address);
 
 /** Finds a function in the module that defines `function`; NULL if there is none. */

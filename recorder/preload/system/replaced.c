@@ -48,8 +48,8 @@ static const struct pair pairs[] = {
 
 enum { PAIRS = sizeof pairs / sizeof *pairs };
 
-/* Finds the function if the program defines it, and does not merely have an address by which it
- * calls one of a library; NULL otherwise. Its symbol has its size. */
+/* Finds the function if the program defines it, and does not merely have an address for calling one
+ * of a library; NULL otherwise. Its symbol has its size. */
 static void *find_replaced(const char *name, const struct link_map *this_library,
                            const ElfW(Sym) * *symbol)
 {
@@ -167,7 +167,7 @@ static void *watch_valloc(size_t size)
     return base;
 }
 
-/* Makes the hooks call the functions above, which call the C library's. */
+/* Makes the hooks call the functions above; those call the C library's. */
 static void replaced_watch(void)
 {
     before = real;

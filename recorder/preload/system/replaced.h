@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Functions with which the program replaces functions of the C library and the C++ runtime. It
- * comes before this library, so it calls its own and not the hooks.
+ * The program's own versions of functions of the C library and the C++ runtime. It comes before
+ * this library, so it calls its own and not the hooks.
  */
 #ifndef RECORDER_PRELOAD_SYSTEM_REPLACED_H
 #define RECORDER_PRELOAD_SYSTEM_REPLACED_H

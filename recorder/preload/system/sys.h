@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-/** Declares a variable of another file of this library, which is then reached without a table. */
+/** Declares a variable of another file of this library; it is then reached without a table. */
 #define HIDDEN __attribute__((visibility("hidden")))
 
 /** The kernel's struct sigaction, as SYS_rt_sigaction takes it. */

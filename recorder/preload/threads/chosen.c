@@ -8,11 +8,11 @@
 
 /*
  * A hash table of buckets, each a line of the cache. An address is in the bucket of its hash, or if
- * that was full, in the next one, which the filter of the bucket then says. Entries change by
- * single atomic operations: a thread is given an address only after another one has released it,
- * and forgotten it here.
+ * that was full, in the next one; the filter of the bucket then says so. Entries change by single
+ * atomic operations: a thread is given an address only after another one has released it, and
+ * forgotten it here.
  *
- * Before the table is a filter, which the cache holds: most blocks are not in the table, and a look
+ * Before the table is a filter; the cache holds it: most blocks are not in the table, and a look
  * there takes a line that is far away.
  */
 enum { BUCKET_ENTRIES = 8, BUCKET_BITS = 18, BUCKETS = 1 << BUCKET_BITS };
@@ -50,7 +50,7 @@ static uint32_t chosen_bucket(uint64_t block)
     return (uint32_t)(chosen_hash(block) >> (64 - BUCKET_BITS));
 }
 
-/* Replaces an entry of a bucket, of which there is one at most; 0 is a free one. */
+/* Replaces the one entry, if any, of a bucket; 0 is a free one. */
 static bool chosen_replace_in(struct bucket *bucket, uint64_t old, uint64_t fresh)
 {
     for (unsigned i = 0; i < BUCKET_ENTRIES; i++) {
@@ -138,7 +138,7 @@ static int64_t chosen_gap(struct thread *level, uint64_t mean)
     }
     uint64_t logarithm = ((uint64_t)(zeros + 1) << BITS) - fraction; /* -log2(u) times 2^BITS */
     uint64_t factor = logarithm * ln_2 >> 32;                        /* -ln(u) times 2^BITS */
-    mean &= UINT32_MAX;                                              /* which it does not exceed */
+    mean &= UINT32_MAX;                                              /* it does not exceed that */
     return (int64_t)(mean * (factor >> BITS) +
                      (mean * (factor & ((UINT64_C(1) << BITS) - 1)) >> BITS) + 1);
 }
@@ -206,8 +206,8 @@ enum call_kind chosen_kind_of(unsigned operation)
 
 /*
  * A reallocation is a release, and an acquisition that is chosen anew: a block that grows step by
- * step is as likely to be recorded as any other. If both are recorded, so is the call as it is;
- * one alone is recorded as such. The release takes effect before the call, which may yet fail.
+ * step is as likely to be recorded as any other. If both are recorded, so is the call as it is; one
+ * alone is recorded as such. The release takes effect before the call; that may yet fail.
  */
 static enum chosen_part chosen_reallocate(struct thread *level, unsigned operation,
                                           const struct unwind_regs *caller,

@@ -48,7 +48,7 @@ enum chosen_part chosen_call(struct thread *level, unsigned operation,
 bool chosen_acquires(struct thread *level, unsigned operation, const uint64_t *operands,
                      unsigned count);
 
-/** Ends the reallocation that chosen_call() has decided about, which returns `block`. */
+/** Ends the reallocation that chosen_call() has decided about; it returns `block`. */
 void chosen_reallocated(struct thread *level, uint64_t block);
 
 /** Whether a block that is released is a recorded one; it is then forgotten. */
@@ -84,7 +84,7 @@ static inline bool chosen_may_have(const void *block)
     return atomic_load_explicit(chosen_filter_of((uintptr_t)block), memory_order_relaxed) != 0;
 }
 
-/** A function that asks for the address of its frame has one, which costs more. */
+/** A function that asks for the address of its frame has one, at a cost. */
 static inline __attribute__((always_inline)) uintptr_t chosen_stack_pointer(void)
 {
     uintptr_t pointer;
@@ -115,7 +115,7 @@ static inline __attribute__((always_inline)) bool chosen_skips_both(const void *
 }
 
 /**
- * Enters the hook of a skipped call that makes other calls, which are then not counted again. A
+ * Enters the hook of a skipped call that makes other calls; those are then not counted again. A
  * jump out of it is noticed as that out of any other hook. Returns NULL within such a hook.
  */
 static inline __attribute__((always_inline)) struct thread *chosen_enter_skipped(void)

@@ -113,7 +113,7 @@ static void release_early(struct thread *outer, const struct early *early)
         level->guard = 0;
 }
 
-/* Ends early records within the level's call, which acquires `block`, or 0 for none. */
+/* Ends early records within the level's call; that acquires `block`, or 0 for none. */
 static void settle_early(struct thread *level, uint64_t block)
 {
     if (!level->has_early)
@@ -250,7 +250,7 @@ bool level_begins(struct thread *level, uint64_t base, uintptr_t site)
         level->is_silent = true;
         return false;
     }
-    /* Its stack is this level's last capture, which ends here. */
+    /* Its stack is this level's last capture; that ends here. */
     if (level->outer && level->outer->held.is_captured)
         level_record_held(level->outer);
     drop_early(level, base);

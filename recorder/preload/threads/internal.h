@@ -64,7 +64,7 @@ static inline bool internal_is_call(uintptr_t site)
 void signal_stacks_begin(void);
 
 /** Leaves it at those that have one: the program has signal stacks of its own. Its handlers would
- * run on the recorder's in threads for which it has none. */
+ * run on the recorder's in threads that it has none for. */
 void signal_stacks_end(void);
 
 /** Whether threads may have a signal stack that the program has not set. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds out which hooks of a thread still run, and frees the levels of those left by a jump. */
+/* Finds the hooks of a thread that still run, and frees the levels of those left by a jump. */
 #include "preload/threads/levels.h"
 
 #include <dlfcn.h>
@@ -90,7 +90,8 @@ static struct thread *innermost(struct thread *thread)
     return level;
 }
 
-/* Walks the stack from the hook in `frame` to find which hooks still run. Returns the level for it.
+/* Walks the stack from the hook in `frame` to find the hooks that still run. Returns the level for
+ * it.
  */
 static struct thread *look_around(struct thread *thread, struct thread *level, uintptr_t frame)
 {

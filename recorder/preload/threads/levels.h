@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Chooses the level at which a hook records: see struct thread. */
+/** Chooses the level that a hook records at: see struct thread. */
 #ifndef RECORDER_PRELOAD_THREADS_LEVELS_H
 #define RECORDER_PRELOAD_THREADS_LEVELS_H
 
@@ -11,7 +11,7 @@
 #include "preload/threads/recorded_thread.h"
 
 /**
- * Returns the level at which the hook with this frame records; attaches the thread and the process
+ * Returns the level that the hook with this frame records at; attaches the thread and the process
  * first if need be. NULL when this process does not record (any more).
  */
 struct thread *target_enter_slow(uintptr_t frame, uint64_t base);
@@ -30,8 +30,8 @@ enum level_next { LEVEL_SKIPS, LEVEL_HOLDS, LEVEL_RECORDS };
 /** Ends an acquisition of `block` at a special level. */
 enum level_next level_acquired(struct thread *level, uint64_t block);
 
-/** Holds an acquisition until it is known whether the call around it returns its block, which is
- * the last operand. */
+/** Holds an acquisition until it is known whether the call around it returns its block (the last
+ * operand). */
 void level_hold(struct thread *level, unsigned operation, const struct unwind_regs *caller,
                 const uint64_t *operands, unsigned count);
 
@@ -85,8 +85,8 @@ static inline bool level_was_served(struct thread *level, uint64_t block)
     return true;
 }
 
-/** Enters a hook that releases `base`, or 0. Returns the level at which it is recorded, or NULL.
- * The frame is the hook's. */
+/** Enters a hook that releases `base`, or 0. Returns the level that it is recorded at, or NULL. The
+ * frame is the hook's. */
 static inline __attribute__((always_inline)) struct thread *target_enter(uint64_t base)
 {
     if (UNLIKELY(internal_is_call((uintptr_t)__builtin_return_address(0))))
@@ -136,7 +136,7 @@ void level_record_held(struct thread *outer);
 /** Drops the acquisition that the level holds. */
 void level_forget_held(struct thread *level);
 
-/** Forgets the early acquisitions of the level's call, which is over. */
+/** Forgets the early acquisitions of the level's ended call. */
 void level_forget_early(struct thread *level);
 
 #endif

@@ -59,7 +59,7 @@ static bool lose(struct thread *thread)
     return false;
 }
 
-/* Stamps a record, for which there is room, and writes its beginning. Returns where the rest
+/* Stamps a record (there is room for it), and writes its beginning. Returns where the rest
  * belongs. */
 static inline uint64_t *record_begin(struct thread *thread, unsigned *flags,
                                      const uint64_t *operands, unsigned count)

@@ -78,13 +78,13 @@ struct chosen {
  *
  * A call within a call of the same thread is at the next level. It is made by the allocator, the
  * C++ runtime, a std::new_handler, or a signal handler. Wherever it comes from, it serves the call
- * around it, and is part of that, if it acquires the block which that one returns or releases the
- * block which that one releases. Any other call is independent. It is recorded by a slot of its
- * level, as if by another thread, since level 0 may be interrupted at any point.
+ * around it, and is part of that, if it acquires the block that the outer call returns or releases
+ * the block that the outer call releases. Any other call is independent. It is recorded by a slot
+ * of its level, as if by another thread, since level 0 may be interrupted at any point.
  *
  * A level is left when its hook returns; when an exception or the end of the thread unwinds the
- * hook, which the personality of its frame reports; or by a longjmp, which the next call notices
- * because the hook is missing from its stack.
+ * hook (the personality of its frame reports it); or by a longjmp: the next call notices it because
+ * the hook is missing from its stack.
  */
 struct thread {
     uintptr_t guard; /* frame of the hook that is running, 0 for none */
@@ -137,8 +137,8 @@ extern __thread struct thread_locals thread_locals __attribute__((tls_model("ini
 /** Gives the calling thread a slot and memory; NULL if none is left. */
 struct thread *thread_attach(uintptr_t stack_pointer);
 
-/** Returns the unwinder of a level, which an inner level has none of before it records; NULL if
- * there is no memory. */
+/** Returns the unwinder of a level; an inner level has none before it records; NULL if there is no
+ * memory. */
 struct unwinder *thread_unwinder(struct thread *level);
 
 /** Notes the name that the program gives a thread, by its pthread_t; 0 for the calling thread. */
@@ -241,7 +241,7 @@ static inline bool thread_record(struct thread *thread, unsigned operation,
     return thread_append(thread, operation, &stack, operands, count);
 }
 
-/** Notes which part of its hook the thread enters. */
+/** Notes the part of its hook that the thread enters. */
 static inline void target_phase(struct thread *thread, enum phase phase)
 {
     atomic_signal_fence(memory_order_seq_cst);

@@ -7,9 +7,9 @@
 #include "preload/system/own_memory.h"
 #include "preload/system/sys.h"
 
-/* A guard takes two of the mappings of which the system allows 65530; threads need some. */
+/* A guard takes two of the 65530 mappings that the system allows; threads need some. */
 enum { STACKS_MAX = 4096 };
-/* Once the program has signal stacks, its handlers run here in threads for which it has none: as
+/* Once the program has signal stacks, its handlers run here in threads that it has none for: as
  * much as programs give them. Pages that no handler touches take no memory. */
 enum { STACK_SIZE = 64 * 1024 };
 

@@ -44,7 +44,7 @@ static inline void stale_forget(void)
     thread_locals.attached.cookie = stale_own_cookie();
 }
 
-/** Forgets the data of another attachment, in the child of a fork, which has its parent's. */
+/** Forgets the data of another attachment, in the child of a fork: it has its parent's. */
 static inline void stale_forget_foreign(void)
 {
     if ((thread_locals.attached.cookie ^ stale_key) >> 32 == 0)

@@ -54,7 +54,7 @@ static void list_swap(uint64_t *items, uint32_t begin, uint32_t end)
     }
 }
 
-/* Puts the items of the ring in order, of which the oldest one is at `oldest`. */
+/* Puts the items of the ring in order; the oldest one is at `oldest`. */
 static void list_unroll(uint64_t *ring, uint32_t size, uint32_t oldest)
 {
     list_swap(ring, 0, oldest);

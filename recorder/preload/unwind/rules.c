@@ -30,7 +30,7 @@ static void (*_Atomic announce)(const struct dl_find_object *);
 static atomic_flag growing = ATOMIC_FLAG_INIT;
 
 /* Whether this is the child of a fork. Its siblings find the entries that it puts into the shared
- * table; they do not see a larger one by which it replaces that. */
+ * table; they do not see a larger one in its place. */
 static bool is_forked;
 
 /* Start addresses of the announced objects; a hash table. Once it is full, further objects are
@@ -228,7 +228,7 @@ void rules_forget(uintptr_t start, uintptr_t end)
     } while (table != atomic_load(&rules_table));
     for (unsigned i = 0; i < OBJECTS; i++) {
         uintptr_t announced_start = atomic_load(&announced[i]);
-        /* Not 0, which would hide the objects behind it: 1 is the start of no object. */
+        /* Not 0: that would hide the objects behind it: 1 is the start of no object. */
         if (announced_start >= start && announced_start < end && announced_start > 1)
             atomic_compare_exchange_strong(&announced[i], &announced_start, 1);
     }
@@ -348,8 +348,8 @@ void unwinder_remember(struct unwinder *unwinder, const struct walk_place *place
     }
     for (uint32_t i = kept; i < depth; i++) {
         frame--;
-        /* If the caller was met, the words through which this walk arrived there replace the words
-         * of the last one. */
+        /* If the caller was met, this walk's words on the way there replace the words of the last
+         * one. */
         if (i > 0 && is_checked)
             next = add_checks(unwinder, next, frame, i - 1, is_live);
         is_live = is_live_at(frame, is_live);

@@ -139,13 +139,13 @@ static inline unwind_rule rules_find(uintptr_t pc, struct cfi_lookup *lookup)
 
 #pragma GCC visibility push(hidden)
 
-/** Returns the rule for the instruction at `address`, which is inside lookup->object. RULE_NO_CFI
-   if there is no valid information for it. */
+/** Returns the rule for the instruction at `address` inside lookup->object. RULE_NO_CFI if there is
+ * no valid information for it. */
 unwind_rule rule_compile(struct cfi_lookup *lookup, uintptr_t address);
 
 #pragma GCC visibility pop
 
-/* The modules of this process, in which the unwinder runs: see dwarf/cfi.h. */
+/* The modules of this process, the unwinder's own: see dwarf/cfi.h. */
 
 #pragma GCC visibility push(hidden)
 

@@ -21,10 +21,10 @@ struct dl_find_object;
 struct debug_frame;
 
 /**
- * Returns the section .debug_frame of a loaded object, which the program's memory does not have, or
- * NULL. Sets `*is_unsettled` if it may be found later. Called from within a capture, like the
- * announcer, for code that the object's segments say nothing of. It stays as it is until the object
- * is unloaded.
+ * Returns the section .debug_frame of a loaded object, or NULL. The program's memory does not have
+ * the section. Sets `*is_unsettled` if it may be found later. Called from within a capture, like
+ * the announcer, for code that the object's segments say nothing of. It stays as it is until the
+ * object is unloaded.
  */
 typedef const struct debug_frame *unwind_frame_finder(const struct dl_find_object *object,
                                                       bool *is_unsettled);
@@ -79,8 +79,8 @@ void unwind_setup(void (*announcer)(const struct dl_find_object *),
 void unwind_setup_forked(void);
 
 /**
- * Forgets all rules for the code in [start, end), which was unmapped or is about to be. Other
- * threads may be capturing meanwhile. Every unwinder's next capture is a whole stack.
+ * Forgets all rules for the code in [start, end): it was unmapped or is about to be. Other threads
+ * may be capturing meanwhile. Every unwinder's next capture is a whole stack.
  */
 void unwind_forget(uintptr_t start, uintptr_t end);
 

@@ -32,7 +32,7 @@
  * - rbp is mostly a register like others. It is *live* at a frame if a frame further out uses it
  *   before it is loaded from the stack. Where it is not live, rbp is not part of the state, and the
  *   words that it was loaded from are not checked.
- * - The words through which a walk arrives at frame k matter to the frames inside of k. If this
+ * - The words on a walk's way to frame k matter to the frames inside of k. If this
  *   walk came by other words than the last one (its inner frame saved rbp elsewhere), its words
  *   replace them, although frame k is kept.
  * - A frame whose rule uses another register than rsp and rbp (NEW_FRAME_ODD) would need that
@@ -40,8 +40,8 @@
  *   them.
  *
  * A capture that read other memory than the thread's own stack leaves nothing to be met. Rules
- * change only with the epoch, which discards everything. One thing is assumed: where code without
- * information ended the stack, it ends it again in the same state.
+ * change only with the epoch; a change of it discards everything. One thing is assumed: where code
+ * without information ended the stack, it ends it again in the same state.
  *
  * The gain of each trick: the instructions of a capture without it, divided by those with it,
  * counted by `bench/unwind.py --build build`. The names are its workloads'.
@@ -52,11 +52,11 @@
  * where it is live: stress 2.6, python 1.26. Rules are compiled to one word each and kept in a
  * table (rules.h): perl 11, python 9. Common steps have a loop of their own that keeps the state in
  * registers (take_fast_steps): perl 1.19, python 1.11. Words are compared four at a time
- * (count_valid): python 1.09, which has 31 frames; stress 0.89, which has 3. Frames realigned by
- * gcc have a kind of rule (RULE_DRAP): realigned 2.9. Rules say where other registers are saved
- * (rule_other): registers 1.45. A chain of frame pointers is verified once, not at each link
- * (chain_links): unknown 4.9. Readable pages are remembered during a capture (probed_low,
- * probed_high): elsewhere makes one system call per capture instead of 23 (strace -c).
+ * (count_valid): python 1.09 (31 frames); stress 0.89 (3 frames). Frames realigned by gcc have a
+ * kind of rule (RULE_DRAP): realigned 2.9. Rules say where other registers are saved (rule_other):
+ * registers 1.45. A chain of frame pointers is verified once, not at each link (chain_links):
+ * unknown 4.9. Readable pages are remembered during a capture (probed_low, probed_high): elsewhere
+ * makes one system call per capture instead of 23 (strace -c).
  *
  * By samples instead of instructions: walks of clang++ take 1.25 times as long without the rules
  * that the thread has used last (find_rule).
@@ -91,8 +91,8 @@ struct cached_rule {
     unwind_rule rule; /* by rsp or rbp: others depend on more than the epoch */
 };
 
-/** The addresses to which signal handlers return: one of the C library, and fatal_return(). 0 until
- * a walk has met them. */
+/** The return addresses of signal handlers: one of the C library, and fatal_return(). 0 until a
+ * walk has met them. */
 enum { WALK_SIGNAL_RETURNS = 2 };
 extern _Atomic uintptr_t walk_signal_returns[WALK_SIGNAL_RETURNS];
 

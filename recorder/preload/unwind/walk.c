@@ -110,7 +110,7 @@ static void note_reads(struct unwinder *unwinder, struct walk *walk, struct new_
 
 _Atomic uintptr_t walk_signal_returns[WALK_SIGNAL_RETURNS];
 
-/* Notes an address to which a signal handler returns. */
+/* Notes a return address of a signal handler. */
 static void note_signal_return(uintptr_t pc)
 {
     for (int i = 0; i < WALK_SIGNAL_RETURNS; i++) {
@@ -193,7 +193,7 @@ static enum walk_end step_chain(struct unwinder *unwinder, struct walk *walk)
     return WALK_GOES_ON;
 }
 
-/* Steps from a realigned frame, which keeps its CFA in a slot below rbp. */
+/* Steps from a realigned frame; it keeps its CFA in a slot below rbp. */
 static enum walk_end step_drap(struct walk *walk, unwind_rule rule)
 {
     uintptr_t cfa;

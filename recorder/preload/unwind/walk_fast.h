@@ -49,10 +49,10 @@ static always_inline unwind_rule find_rule(struct unwinder *unwinder, uintptr_t 
 }
 
 /**
- * Takes the steps that nearly all are: by rsp or rbp, on the thread's own stack, which is
- * [own_low, own_high), without other registers. Returns true if a candidate is met; else leaves the
- * place at the first frame that must be stepped from in another way. The state is in local
- * variables, and so in registers.
+ * Takes the steps that nearly all are: by rsp or rbp, on the thread's own stack [own_low,
+ * own_high), without other registers. Returns true if a candidate is met; else leaves the place at
+ * the first frame that must be stepped from in another way. The state is in local variables, and so
+ * in registers.
  */
 static always_inline bool take_fast_steps(struct unwinder *unwinder, uintptr_t own_low,
                                           uintptr_t own_high, struct walk_place *place)

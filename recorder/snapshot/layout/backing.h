@@ -13,11 +13,11 @@
 enum backing_kind {
     BACKING_ANONYMOUS, /* memory of the process alone */
     BACKING_MEMORY,    /* shared memory, or a file that is nothing but memory */
-    BACKING_HUGE,      /* the same in huge pages, which are not made by looking */
+    BACKING_HUGE,      /* the same in huge pages: those are not made by looking */
     BACKING_FILE,      /* written since the process began, or perhaps */
     BACKING_REMOTE,    /* the same, and others provide its pages */
     BACKING_OLD,       /* a file that was not written since: it has no pointer of the process */
-    BACKING_DEVICE /* or another object of the system's, which may do anything when it is read */
+    BACKING_DEVICE     /* or another object of the system; reading it may do anything */
 };
 
 /** The process whose mappings are looked at. All zero but for its number, and the number of a

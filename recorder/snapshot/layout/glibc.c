@@ -45,7 +45,7 @@ static void glibc_find_block(const uint64_t *words, struct glibc_thread *thread)
 }
 
 /* The vector has pairs: the number of the following entries, a generation, then for each module the
- * address of its storage and the pointer to free: NULL for static storage, which lies before the
+ * address of its storage and the pointer to free: NULL for static storage: that lies before the
  * thread's structure. */
 static void find_static_storage(const struct memory *memory, uint64_t vector,
                                 struct glibc_thread *thread)
@@ -145,8 +145,8 @@ static size_t find_heads(const struct memory *memory, struct memory_span data,
     return list_count;
 }
 
-/* The heads of three lists lie side by side: of threads that run or can be joined, of those whose
- * stacks the library has not made, which the main thread is among, and of stacks that are kept. */
+/* The heads of three lists lie side by side: of threads that run or can be joined, of those (the
+ * main thread too) whose stacks the library has not made, and of stacks that are kept. */
 void glibc_threads_find(const struct memory *memory, struct memory_span data,
                         const struct glibc_calls *calls)
 {
@@ -161,14 +161,14 @@ void glibc_threads_find(const struct memory *memory, struct memory_span data,
 
 /*
  * The main arena has an array of 127 pairs, the ends of lists. An empty list is a pair that points
- * to itself, as if it were a chunk, which begins two words earlier.
+ * to itself, as if it were a chunk; that begins two words earlier.
  */
 enum {
     LISTS = 127,
     LISTS_SURE = 60, /* so many empty lists in one array are certainly the arena's */
     CHUNK_HEAD = 16,
     ARENA_BEFORE = 112,           /* the arena's part before the lists */
-    ARENA_TOP = 16,               /* before the lists: the last chunk, which is free */
+    ARENA_TOP = 16,               /* before the lists: the last chunk; it is free */
     ARENA_NEXT = LISTS * 16 + 16, /* from the lists on: the next arena */
     ARENA_BEHIND = ARENA_NEXT + 5 * 8,
     HEAP_HEAD_MAX = 64, /* where the arena of another heap begins, at most */
@@ -186,8 +186,8 @@ static bool is_empty_list(const uint64_t *words, size_t index, uint64_t begin)
     return words[index] == chunk && words[index + 1] == chunk;
 }
 
-/* Whether the array of lists begins at word `index`: the last one, which is for no size, is empty,
- * and the link to the next arena is where it must be. */
+/* Whether the array of lists begins at word `index`: the last one (for no size) is empty, and the
+ * link to the next arena is where it must be. */
 static bool lists_begin(const uint64_t *words, size_t count, size_t index, uint64_t begin)
 {
     if ((index + 1) * 8 < ARENA_BEFORE || index + ARENA_NEXT / 8 >= count ||
@@ -390,7 +390,7 @@ struct chunk_walk {
 };
 
 /* Whether the allocator has marked the end of the part here: with two chunks that are too small for
- * a block, of which the second one has no size in an arena other than the main one. */
+ * a block; the second one has no size in an arena other than the main one. */
 static bool walk_is_at_end(struct chunk_walk *walk)
 {
     uint64_t left = walk->chunks->end - walk->chunk, before, next;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * Facts that only the GNU C library knows: where its threads have their stacks and their
- * thread-local storage, which stacks it keeps of threads that have ended, and where its allocator
- * has arenas. Found without symbols, by structures that refer to themselves. With another C library
+ * thread-local storage, the stacks of ended threads that it keeps, and where its allocator has
+ * arenas. Found without symbols, by structures that refer to themselves. With another C library
  * nothing is found.
  */
 #ifndef RECORDER_SNAPSHOT_LAYOUT_GLIBC_H
@@ -14,15 +14,15 @@ struct glibc_thread {
     uint64_t pointer; /* of the thread; its own structure begins here */
     uint32_t tid;     /* 0 if it has ended */
     bool is_joinable; /* it may have ended, but is in the list of those that can still be joined */
-    /** The mapping of its stack, which has its thread-local storage at the end. Empty for the main
-       thread. */
+    /** The mapping of its stack, with its thread-local storage at the end. Empty for the main
+     * thread. */
     uint64_t block_begin, block_end;
-    uint64_t tls_begin; /* of the static thread-local storage, which ends at `tls_end` */
+    uint64_t tls_begin; /* of the static thread-local storage; it ends at `tls_end` */
     uint64_t tls_end;
 };
 
-/** Reads the structures of the thread with this thread pointer, which may be any number. Returns
- * false if there is no thread of this library. */
+/** Reads the structures of the thread with this thread pointer (any number). Returns false if there
+ * is no thread of this library. */
 bool glibc_thread_read(const struct memory *memory, uint64_t pointer, struct glibc_thread *thread);
 
 /** The functions that a search for threads calls. */
@@ -38,7 +38,7 @@ struct glibc_calls {
 void glibc_threads_find(const struct memory *memory, struct memory_span data,
                         const struct glibc_calls *calls);
 
-/** Within the structure of an arena, which begins with its lock: the address of the last chunk. And
+/** Within the structure of an arena; it begins with its lock: the address of the last chunk. And
  * its size. */
 enum { GLIBC_ARENA_TOP = 96, GLIBC_ARENA_SIZE = 2200 };
 
@@ -88,8 +88,7 @@ struct glibc_chunks {
 bool glibc_chunks_of_break(const struct memory *memory, struct memory_span span,
                            const struct glibc_arena *arena, struct glibc_chunks *chunks);
 
-/** Finds the chunks in the heap of another arena, by the heap's address, which may be any;
- * likewise.
+/** Finds the chunks in the heap of another arena, by the heap's address (any number); likewise.
  */
 bool glibc_chunks_of_heap(const struct memory *memory, uint64_t heap, struct glibc_chunks *chunks);
 
@@ -120,7 +119,7 @@ enum glibc_mapped {
 enum glibc_mapped glibc_mapped_look(const struct memory *memory, uint64_t chunk, uint64_t end,
                                     uint64_t *head);
 
-/** Returns the size of a block with a mapping of its own, which begins with these words; 0 if there
+/** Returns the size of a block with a mapping of its own that begins with these words; 0 if there
  * is none. */
 uint64_t glibc_mapped_size(const uint64_t words[2]);
 

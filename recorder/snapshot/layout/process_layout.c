@@ -82,8 +82,8 @@ static bool is_of_module(const struct layout_search *search, const struct mappin
     return false;
 }
 
-/* Adds memory in which the program may have pointers: where it can write, or could before it
- * protected the memory, or before another mapping of the same memory was gone. */
+/* Adds memory where the program may have pointers: where it can write, or could before it protected
+ * the memory, or before another mapping of the same memory was gone. */
 static void add_mapping(struct layout_search *search, const struct mapping *mapping)
 {
     struct region region = layout_region(search, mapping);

@@ -39,7 +39,7 @@ static int regions_compare_begins(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-/* Adds the part of a region in [begin, end), which lies in the mapping of another one. */
+/* Adds the part of a region in [begin, end), within the mapping of another one. */
 static void regions_add_part(struct regions *regions, const struct region *region,
                              const struct region *mapping, uint64_t begin, uint64_t end)
 {

@@ -55,7 +55,7 @@ void regions_add(struct regions *regions, const struct region *region);
 const struct region *regions_at(const struct regions *regions, uint64_t address);
 
 /**
- * Cuts regions by others, which describe parts of them: `regions` keeps its extent, and takes its
+ * Cuts regions by others; those describe parts of them: `regions` keeps its extent, and takes its
  * type from `refined` where that has one. Sorts `refined` and frees it. `regions` must be sorted
  * and without overlaps, and stays so; of overlapping parts of `refined` the first one counts.
  */

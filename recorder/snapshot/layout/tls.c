@@ -22,7 +22,7 @@ static const Elf64_Phdr *tls_find_segment(const struct tls_module *module, uint3
     return NULL;
 }
 
-/* Returns the distance at which the loader places the first of all blocks, the program's. */
+/* Returns the loader's distance to the first of all blocks, the program's. */
 static uint64_t program_distance(const Elf64_Phdr *tls)
 {
     uint64_t align = tls->p_align > 1 ? tls->p_align : 1;

@@ -36,7 +36,7 @@ struct tls_blocks {
 };
 
 /** Adds the block of a module, if it has one and its place is known. `pointer` is the thread
- * pointer of any thread. Modules are added in the order in which they were loaded. */
+ * pointer of any thread. Modules are added in load order. */
 void tls_blocks_add(struct tls_blocks *blocks, const struct memory *memory,
                     const struct tls_module *module, uint64_t pointer);
 

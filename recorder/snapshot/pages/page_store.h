@@ -15,16 +15,16 @@ enum { STORE_PAGE = 4096 };
 
 struct page_store;
 
-/** Makes the store of a trace, which knows no pages. The writer must outlive it, and nobody else
- * may write pages. Returns NULL if memory ran out, or the system has no randomness. */
+/** Makes the store of a trace; it knows no pages. The writer must outlive it, and nobody else may
+ * write pages. Returns NULL if memory ran out, or the system has no randomness. */
 struct page_store *page_store_new(struct ttd_writer *writer);
 void page_store_free(struct page_store *store);
 
 /** Begins a snapshot. */
 void page_store_begin(struct page_store *store, uint32_t snapshot, struct ttd_position position);
 
-/** Adds a page of STORE_PAGE bytes, which are copied. Addresses rise from call to call, in
- * multiples of STORE_PAGE. `protection` is a sum of TTD_MEMORY_... */
+/** Adds a page of STORE_PAGE bytes; they are copied. Addresses rise from call to call, in multiples
+ * of STORE_PAGE. `protection` is a sum of TTD_MEMORY_... */
 void page_store_add(struct page_store *store, uint64_t address, const void *bytes,
                     uint32_t protection);
 

@@ -210,8 +210,8 @@ static bool classes_is_code(const struct classes *classes, uint64_t address)
     return range && range->is_code;
 }
 
-/* Reads the words before a table: the address of a type_info, or zeros, which are in the same part
- * of the module. */
+/* Reads the words before a table: the address of a type_info, or zeros, in the same part of the
+ * module. */
 static bool read_head(struct classes *classes, const struct class_range *range, uint64_t value,
                       uint64_t *offset, uint64_t *type)
 {

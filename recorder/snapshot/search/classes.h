@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Finds which words of a process's memory are pointers to tables of virtual functions, and of which
- * class, as the Itanium C++ ABI lays them out; no symbols are needed.
+ * Finds the words of a process's memory that are pointers to tables of virtual functions, and their
+ * classes, as the Itanium C++ ABI lays them out; no symbols are needed.
  *
  *     object   vtable pointer ----> vtable  ...
  *                                     -16   offset of this part in the whole object, 0 or below

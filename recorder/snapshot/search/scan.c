@@ -18,7 +18,7 @@ struct scan {
     struct scan_result result;
     bool is_over;    /* a limit was met */
     uint64_t absent; /* bytes that were not there, and are read all the same */
-    /* The pages that were asked about last, and which of them are in memory: bit 0 of each. */
+    /* The pages that were asked about last, and those in memory: bit 0 of each. */
     struct memory_span asked;
     unsigned char resident[RESIDENT_PAGES];
     struct ttd_reference references[REFERENCES_AT_ONCE];
@@ -80,7 +80,7 @@ void scan_registers(struct scan *scan, const struct scan_registers *registers)
 }
 
 /* Finds the words of a line whose values lie in the HEAP_ADDRESS_BITS from `low` on: a bit for
- * each. Zeros, small numbers, text and random bytes, which most words are, do not. */
+ * each. Zeros, small numbers, text and random bytes (most words) do not. */
 static inline unsigned find_candidates(const unsigned char *line, uint64_t low)
 {
     __m128i lows = _mm_set1_epi64x((int64_t)low), ones = _mm_set1_epi64x(-1);
@@ -99,7 +99,7 @@ static inline unsigned find_candidates(const unsigned char *line, uint64_t low)
     return candidates;
 }
 
-/* The words of a piece, which are found one after the other. */
+/* The words of a piece, found one after the other. */
 struct words {
     const unsigned char *bytes;
     uint32_t size;
@@ -120,7 +120,7 @@ static struct words words_of(const struct memory_piece *piece, uint64_t low)
     return (struct words){piece->bytes, piece->size, not_null(low), 0, 0};
 }
 
-/* The words of the last line of a piece, which may be shorter. */
+/* The words of the last, perhaps shorter, line of a piece. */
 static unsigned find_last(const struct words *words)
 {
     unsigned char line[LINE] = {0};
@@ -264,7 +264,7 @@ static void set_piece(struct memory_piece *piece, const struct region *region, b
     piece->is_shared = region->shared_inode != 0;
 }
 
-/* Adds a span of a region to the batch, which is searched whenever it is full. */
+/* Adds a span of a region to the batch; a full batch is searched. */
 static void scan_add_span(struct scan *scan, const struct region *region, uint32_t number,
                           struct memory_span span, bool may_lack)
 {
@@ -297,7 +297,7 @@ static void add_within(struct scan *scan, const struct region *region, uint32_t 
     scan_add_span(scan, region, number, span, may_lack);
 }
 
-/* Asks which pages of a region are in memory, from a page on, unless that is known. */
+/* Asks for the pages of a region in memory, from a page on, unless they are known. */
 static bool scan_ask_resident(struct scan *scan, const struct region *region, uint64_t begin)
 {
     if (begin >= scan->asked.begin && begin < scan->asked.end)
@@ -346,8 +346,8 @@ static uint64_t scan_add_resident(struct scan *scan, const struct region *region
 
 /* Adds pages that the process has not touched itself, or not lately, although others may have
  * written them. The first reader of a page that nobody has written makes the system provide it, so
- * there is a limit, beyond which the system must know which pages there are. Behind the end of a
- * file there is nothing. */
+ * there is a limit; beyond it the system must know the pages. Behind the end of a file there is
+ * nothing. */
 static void scan_add_absent(struct scan *scan, const struct region *region, uint32_t number,
                             struct memory_span span)
 {

@@ -37,8 +37,8 @@ struct scan_job {
     uint64_t references_max;
     bool leaves_absent; /* shared memory that the process has not touched is not searched */
     const struct snapshot_calls *calls;
-    /** Finds which pages of shared memory are in memory: a byte for each, whose lowest bit counts.
-     * Returns false if that cannot be known. May be NULL. */
+    /** Finds the pages of shared memory that are in memory: a byte for each, whose lowest bit
+     * counts. Returns false if that cannot be known. May be NULL. */
     bool (*resident)(void *context, struct memory_span span, unsigned char *pages);
     struct shared_search shared;
     void (*tick)(void *context); /* is called every few milliseconds */
@@ -69,8 +69,8 @@ struct scan *scan_open(const struct scan_job *job);
 /** Searches registers, before any memory. */
 void scan_registers(struct scan *scan, const struct scan_registers *registers);
 
-/** Searches a region of memory, which must stay until the search is closed. Numbers rise from call
- * to call. */
+/** Searches a region of memory; it must stay until the search is closed. Numbers rise from call to
+ * call. */
 void scan_region(struct scan *scan, const struct region *region, uint32_t number);
 
 /** Searches the parts of the regions so far that were put off: the memory may be another one from

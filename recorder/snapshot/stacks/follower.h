@@ -25,8 +25,8 @@ void follower_free(struct follower *follower);
 void follower_list(struct follower *follower, const uint64_t registers[FOLLOWER_REGISTERS],
                    struct memory_span stack, struct stack_frames *frames);
 
-/** Calls `visit` for the address at which each frame of a thread goes on, the innermost first,
- * until it returns false. Returns whether the outermost frame was reached: all frames were visited.
+/** Calls `visit` for the address where each frame of a thread goes on, the innermost first, until
+ * it returns false. Returns whether the outermost frame was reached: all frames were visited.
  */
 bool follower_visit(struct follower *follower, const uint64_t registers[FOLLOWER_REGISTERS],
                     struct memory_span stack, bool (*visit)(void *context, uint64_t pc),

@@ -19,7 +19,7 @@ enum { TRIES = 4, RED_ZONE = 128 };
 #define RETURN_NS UINT64_C(1000000000)
 #define POLL_NS   20000
 
-/* Results of an interrupted system call, which the system makes again. */
+/* Results of an interrupted system call; the system makes it again. */
 enum { RESTART_FIRST = 512, RESTART_LAST = 514, RESTART_BLOCK = 516 };
 
 enum {
@@ -37,7 +37,7 @@ enum stop {
     STOP_CREATED,
     STOP_INTERRUPTED,
     STOP_OF_GROUP, /* by job control */
-    STOP_SIGNAL,   /* which is yet to be delivered */
+    STOP_SIGNAL,   /* yet to be delivered */
 };
 
 static uint64_t borrow_now(void)
@@ -141,7 +141,7 @@ static bool is_unwatched(const struct threads *threads, uint32_t tid, bool *is_f
     return is_free;
 }
 
-/* Whether the thread is in a restartable sequence, from which it must not be taken away unnoticed.
+/* Whether the thread is in a restartable sequence: it must not be taken away from there unnoticed.
  * A thread that is in a system call is in none. */
 static bool is_in_sequence(uint32_t tid, const struct user_regs_struct *registers)
 {
@@ -170,7 +170,7 @@ static bool is_in_sequence(uint32_t tid, const struct user_regs_struct *register
             registers->rip - sequence.begin < sequence.size);
 }
 
-/* Puts the frame on the stack by which the code returns. An interrupted system call is then made
+/* Puts the frame that the code returns by on the stack. An interrupted system call is then made
  * again, as the system would. Returns the stack pointer, or 0. */
 static uint64_t push_frame(uint32_t tid, uint64_t stack_end, const struct borrow_state *state)
 {
@@ -193,7 +193,7 @@ static uint64_t push_frame(uint32_t tid, uint64_t stack_end, const struct borrow
     return is_put ? frame_address : 0;
 }
 
-/* Puts a thread that has come back to where it was, in a stop in which the system still makes
+/* Puts a thread that has come back to where it was, in a stop where the system still makes
  * interrupted calls again. */
 static enum borrow_result put_back(struct thread_state *thread, const struct borrow_state *before,
                                    bool is_at_call)
@@ -312,8 +312,7 @@ enum borrow_result borrow_call(const struct threads *threads, struct thread_stat
     return result;
 }
 
-/* Whether a thread is still on its way back, from a call that a collector which has died made it
- * execute. */
+/* Whether a thread is still on its way back, from a call that a dead collector made it execute. */
 static bool is_in_use(const struct threads *threads, const struct borrowed_code *code)
 {
     for (size_t i = 0; i < threads->count; i++) {

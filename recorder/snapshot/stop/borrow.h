@@ -37,13 +37,13 @@ enum borrow_result borrow_by_any(struct threads *threads, struct borrowed_call *
 
 /**
  * Code that makes several calls, with all signals blocked from the first on. When it is over, it
- * sets a word to BORROWED_RUN_OVER, waits for a second, in which it is taken away, or else returns
- * by the frame on its stack.
+ * sets a word to BORROWED_RUN_OVER, waits for a second to be taken away, or else returns by the
+ * frame on its stack.
  */
 struct borrowed_run {
     const struct borrowed_code *code;
     uint64_t entry;
-    uint64_t over; /* address of the word, which has another value at first */
+    uint64_t over; /* address of the word; it has another value at first */
 };
 
 /** Makes a stopped thread execute it, as borrow_call() does a call. */

@@ -25,7 +25,7 @@ struct copy {
     uint32_t inner; /* as the process itself would see it */
 };
 
-/** Resident memory from which a copy takes less time than reading. */
+/** Smallest resident memory that is copied in less time than it is read. */
 #define COPY_MIN (UINT64_C(64) << 20)
 
 /** Ranges that a copy does not have as they are in the process, except those that are shared. */
@@ -48,8 +48,8 @@ bool copy_make(struct copy *copy, struct threads *threads, const struct borrowed
 void copy_drop(struct copy *copy, struct threads *threads, const struct borrowed_code *code,
                struct copy_history *history);
 
-/** Ends the copy, if there is one, for which the process stops once more for a moment. Returns for
- * how long, in nanoseconds. */
+/** Ends the copy, if there is one; the process stops once more for a moment. Returns for how long,
+ * in nanoseconds. */
 uint64_t copy_end(struct copy *copy, const struct borrowed_code *code, struct copy_history *history,
                   uint32_t pid, uint32_t child, struct interrupted_calls *interrupted);
 

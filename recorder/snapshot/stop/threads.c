@@ -146,7 +146,7 @@ static uint64_t limit_of(const struct call *call, uint32_t pid, uint32_t tid,
     return NO_LIMIT;
 }
 
-/* Returns when a stop first interrupted the thread's call, which is now, unless it was made again.
+/* Returns when a stop first interrupted the thread's call: now, unless it was made again.
  */
 static uint64_t begin_of(struct interrupted_calls *calls, uint32_t tid, uint64_t now, bool is_again)
 {

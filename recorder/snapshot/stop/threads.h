@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * Stops the threads of another process, and lets them go on as if nothing had happened. All
- * functions must be called by the same thread, which should end soon after: the system then frees
+ * functions must be called by the same thread; it should end soon after: the system then frees
  * threads that could not be freed, because they have not stopped in time.
  */
 #ifndef RECORDER_SNAPSHOT_STOP_THREADS_H
@@ -29,7 +29,7 @@ struct interrupted_calls {
 void interrupted_calls_free(struct interrupted_calls *calls);
 
 /**
- * Changes the registers of a stopped thread for which no signal waits, if its call has failed only
+ * Changes the registers of a stopped thread without waiting signals, if its call has failed only
  * because of the stop. `now` is a time in nanoseconds. Returns whether the registers have changed.
  */
 bool interrupted_call_resume(struct interrupted_calls *calls, uint32_t pid, uint32_t tid,
@@ -55,10 +55,9 @@ struct threads {
     struct thread_state *items; /* sorted by tid */
     size_t count, capacity;
     bool are_stopped; /* all of them, but for the one excepted */
-    bool are_some;    /* there may be others, which run */
-    /** Set by the caller: calls that threads are made to make pass their seccomp filters, which is
-     * permitted to privileged processes. Should the tracer die meanwhile, a filter may end the
-     * process. */
+    bool are_some;    /* there may be others; they run */
+    /** Set by the caller: calls that threads are made to make pass their seccomp filters (permitted
+     * to privileged processes). Should the tracer die meanwhile, a filter may end the process. */
     bool suspends_filters;
 };
 
@@ -69,15 +68,15 @@ enum { THREAD_STACK_POINTER = 7 };
 bool threads_is_alone(uint32_t pid, uint32_t tid);
 
 /**
- * Stops all threads of a process but the thread `except`, which may be 0. `child` is a process
- * whose exit status must be left to wait for, or 0. Threads that another process traces, or that do
- * not stop for a second, go on: then `are_stopped` is false. `interrupted` is the same at each stop
- * of the process.
+ * Stops all threads of a process but the thread `except` (may be 0). `child` is a process whose
+ * exit status must be left to wait for, or 0. Threads that another process traces, or that do not
+ * stop for a second, go on: then `are_stopped` is false. `interrupted` is the same at each stop of
+ * the process.
  */
 void threads_stop(struct threads *threads, uint32_t pid, uint32_t except, uint32_t child,
                   struct interrupted_calls *interrupted);
 
-/** Stops a few threads only, which can be made to make calls. `are_stopped` is true if any was
+/** Stops a few threads only; they can be made to make calls. `are_stopped` is true if any was
  * stopped, and `items` has no others. */
 void threads_stop_some(struct threads *threads, uint32_t pid, uint32_t child,
                        struct interrupted_calls *interrupted);

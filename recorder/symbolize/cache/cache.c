@@ -169,7 +169,7 @@ static bool lock(pthread_mutex_t *mutex)
     return error == 0;
 }
 
-/* Children read untrusted files, so they must not inherit the log, which they could falsify. */
+/* Children read untrusted files, so they must not inherit the log: they could falsify it. */
 static int hide(const struct symbolize_cache *cache)
 {
     return madvise(cache->shared, CAPACITY, MADV_DONTFORK) < 0 ? errno : 0;

@@ -41,7 +41,7 @@ int symbolize_cached(struct symbolize_cache *cache, const struct symbolize_modul
 
 /**
  * Has the lookup process add answers that the cache lacks. Does not wait. Called only by the
- * process that made the cache, which may be NULL.
+ * process that made the cache (may be NULL).
  *
  * @return false if the lookup process is busy, or there is none.
  */
@@ -52,8 +52,8 @@ bool symbolize_prepare(struct symbolize_cache *cache, const struct symbolize_mod
 bool symbolize_is_preparing(struct symbolize_cache *cache);
 
 /**
- * Returns the number of a module's image, which is valid as long as the cache, or SIZE_MAX if there
- * are no answers for it. Reads the answers that other processes have added. `cache` may be NULL.
+ * Returns the number of a module's image, valid as long as the cache, or SIZE_MAX if there are no
+ * answers for it. Reads the answers that other processes have added. `cache` may be NULL.
  */
 size_t symbolize_image(struct symbolize_cache *cache, const struct symbolize_module *module);
 

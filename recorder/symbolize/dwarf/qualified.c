@@ -8,7 +8,7 @@
 
 #include "symbolize/child_arrays.h"
 
-/* A limit against crafted debug information, which may nest deeply. */
+/* A limit against crafted, deeply nested debug information. */
 enum { DEPTH_MAX = 64 };
 
 /** Whether DIEs with this tag enclose others. */
@@ -27,7 +27,7 @@ static bool enclosing_is_scope(int tag)
     }
 }
 
-/* Appends the scopes and enumerations below a DIE, depth first, which is the order of addresses. */
+/* Appends the scopes and enumerations below a DIE, depth first: in order of addresses. */
 static void load_scopes(struct enclosing *enclosing, Dwarf_Die *die, uint32_t parent,
                         unsigned depth)
 {
@@ -91,7 +91,7 @@ static Dwarf_Die die_declaration(Dwarf_Die die)
     return die;
 }
 
-/* Limits against crafted debug information, which may nest deeply or refer to itself. */
+/* Limits against crafted debug information: it may nest deeply or refer to itself. */
 enum { TYPE_DEPTH_MAX = 32, PARAMETERS_MAX = 64, NAME_SIZE_MAX = 16384 };
 
 struct qualified_name {
@@ -166,7 +166,7 @@ static void write_path(struct name_writer *writer, Dwarf_Die die, Dwarf_Die *inn
     write_component(writer, &die, inner, depth);
 }
 
-/* Returns a demangler's name of a basic type, which compilers spell differently. */
+/* Returns a demangler's name of a basic type; compilers spell it differently. */
 static const char *builtin_name(const char *name)
 {
     static const char *const names[][2] = {{"long int", "long"},
@@ -272,7 +272,7 @@ static char *write_name(struct qualified *qualified, Dwarf_Die *declaration)
     return text;
 }
 
-/* Returns the index of a DIE's name among the sorted names, or the index at which to insert it. */
+/* Returns the index of a DIE's name among the sorted names, or its index for an insertion. */
 static size_t find_name(const struct qualified *qualified, const void *die)
 {
     size_t low = 0;

@@ -15,7 +15,7 @@
 #include "symbolize/image/elf_symbols.h"
 #include "symbolize/dwarf/units.h"
 
-/** Variables of functions, which symbol tables name without their function: from debug
+/** Variables of functions; symbol tables name them without their function: from debug
  * information. */
 
 /** A variable of a function, with a name such as "run()::kept". */

@@ -78,7 +78,7 @@ struct source_location {
     uint32_t line;
 };
 
-/** Borrows both DIEs, which differ with split DWARF only: see units_content(). */
+/** Borrows both DIEs; they differ with split DWARF only: see units_content(). */
 void lines_load(struct lines *lines, Dwarf_Die *unit, Dwarf_Die *content);
 void lines_free(struct lines *lines);
 

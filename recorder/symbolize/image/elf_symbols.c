@@ -6,7 +6,7 @@
 
 #include "symbolize/child_arrays.h"
 
-/* Whether a symbol is a mapping symbol such as $x or $d.12, which marks code or data on some
+/* Whether a symbol is a mapping symbol such as $x or $d.12; it marks code or data on some
  * machines. */
 static bool is_mapping(const char *name)
 {
@@ -93,8 +93,8 @@ static void drop_labels(struct symbols *symbols)
     symbols->count = kept_count;
 }
 
-/* Size of a name without its version, and without the number by which a compiler distinguishes
- * variables of functions, as in `kept.0`. */
+/* Size of a name without its version, and without a compiler's number for distinguishing variables
+ * of functions, as in `kept.0`. */
 static size_t name_size_of(const char *name, bool is_of_variable)
 {
     size_t size = strcspn(name, "@"), end = size;

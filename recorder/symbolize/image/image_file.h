@@ -30,15 +30,15 @@ struct inflated {
 };
 
 /**
- * Decompresses the debug sections of a file. Called before libdw reads them, which would take twice
- * the time, and may not know zstd. Leaves sections that cannot be decompressed here to libdw.
+ * Decompresses the debug sections of a file. Called before libdw reads them: that would take twice
+ * the time, and libdw may not know zstd. Leaves sections that cannot be decompressed here to libdw.
  *
  * @param inflated  the caller calls inflate_free() when it has closed the file.
  */
 void inflate_sections(struct inflated *inflated, Elf *elf);
 
-/** Whether debug information in the file is compressed with zstd, which neither libdw nor this
- * build can read: then it was made without libzstd. */
+/** Whether debug information in the file is compressed with zstd, and neither libdw nor this build
+ * can read it: then it was made without libzstd. */
 bool inflate_lacks_method(const char *path);
 
 void inflate_free(struct inflated *inflated);

@@ -194,7 +194,7 @@ struct unit_language {
     struct qualified names;
 };
 
-/* Prefers the linkage name to the symbol, which may be an alias or a clone (f.part.0). */
+/* Prefers the linkage name to the symbol: that may be an alias or a clone (f.part.0). */
 static void name_function(struct symbolize_frame *frame, struct scope *scope,
                           const struct symbol *symbol, struct unit_language *language)
 {

@@ -49,7 +49,7 @@ struct image_cache {
     size_t count;
     /** Index of the binary that is replaced next when the cache is full. */
     size_t next;
-    /** Bytes of address space beyond which the owner clears the cache. */
+    /** Bytes of address space; beyond them the owner clears the cache. */
     uint64_t mapped_max;
 };
 

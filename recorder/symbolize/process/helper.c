@@ -166,7 +166,7 @@ void helper_start(struct helper *helper, uint64_t memory)
         *helper = (struct helper){HELPER_READY, ends[0], pid, pidfd};
         return;
     }
-    close(ends[0]); /* which ends the child */
+    close(ends[0]); /* it ends the child */
     if (pid > 0)
         worker_wait(pid);
 }

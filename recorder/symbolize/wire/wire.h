@@ -34,7 +34,7 @@ enum {
     WIRE_BODY_MAX = 1024 * 1024,
 };
 
-/* Decoder of the child's messages, which are untrusted: passes well-formed answers on. */
+/* Decoder of the child's untrusted messages: passes well-formed answers on. */
 
 struct wire_decoder {
     const struct symbolize_module *modules;
@@ -69,14 +69,14 @@ int wire_decoder_init(struct wire_decoder *decoder, const struct symbolize_modul
                       size_t count, symbolize_function *function, void *context);
 void wire_decoder_free(struct wire_decoder *decoder);
 
-/** Prepares for another child, which begins with `module`: drops the incomplete message, keeps
- * which offsets were answered. */
+/** Prepares for another child; it begins with `module`: drops the incomplete message, keeps the
+ * list of answered offsets. */
 void wire_decoder_restart(struct wire_decoder *decoder);
 
-/** Gives up on `module`, which has failed, and expects the next one. */
+/** Gives up on the failed `module`, and expects the next one. */
 void wire_decoder_skip(struct wire_decoder *decoder);
 
-/** Returns the buffer for the next bytes; sets its size, which is never 0. */
+/** Returns the buffer for the next bytes; sets its size (never 0). */
 uint8_t *wire_decoder_room(struct wire_decoder *decoder, size_t *size);
 
 /** Decodes `size` bytes read into that buffer. Returns false if a message is malformed; the child
@@ -92,7 +92,7 @@ struct wire_encoder {
     size_t capacity;
 };
 
-/** Begins a module. Sent at once, so that the parent knows which module a crash is due to. */
+/** Begins a module. Sent at once, so that the parent knows the module that a crash is due to. */
 void wire_encoder_module(struct wire_encoder *encoder, uint32_t module);
 
 /** Encodes the names of the offset `index` of the module; frames that do not fit are left out. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * Payloads of a fixed size: the first and the last chunk's. Encoders append to a buffer; decoders
- * read from a cursor, which keeps the first failure.
+ * read from a cursor; it keeps the first failure.
  */
 #ifndef TTD_CODEC_CHUNK_FIXED_CHUNKS_H
 #define TTD_CODEC_CHUNK_FIXED_CHUNKS_H

@@ -99,7 +99,7 @@ enum ttd_status ttd_events_read_classes(struct ttd_events_decoder *decoder, uint
     return TTD_OK;
 }
 
-/** Reads the shapes, for which there is room. False if there is a wrong one. */
+/** Reads the shapes; there is room for them. False if there is a wrong one. */
 static bool read_shapes(struct ttd_events_decoder *decoder, uint32_t count)
 {
     struct ttd_event_state *state = &decoder->state;

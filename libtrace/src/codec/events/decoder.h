@@ -22,15 +22,15 @@ enum ttd_status ttd_events_read_shapes(struct ttd_events_decoder *decoder, uint3
 #define TTD_NO_EVENT UINT64_MAX
 
 /**
- * Reads the gap before the next entry of a list, which is for the event `number` or a later one.
- * Returns the number of that event, or TTD_NO_EVENT at the end of the list.
+ * Reads the gap before the next entry of a list: for the event `number` or a later one. Returns the
+ * number of that event, or TTD_NO_EVENT at the end of the list.
  */
 uint64_t ttd_events_next_gap(struct ttd_events_decoder *decoder, enum ttd_column column,
                              uint64_t number);
 
 /**
- * Decodes times of event `number`, which are not as predicted. state.effect is the effect position
- * of the event before; state.thread and the thread's end are updated.
+ * Decodes mispredicted times of event `number`. state.effect is the effect position of the event
+ * before; state.thread and the thread's end are updated.
  *
  * @return false on failure
  */

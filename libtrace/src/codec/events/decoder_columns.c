@@ -16,7 +16,7 @@ static uint64_t get(struct ttd_events_decoder *decoder)
     return ttd_cursor_varint(&decoder->columns[TTD_COLUMN_TIME_VALUES]);
 }
 
-/** Reads which thread the exception is about. */
+/** Reads the thread of the exception. */
 static bool read_thread(struct ttd_events_decoder *decoder)
 {
     struct ttd_event_state *state = &decoder->state;

@@ -8,7 +8,7 @@
 
 /* Usual calls, run by run: most events of a recording. */
 
-/** Returns the form of a call's event, which returned. */
+/** Returns the form of the event of a call that returned. */
 static inline enum ttd_event_fast calls_fast_shape(const struct ttd_call *call)
 {
     if (call->address == 0)
@@ -281,7 +281,7 @@ bool ttd_events_encode_shape(struct ttd_events_encoder *encoder, const struct tt
     return true;
 }
 
-/** Events for which room is made at once. */
+/** Number of events that room is made for at once. */
 #define ROOM 256
 
 /** Bytes that one event can write to a column at most: of a varint of 32 bits, 8 are written at

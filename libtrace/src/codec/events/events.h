@@ -19,7 +19,7 @@
 /*
  * Lists of addresses in order of use, the newest last (spec, "Addresses"). An address is removed by
  * its place, counted from the newest. The encoder's list holds addresses; the decoder's holds
- * ordinals, which stand for the addresses that a chunk spells out.
+ * ordinals: they stand for the addresses that a chunk spells out.
  */
 
 struct ttd_address_list {
@@ -39,7 +39,7 @@ static inline uint64_t ttd_address_take(struct ttd_address_list *list, size_t pl
     uint64_t *end = list->items + list->count;
     uint64_t address = *taken;
     list->count--;
-    /* May write behind the end, which is harmless: there is room for a block. */
+    /* May write behind the end, harmlessly: there is room for a block. */
     do {
         uint64_t a = taken[1], b = taken[2], c = taken[3], d = taken[4];
         taken[0] = a;
@@ -66,7 +66,7 @@ struct ttd_ordinal_list {
     size_t capacity;
 };
 
-/** Four ordinals, which fit a vector register. The compiler would copy a larger array by way of
+/** Four ordinals: they fit a vector register. The compiler would copy a larger array by way of
  * memory. */
 struct ttd_ordinal_four {
     uint32_t items[4];
@@ -79,7 +79,7 @@ static inline uint32_t ttd_ordinal_take(struct ttd_ordinal_list *list, size_t pl
     const uint32_t *end = list->items + list->count;
     uint32_t ordinal = *taken;
     list->count--;
-    /* May write behind the end, which is harmless: there is room for a block. */
+    /* May write behind the end, harmlessly: there is room for a block. */
     do {
         struct ttd_ordinal_four a, b, c, d;
         memcpy(&a, taken + 1, sizeof a);
@@ -100,7 +100,7 @@ static inline void ttd_ordinal_push(struct ttd_ordinal_list *list, uint32_t ordi
     list->items[list->count++] = ordinal;
 }
 
-/** Properties that many shapes share: action, API, heap, flags, and which values are stored. */
+/** Properties that many shapes share: action, API, heap, flags, and the set of stored values. */
 struct ttd_event_class {
     uint8_t action;
     uint8_t api;
@@ -134,8 +134,8 @@ struct ttd_event_class {
 #define TTD_TALLY_ADDRESSES(n) ((n) >> 10 & 0x3FF)
 #define TTD_TALLY_NEVERS(n)    ((n) >> 20)
 
-/** The optional values of an event, which are not its size or its addresses: parameters, flags,
- * result, reserve and commit size. The frequent cases have numbers of their own. */
+/** The optional values of an event besides its size and its addresses: parameters, flags, result,
+ * reserve and commit size. The frequent cases have numbers of their own. */
 enum ttd_event_general {
     TTD_GENERAL_NONE = 0,
     /** Parameters by template, and nothing else: S, B, BS. */
@@ -151,7 +151,7 @@ enum ttd_event_fast {
     TTD_FAST_NONE = 0,
     /** An Alloc with result 1: size, address, and the size as its only parameter. */
     TTD_FAST_ALLOC = 1,
-    /** A Free with result 1: base address, which is its only parameter. */
+    /** A Free with result 1: base address, its only parameter. */
     TTD_FAST_FREE = 2,
     /** Likewise, with a size, and both as its parameters. */
     TTD_FAST_FREE_SIZED = 3
@@ -166,22 +166,22 @@ static inline uint64_t ttd_swap_predicted(uint64_t value, uint64_t predicted)
     return value == 0 ? predicted : value;
 }
 
-/** A shape: the properties of the events of one call site, and the size of the last of them, which
- * is the prediction for the next. */
+/** A shape: the properties of the events of one call site, and the size of the last of them: the
+ * prediction for the next. */
 struct ttd_event_shape {
     uint64_t size;
     uint32_t class_index;
     ttd_id stack;
 };
 
-/** A thread that occurs in the chunk, and the position at which its last call ended. */
+/** A thread that occurs in the chunk, and the position where its last call ended. */
 struct ttd_event_thread {
     ttd_id id;
     struct ttd_position end;
 };
 
-/** The state from which values are predicted. Encoder and decoder keep the same one while they go
- * through a chunk. */
+/** The state for predicting values. Encoder and decoder keep the same one while they go through a
+ * chunk. */
 struct ttd_event_state {
     const struct ttd_allocator *allocator;
     uint64_t time_unit;
@@ -190,8 +190,8 @@ struct ttd_event_state {
     size_t class_capacity;
     /** Numbered from 1; number 0 stands before the first event. */
     struct ttd_event_shape *shapes;
-    /** Successor of each shape at its last occurrence, by shape; 0 for none. A separate array,
-     * which stays in the cache: one shape leads to the next, and nothing else can be done before.
+    /** Successor of each shape at its last occurrence, by shape; 0 for none. A separate array: it
+     * stays in the cache: one shape leads to the next, and nothing else can be done before.
      */
     uint32_t *next_shapes;
     /** Index in `stored` of the last parameters of each shape, by shape. */
@@ -228,8 +228,8 @@ bool ttd_event_state_reserve_shapes(struct ttd_event_state *state, size_t count)
 /** Adds a thread; its last end is 0 steps into the current sequence. False without memory. */
 bool ttd_event_state_add_thread(struct ttd_event_state *state, ttd_id id);
 
-/** Sets a shape, for which there is room. Its last parameters will be in `stored`, from
- * stored_count on. */
+/** Sets a shape; there is room for it. Its last parameters will be in `stored`, from stored_count
+ * on. */
 static inline void ttd_event_state_set_shape(struct ttd_event_state *state, size_t number,
                                              uint32_t class_index, ttd_id stack)
 {
@@ -251,7 +251,7 @@ struct ttd_events_encoder {
     struct ttd_event_state state;
     struct ttd_buffer columns[TTD_COLUMN_COUNT];
     struct ttd_map class_map;
-    /** By API: the class that was used last, which is tried first. */
+    /** By API: the class that was used last; it is tried first. */
     uint32_t last_class[UINT8_MAX + 1];
     struct ttd_map shape_map;
     struct ttd_map thread_map;
@@ -260,7 +260,7 @@ struct ttd_events_encoder {
     uint32_t freed_at[TTD_ADDRESS_HASHES];
     uint32_t allocated_at[TTD_ADDRESS_HASHES];
     uint32_t count;
-    /** Events for which every column has room. */
+    /** Number of events that every column has room for. */
     uint32_t room;
     uint32_t since_exception;
     uint32_t since_clock;
@@ -283,7 +283,7 @@ size_t ttd_events_encoder_add_calls(struct ttd_events_encoder *encoder,
                                     const struct ttd_calls *calls, size_t first);
 
 /**
- * Adds an event if it is of a usual call for which ttd_events_encoder_add_calls() does so.
+ * Adds an event if it is of a usual call of ttd_events_encoder_add_calls().
  *
  * @return false if it is not so: nothing has changed then
  */
@@ -297,7 +297,7 @@ bool ttd_events_encoder_add_usual(struct ttd_events_encoder *encoder,
  */
 bool ttd_events_encoder_add(struct ttd_events_encoder *encoder, const struct ttd_event *event);
 
-/** Appends the payload to `buffer`, which keeps a failure. */
+/** Appends the payload to `buffer`; that keeps a failure. */
 void ttd_events_encoder_finish(struct ttd_events_encoder *encoder, struct ttd_buffer *buffer);
 
 /** Largest number of events in a batch; small enough that a batch stays in the cache. */
@@ -324,7 +324,7 @@ struct ttd_event_buffer {
     /** Parameters of events that have two or more: one parameter alone is a member of the event. */
     uint64_t parameters[TTD_EVENT_BATCH][2];
     uint64_t more_parameters[TTD_EVENT_BATCH][TTD_PARAMETERS_MAX];
-    /** Addresses that the events spell out, the first of which has first_ordinal. */
+    /** Addresses that the events spell out; the first one has first_ordinal. */
     uint64_t addresses[TTD_EVENT_ADDRESSES];
     size_t address_count;
     uint32_t first_ordinal;
@@ -333,7 +333,7 @@ struct ttd_event_buffer {
 /** Decoder of one chunk at a time. */
 struct ttd_events_decoder {
     struct ttd_event_state state;
-    /** Maps a thread to its place in the chunk's list, which must have it only once. */
+    /** Maps a thread to its place in the chunk's list; the list must have it only once. */
     struct ttd_map threads;
     /** By class: an event whose members are those that the class determines. */
     struct ttd_event *prototypes;
@@ -347,7 +347,8 @@ struct ttd_events_decoder {
     /** Effect positions of the first and the last event, as the chunk's header states them. */
     struct ttd_position first;
     struct ttd_position last;
-    /** Numbers of the next event whose times are an exception, and at which the clock changes. */
+    /** Numbers of the next event whose times are an exception, and of the next change of the
+     * clock. */
     uint64_t exception;
     uint64_t clock_change;
     /** Description of the first error, static. */
@@ -371,7 +372,7 @@ void ttd_events_decoder_init(struct ttd_events_decoder *decoder,
 void ttd_events_decoder_free(struct ttd_events_decoder *decoder);
 
 /**
- * Begins the chunk of `header`, which has at least one event. `payload` must stay valid.
+ * Begins the chunk of `header`; it has at least one event. `payload` must stay valid.
  *
  * @return TTD_OK, TTD_ERROR_CORRUPT (decoder->error says why), TTD_ERROR_NO_MEMORY.
  */

@@ -11,7 +11,7 @@ static void append_block(struct ttd_buffer columns[TTD_BLOCK_COLUMN_COUNT],
                          const struct ttd_block *last, const struct ttd_block *block)
 {
     /* Neighbours are alike, so each column has differences. Addresses are rotated first: their low
-     * bits, which alignment makes zero, become the high ones and cost nothing. */
+     * bits (zero by alignment) become the high ones and cost nothing. */
     uint64_t address = ttd_rotate_right(block->address, TTD_ADDRESS_ROTATION) -
                        ttd_rotate_right(last->address, TTD_ADDRESS_ROTATION);
     struct ttd_position since = {block->allocated.sequence - last->allocated.sequence,

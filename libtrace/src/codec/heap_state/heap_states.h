@@ -12,7 +12,7 @@
 
 /* Chunks of live blocks (spec, "Live blocks"), and the lists that they make up. */
 
-/** The state of a check of lists, which may extend over several chunks (spec, "Live blocks"). */
+/** The state of a check of lists; they may extend over several chunks (spec, "Live blocks"). */
 struct ttd_list_state {
     enum ttd_block_list list;
     /** Number of the last list; 0 before the first. */
@@ -60,8 +60,8 @@ const char *ttd_check_sum(const struct ttd_sum *sum);
 
 /** Appends the payload. */
 void ttd_encode_pages(struct ttd_buffer *buffer, const struct ttd_pages *pages);
-/** Decodes the payload, into which `pages->data` then points. `count` and `first_page` are set
- * before the call. */
+/** Decodes the payload; `pages->data` then points into it. `count` and `first_page` are set before
+ * the call. */
 void ttd_decode_pages(struct ttd_cursor *cursor, struct ttd_pages *pages);
 /** Whether the format allows pages of this size in bytes. */
 bool ttd_page_size_is_valid(uint64_t size);

@@ -37,7 +37,7 @@ void ttd_reference_encoder_clear(struct ttd_reference_encoder *encoder)
         ttd_buffer_clear(&encoder->columns[i]);
 }
 
-/** Whether a reference comes behind another one, or behind none, which has region 0. */
+/** Whether a reference comes behind another one, or behind none (region 0). */
 static bool follows(const struct ttd_reference *reference, const struct ttd_reference *before)
 {
     return reference->region == before->region
@@ -64,7 +64,7 @@ const char *ttd_reference_encoder_check(const struct ttd_reference_encoder *enco
     return has_values ? NULL : "value of a reference";
 }
 
-/** Appends the run of references that ends here, for which there is room. */
+/** Appends the run of references that ends here; there is room for it. */
 static void reference_end_run(struct ttd_reference_encoder *encoder)
 {
     struct ttd_buffer *runs = &encoder->columns[TTD_PACKED_REFERENCE_RUNS];
@@ -76,7 +76,7 @@ static void reference_end_run(struct ttd_reference_encoder *encoder)
     encoder->run = 0;
 }
 
-/** Appends offsets of one region, of which `next` is predicted. */
+/** Appends offsets of one region; `next` is predicted. */
 static void append_offsets(struct ttd_buffer *buffer, const struct ttd_reference *references,
                            size_t count, uint64_t next)
 {
@@ -89,7 +89,7 @@ static void append_offsets(struct ttd_buffer *buffer, const struct ttd_reference
     *buffer = column;
 }
 
-/** Appends values, of which `last` was the one before. */
+/** Appends values; `last` was the one before. */
 static void append_values(struct ttd_reference_encoder *encoder,
                           const struct ttd_reference *references, size_t count, uint64_t last)
 {

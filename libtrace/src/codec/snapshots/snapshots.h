@@ -37,7 +37,7 @@ void ttd_decode_variable(struct ttd_cursor *cursor, struct ttd_variable *variabl
                          uint64_t *offset);
 
 void ttd_encode_frames(struct ttd_buffer *buffer, const struct ttd_frames *frames);
-/** Decodes everything but the addresses, for which ttd_decode_frame_addresses() is called next. */
+/** Decodes everything but the addresses; ttd_decode_frame_addresses() is called next for them. */
 void ttd_decode_frames(struct ttd_cursor *cursor, struct ttd_frames *frames);
 void ttd_decode_frame_addresses(struct ttd_cursor *cursor, uint64_t *addresses, size_t count);
 
@@ -56,7 +56,7 @@ void ttd_decode_block_headers(struct ttd_cursor *cursor, struct ttd_block_header
 const char *ttd_check_block_headers(const struct ttd_block_headers *list);
 
 void ttd_encode_fatal_signal(struct ttd_buffer *buffer, const struct ttd_fatal_signal *signal);
-/** Decodes everything but the registers, for which ttd_decode_registers() is called next. */
+/** Decodes everything but the registers; ttd_decode_registers() is called next for them. */
 void ttd_decode_fatal_signal(struct ttd_cursor *cursor, struct ttd_fatal_signal *signal);
 void ttd_decode_registers(struct ttd_cursor *cursor, struct ttd_register *registers, size_t count);
 

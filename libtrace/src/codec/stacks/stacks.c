@@ -62,7 +62,7 @@ bool ttd_stacks_encoder_add(struct ttd_stacks_encoder *encoder, const struct ttd
         key++;
     if (!is_known && !stack_encoder_add_frame(encoder, key, stack))
         return false;
-    /* 0 announces a new frame, which needs no number: it is the next of the table. */
+    /* 0 announces a new frame; it needs no number: it is the next of the table. */
     uint64_t reference = is_known ? (uint64_t)frame + 1 : 0;
     ttd_buffer_put_varint(&encoder->columns[TTD_STACK_PARENTS],
                           stack->parent ? stack->id - stack->parent : 0);
@@ -90,10 +90,10 @@ void ttd_stacks_encoder_finish(struct ttd_stacks_encoder *encoder, struct ttd_bu
         ttd_buffer_put(buffer, encoder->columns[i].data, encoder->columns[i].size);
 }
 
-/* A reading that checks everything goes through every stack of a trace, of which a report then
- * shows few. This pass therefore keeps nothing but depths, column by column, and takes a third of
- * the instructions of decoding each stack and checking it afterwards. It only accepts: for the
- * problem and its place, the chunk is decoded again like any other. */
+/* A reading that checks everything goes through every stack of a trace; a report then shows few.
+ * This pass therefore keeps nothing but depths, column by column, and takes a third of the
+ * instructions of decoding each stack and checking it afterwards. It only accepts: for the problem
+ * and its place, the chunk is decoded again like any other. */
 
 static_assert((TTD_STACK_DEPTH_MAX & (TTD_STACK_DEPTH_MAX - 1)) == 0, "depths are or-ed");
 
@@ -121,8 +121,8 @@ static inline const uint8_t *read_short(const uint8_t *next, const uint8_t *last
     return next;
 }
 
-/** Notes the depth of eight stacks, each of which has its caller at most 127 ids before it. Returns
- * all depths, or-ed. */
+/** Notes the depth of eight stacks, each with its caller at most 127 ids before it. Returns all
+ * depths, or-ed. */
 static inline unsigned note_eight(const uint8_t *backs, uint16_t *depths)
 {
     unsigned depth_bits = 0;
@@ -297,7 +297,7 @@ bool ttd_stacks_decoder_next(struct ttd_stacks_decoder *decoder, struct ttd_stac
             break;
         }
         if (frame - 1 >= frame_count) {
-            /* A failed cursor gives 0, which must not pass for a new frame. */
+            /* A failed cursor gives 0; this must not pass for a new frame. */
             if (frame != 0 || frames.error) {
                 violation = "frame of a stack";
                 break;
