@@ -301,14 +301,14 @@ static const struct query_table query_tables[] = {
 static const char query_help[] =
     "Usage: ttdanalyze query [OPTIONS] 'SELECT ...' [TRACE]\n"
     "\n"
-    "Answers a question in SQL. The tables are what the commands say, such as leaks, sites,\n"
-    "live and blocks; some take a position: SELECT * FROM live('50%'). The query .schema\n"
-    "lists all tables with their columns. Nothing can be changed.\n"
+    "Answers a question in SQL. Each table has the records of a command: events, blocks,\n"
+    "live, sites, leaks and more. Some take a position: SELECT * FROM live('50%'). The\n"
+    "query .schema lists all tables with their columns. A query can only read.\n"
     "\n"
     "      --timeout SECONDS   give up after so many seconds of work on rows\n" COMMAND_COMMON_HELP
     "\n"
-    "Positions are texts of a fixed width, which are printed short: compare them with\n"
-    "pos('FAB:17B1'). Addresses are numbers, which are printed in hexadecimal.\n";
+    "Positions are texts of a fixed width, printed short: compare them with\n"
+    "pos('FAB:17B1'). Addresses are numbers, printed in hexadecimal.\n";
 
 static const struct own_option query_own[] = {
     OWN_OPTION("timeout", option_number, struct query_options, timeout), OWN_OPTIONS_END};
@@ -324,7 +324,8 @@ static int query_start(const struct command *command, int count, char **argument
     static char default_name[] = INPUT_DEFAULT;
     struct common_options options;
     struct query_options own = {.sql = NULL};
-    int status = command_options(&options, command, count, arguments, &own);
+    int status = count < 2 ? message_usage(command->name, "no query is given")
+                           : command_options(&options, command, count, arguments, &own);
     if (status >= 0)
         return status;
     own.sql = options.trace;
@@ -333,7 +334,9 @@ static int query_start(const struct command *command, int count, char **argument
     else
         options.trace = default_name;
     options.other_count = 0;
-    options.has_index = options.has_index && !input_is_standard(options.trace);
+    if (input_is_standard(options.trace))
+        return message_usage(command->name, "a query needs the name of a file: each of its tables "
+                                            "reads the trace by itself");
     char *traces[] = {(char *)(uintptr_t)options.trace};
     limits_set(options.max_memory, traces, 1);
     return session_execute(&options, &own);

@@ -61,7 +61,7 @@ struct event_table_cursor {
     int status;
 };
 
-/* Takes over what the cursor knows about certainty, once. */
+/* Takes over the facts about certainty from the cursor, once. */
 static void event_table_judge(struct event_table_cursor *cursor)
 {
     struct session *session = &cursor->session;

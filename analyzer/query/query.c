@@ -11,7 +11,7 @@
 #include "query/tables.h"
 #include "report/sections/sections.h"
 
-/* Limits on what a query may ask of SQLite: it may come from somebody else than its user. */
+/* Limits on the demands of a query: it may come from somebody else than its user. */
 static const struct {
     int limit;
     int value;

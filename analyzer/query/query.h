@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Queries in SQL over a trace. Each table is a command of the analyzer, whose records are the rows:
- * what a table says is what the command says, and as certain. SQLite runs the query, and reads the
+ * Queries in SQL over a trace. Each table is a command of the analyzer, and its records are the
+ * rows: a table agrees with the command, and is as certain. SQLite runs the query, and reads the
  * tables as virtual ones; nothing is imported.
  */
 #ifndef ANALYZER_QUERY_QUERY_H

@@ -200,6 +200,19 @@ class Query(TestCase):
         self.assertEqual(result.status, support.USAGE)
         self.assertIn("invalid argument '500%'", result.errors)
 
+    def test_command_line(self):
+        path = self.random_trace(7)
+        for arguments, reason in (((), "no query is given"),
+                                  (("SELECT 1", "-"), "needs the name of a file"),
+                                  (("SELECT 1", path, path), "2 traces at a time"),
+                                  (("-f", "json", ".schema", path), ".schema is text")):
+            result = run("query", *arguments)
+            self.assertEqual(result.status, support.USAGE)
+            self.assertIn(reason, result.errors)
+        os.rename(path, self.path("trace.bin"))
+        self.assertEqual(run("query", "-f", "csv", "SELECT 1 AS n", cwd=self.folder).text,
+                         '"n"\n"1"\n')
+
     def test_timeout(self):
         path = self.random_trace(7)
         endless = "WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x+1 FROM c) " \
