@@ -5,6 +5,7 @@ import csv
 import io
 import os
 import random
+import re
 
 import oracle
 import support
@@ -199,6 +200,34 @@ class Query(TestCase):
         result = run("query", "SELECT * FROM live('500%')", path)
         self.assertEqual(result.status, support.USAGE)
         self.assertIn("invalid argument '500%'", result.errors)
+
+    def test_documented(self):
+        """Every query of spec/queries.md; some beside what a command says."""
+        with open(os.path.join(os.environ["TTD_SOURCE"], "spec", "queries.md"),
+                  encoding="utf-8") as file:
+            queries = re.findall(r"```sql\n(.*?)```", file.read(), re.S)
+        self.assertGreaterEqual(len(queries), 20)
+        script = oracle.random_script(random.Random(10), 60)
+        script.lines = [line for line in script.lines if not line.startswith("close")]
+        script.add("user", position="1:0", client="ttdtrace.live", data="begin")
+        path = self.write(script.close())
+        answers = {}
+        for sql in queries:
+            with self.subTest(sql):
+                answers[sql] = self.rows(path, sql)
+        events = self.run_ok("events", "-f", "json", path).json_lines
+        self.assertEqual(len(answers[queries[0]]), len(events))
+        grouped = next(rows for sql, rows in answers.items() if "GROUP BY action" in sql)
+        self.assertEqual({r["action"]: r["calls"] for r in grouped},
+                         {action: sum(e["action"] == action for e in events)
+                          for action in {e["action"] for e in events}})
+        growth = next(rows for sql, rows in answers.items() if "AS grown" in sql)
+        self.assertEqual(len(growth), len(self.json_of("state", path, "--limit", "0")["groups"]))
+        kinds = next(rows for sql, rows in answers.items() if "FROM errors" in sql)
+        found = self.json_of("errors", path)["findings"]
+        self.assertEqual({r["kind"]: r["calls"] for r in kinds},
+                         {kind: sum(f["count"] for f in found if f["kind"] == kind)
+                          for kind in {f["kind"] for f in found}})
 
     def test_command_line(self):
         path = self.random_trace(7)
