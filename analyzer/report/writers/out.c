@@ -420,22 +420,36 @@ void escape_folded(struct text_output *output, struct ttd_string text)
         escape_write_text(output, text, 0, LIST);
 }
 
+/* Characters that are seen as a space: many spreadsheets drop them at the beginning of a field. */
+static bool escape_is_blank(uint32_t character)
+{
+    return character == ' ' || character == 0xA0 || character == 0x1680 ||
+           (character >= 0x2000 && character <= 0x200A) || character == 0x202F ||
+           character == 0x205F || character == 0x3000;
+}
+
 /* Returns how many bytes at the beginning of a field make it a formula: '=', '+', '-', '@', or the
  * wide forms that some spreadsheets take for these; or a quote: it may hide one of them where ';'
- * separates fields. */
+ * separates fields; and blanks in front of it. */
 static size_t formula_size(struct ttd_string text)
 {
+    const unsigned char *data = (const unsigned char *)text.data;
     uint32_t character = 0;
-    size_t length =
-        text.size ? visible_decode((const unsigned char *)text.data, text.size, &character) : 0;
+    size_t size = 0, length = 0;
+    do {
+        size += length;
+        length = size < text.size ? visible_decode(data + size, text.size - size, &character) : 0;
+    } while (length && escape_is_blank(character));
     bool is_wide = character > 0xFF00 && character < 0xFF5F;
+    if (!length)
+        return 0;
     switch (is_wide ? character - 0xFEE0 : character) {
     case '=':
     case '+':
     case '-':
     case '@':
     case '"':
-        return length;
+        return size + length;
     default:
         return 0;
     }

@@ -15,6 +15,7 @@ NAMES = [
     rb"zero\xe2\x80\x8bwidth", "tag\U000e0041\U000e007f".encode(), b"tag", "a‮b⁦c".encode(),
     "soft­hyphen".encode(), "join‍er️".encode(), "ﾠfiller⁢".encode(),
     b"=1+1", b"+1", b"-1", b"@SUM(A1)", b"\t=1", b"\r=1", "＝1".encode(), b"\\x3d1+1",
+    b" =1", b"  +1", "\u00a0@1".encode(), "\u3000\u2002=1".encode(), b" x", b' "=1', b"  ",
     b"x;=1+1", b'x";"=1+1', b'"=1"', b"x,=1", b"x =1", b"x:=1", rb"x\x3b=1", b"operator=",
     "é漢字".encode(), b"\xff", b"\xc3\xa9", b"\xc0\x80", "￿".encode(),
 ]
@@ -50,10 +51,11 @@ class Escape(TestCase):
             script.add("stack", module=i + 1, offset=16)
             script.add("symbol", module=i + 1, offset=16,
                        frames=f"{encode(name)}@{encode(name)}@1")
-        script.add("heap", name="h")
+        for i, name in enumerate(NAMES):
+            script.add("heap", handle=0x100000 * i, name=encode(name))
         script.add("metadata", key=encode(b"=1"), value=encode(b"@1"))
         for i in range(len(NAMES)):
-            script.alloc(0x1000 * (i + 1), 1, stack=i + 1, thread=i + 1)
+            script.alloc(0x1000 * (i + 1), 1, stack=i + 1, thread=i + 1, heap=i + 1)
         return self.write(script.close())
 
     def test_each_is_written_in_its_own_way(self):
@@ -89,13 +91,15 @@ class Escape(TestCase):
         """Whichever separator a spreadsheet takes; what we write ourselves is a number at most."""
         path = self.trace()
         for command in ("leaks", "info", "state", "hot", "events --stacks", "timeline",
-                        "leaks --tree bottom-up", "leaks --by thread", "leaks --by module"):
-            lines = self.run_ok(*command.split(), "-f", "csv", path).text.splitlines()
+                        "leaks --tree bottom-up", "leaks --by thread", "leaks --by module",
+                        "leaks --by heap", "query heaps", "query live_sites", "query threads"):
+            words = command.replace("query ", "query SELECT*FROM\t").split(" ")
+            lines = self.run_ok(*words, "-f", "csv", path).text.splitlines()
             for separator in ",;\t":
                 for cell in sum(csv.reader(lines, delimiter=separator), []):
-                    self.assertNotRegex(cell, r"^ *(?!-?[0-9.]+$)[=+@＝＋－＠-]", command)
+                    self.assertNotRegex(cell, r"^\s*(?!-?[0-9.]+$)[=+@＝＋－＠-]", command)
             for cell in re.split("[;\t]", "\t".join(lines)):
-                self.assertNotRegex(cell, r'^"*[=+@＝＋－＠-]', command)
+                self.assertNotRegex(cell, r'^["\s]*[=+@＝＋－＠-]', command)
 
 
 support.main()
