@@ -19,8 +19,8 @@ struct output_path {
  * Resolves `name`. Anything but a regular file is opened and gets a descriptor of its own; a file
  * that is also our standard output or error is written to through a copy of that descriptor.
  * Returns 0, or an errno value, and then leaves `output` untouched: EISDIR for a directory, ENOENT
- * for a symbolic link that leads nowhere, EACCES for a FIFO that another user has put into a
- * directory where everybody may.
+ * for a symbolic link that leads nowhere, EACCES for a FIFO or a link that another user has put
+ * into a directory where everybody may, and for a name that is changed meanwhile.
  */
 int output_path_resolve(const char *name, struct output_path *output);
 

@@ -166,6 +166,40 @@ class Outputs(Recording):
         self.analyze_to('index', public / 'trace.bin', stdout=subprocess.DEVNULL)
         self.assertEqual(self.target.read_bytes(), b'mine')
 
+    @unittest.skipIf(os.geteuid() != 0, 'only root can make files of another user')
+    def test_links_that_only_others_can_have_made(self):
+        """In a directory that is not sticky, too, and behind a link of our own."""
+        public = self.directory / 'public'
+        public.mkdir()
+        public.chmod(0o777)
+        self.target.write_bytes(b'mine')
+        planted, own, outer = public / 'planted', public / 'own', self.directory / 'outer'
+        planted.symlink_to('../target')
+        os.chown(planted, 65534, 65534, follow_symlinks=False)
+        own.symlink_to('planted')
+        outer.symlink_to('public/own')
+        os.mkfifo(public / 'fifo', 0o666)
+        os.chown(public / 'fifo', 65534, 65534)
+        holder = os.open(public / 'fifo', os.O_RDWR)
+        self.addCleanup(os.close, holder)
+        for output in planted, own, outer, public / 'fifo':
+            result = self.record('true', options=['-o', output])
+            self.assertEqual(result.returncode, 122, output)
+            self.assertIn(b'Permission denied', result.stderr)
+        self.assertEqual(self.target.read_bytes(), b'mine')
+        planted.unlink()
+        planted.symlink_to('../target')
+        self.assertEqual(self.record_to(outer).returncode, 0)
+        self.assert_sound(self.target)
+        self.assertTrue(outer.is_symlink() and own.is_symlink() and planted.is_symlink())
+
+    def test_links_without_end(self):
+        link = self.directory / 'link'
+        link.symlink_to('link')
+        result = self.record_to(link)
+        self.assertEqual(result.returncode, 122)
+        self.assertIn(b'Too many levels of symbolic links', result.stderr)
+
     def test_recover(self):
         self.record(program('leaks_c'))
         result = self.analyze_to('recover', '-o', self.standard, self.trace, stdout=subprocess.PIPE)

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: MIT
 """Names that are added to a trace after the recording: by build-id, never by path alone."""
 
+import os
+import pathlib
 import shutil
 import stat
+import subprocess
+import time
 import unittest
 
 from later import LIBRARY, Later, run
 from snapshots import Records
-from support import analyze, program
+from support import PATIENCE, RECORDER, analyze, program
 
 # By the size of a block, the variable that holds it.
 ROOTS = {1001: ('global_root', 0), 1002: ('own_roots', 16), 1003: ('record_root', 8),
@@ -54,6 +58,47 @@ class LocalFiles(Later):
         self.assertEqual(sorted(self.directory.iterdir()), before)
         self.assertTrue(link.is_symlink())
         self.assertEqual(stat.S_IMODE(self.trace.stat().st_mode), 0o600)
+
+    @unittest.skipIf(os.geteuid() != 0, 'only root can make files of another user')
+    def test_only_the_owner_of_the_trace_keeps_its_file(self):
+        """Who has put a file where the new trace goes must not be able to read it."""
+        self.record_roots()
+        self.result.touch()
+        os.chown(self.result, 65534, 65534)
+        self.to_result()
+        self.assertEqual(self.result.stat().st_uid, 0)
+        os.chown(self.trace, 65534, 65534)
+        self.symbolize(self.trace)
+        self.assertEqual(self.trace.stat().st_uid, 65534)
+        self.assertEqual(stat.S_IMODE(self.trace.stat().st_mode), 0o600)
+
+    def test_the_trace_is_the_one_that_was_opened(self):
+        """Another trace that has its name by now does not get its names."""
+        self.record_roots()
+        events = self.events(self.trace)
+        other, fifo = self.directory / 'other.bin', self.directory / 'fifo'
+        self.record('true', options=['-o', other])
+        os.mkfifo(fifo)
+        command = subprocess.Popen([RECORDER, 'symbolize', '-q', '-o', str(fifo), str(self.trace)],
+                                   env=self.environment())
+        self.addCleanup(command.wait, PATIENCE)
+        self.addCleanup(command.kill)
+        self.wait_for_open(command)
+        other.rename(self.trace)
+        self.result.write_bytes(fifo.read_bytes())
+        self.assertEqual(command.wait(PATIENCE), 0)
+        self.assertEqual(self.events(self.result), events)
+
+    def wait_for_open(self, command):
+        """Until the process waits in openat() for a reader of the FIFO."""
+        process = pathlib.Path(f'/proc/{command.pid}')
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            if process.joinpath('syscall').read_text().startswith('257 ') and \
+                    'State:\tS' in process.joinpath('status').read_text():
+                return
+            time.sleep(0.01)
+        self.fail('the output was not opened')
 
     def test_modules_without_a_file_are_named_with_the_reason(self):
         roots, library = self.record_roots()
