@@ -33,6 +33,7 @@ enum { OPTION_DEBUG_PATH = 256 };
 
 struct symbolize_arguments {
     const char *trace;
+    char source[32];    /* the trace as it was opened, whatever file has its name by now */
     const char *output; /* NULL: in place */
     bool is_quiet;
 };
@@ -126,7 +127,7 @@ static int symbolize_write_names(struct names_to_add *adding,
     struct ttd_verdict verdict;
     enum ttd_status status = ttd_output_descriptor(descriptor, 0, NULL, &output);
     if (status == TTD_OK)
-        status = ttd_input_file(arguments->trace, NULL, &input, &error);
+        status = ttd_input_file(arguments->source, NULL, &input, &error);
     if (status != TTD_OK)
         return read_failure(arguments->trace, &error);
     const struct ttd_amendment amendment = {names_add, adding};
@@ -157,7 +158,7 @@ static int make_file(struct names_to_add *adding, const struct symbolize_argumen
             replacement_discard(&replacement);
             return status;
         }
-        reason = replacement_publish(&replacement);
+        reason = replacement_publish(&replacement, arguments->source);
     }
     if (reason != 0) {
         message("%s: %s", path, strerror(reason));
@@ -173,14 +174,25 @@ static int symbolize_add_names(struct wanted *wanted, const struct symbolize_arg
     const char *path = arguments->output ? arguments->output : arguments->trace;
     struct names_to_add adding = {.wanted = wanted,
                                   .shows_progress = !arguments->is_quiet && isatty(STDERR_FILENO)};
-    if (!wanted->is_closed && symbolize_is_same_file(path, arguments->trace) &&
-        may_be_written(arguments->trace)) {
+    if (!wanted->is_closed && symbolize_is_same_file(path, arguments->source) &&
+        may_be_written(arguments->source)) {
         message("%s may still be being recorded, and is not replaced: use -o", arguments->trace);
         return EXIT_RECORDER;
     }
     int status = make_file(&adding, arguments, path);
     names_free(&adding);
     return status;
+}
+
+/* Opens the trace until this process ends. It is read twice, and the names fit only this file. */
+static enum ttd_status symbolize_open(struct symbolize_arguments *arguments,
+                                      struct ttd_input *input, struct ttd_error *error)
+{
+    int trace = open(arguments->trace, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (trace < 0)
+        return ttd_input_file(arguments->trace, NULL, input, error); /* tells why */
+    snprintf(arguments->source, sizeof arguments->source, "/proc/self/fd/%d", trace);
+    return ttd_input_file(arguments->source, NULL, input, error);
 }
 
 int symbolize_command(int argc, char **argv)
@@ -190,7 +202,7 @@ int symbolize_command(int argc, char **argv)
     struct ttd_input input;
     struct wanted wanted;
     symbolize_parse(argc, argv, &arguments);
-    enum ttd_status status = ttd_input_file(arguments.trace, NULL, &input, &error);
+    enum ttd_status status = symbolize_open(&arguments, &input, &error);
     if (status != TTD_OK)
         return read_failure(arguments.trace, &error);
     status = wanted_read(&wanted, &input, &error);

@@ -76,18 +76,25 @@ static void release(struct replacement *replacement)
     output_path_free(&replacement->destination);
 }
 
-int replacement_publish(struct replacement *replacement)
+/* The owner of a trace keeps it when root replaces it. Any other file that has the name may have
+ * been put there by somebody who must not read this trace. */
+static int replacement_keep_owner(const struct replacement *replacement, const char *source)
+{
+    struct stat old, trace;
+    if (stat(source, &trace) != 0 || lstat(replacement->destination.path, &old) != 0 ||
+        old.st_dev != trace.st_dev || old.st_ino != trace.st_ino || trace.st_uid == geteuid())
+        return 0;
+    return fchown(replacement->descriptor, trace.st_uid, trace.st_gid) != 0 ? errno : 0;
+}
+
+int replacement_publish(struct replacement *replacement, const char *source)
 {
     const char *path = replacement->destination.path;
-    struct stat old;
-    int reason = 0;
     if (!path) {
         release(replacement);
         return 0;
     }
-    /* The owner of a file keeps it when root replaces it. */
-    if (stat(path, &old) == 0 && old.st_uid != geteuid())
-        reason = fchown(replacement->descriptor, old.st_uid, old.st_gid) != 0 ? errno : 0;
+    int reason = replacement_keep_owner(replacement, source);
     if (reason == 0 && fsync(replacement->descriptor) != 0)
         reason = errno;
     if (reason == 0 && rename(replacement->temporary, path) != 0)

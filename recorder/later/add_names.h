@@ -40,8 +40,9 @@ struct replacement {
  * one file can be in the making at a time. Returns 0, or an errno value if nothing was created. */
 int replacement_begin(struct replacement *replacement, const char *path);
 
-/** Gives the file its name. Returns 0, or an errno value after the file was removed. */
-int replacement_publish(struct replacement *replacement);
+/** Gives the file its name. Only if it replaces `source`, its content's, it gets the owner of that.
+ * Returns 0, or an errno value after the file was removed. */
+int replacement_publish(struct replacement *replacement, const char *source);
 
 /** Removes the file. */
 void replacement_discard(struct replacement *replacement);
