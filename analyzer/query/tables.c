@@ -63,6 +63,19 @@ static int tables_check(const struct query_result *result, const struct session 
     return STATUS_INTERNAL;
 }
 
+/* An answer from a part of the records is not certain. */
+static void tables_add_omission(const struct query_result *result, struct session *session)
+{
+    char reason[CERTAINTY_REASON_SIZE];
+    if (!session->report.left_out)
+        return;
+    uint64_t total = result->records.count + session->report.left_out;
+    snprintf(reason, sizeof reason, "the table %s has only %zu of %" PRIu64 " records",
+             result->table->name, result->records.count, total);
+    certainty_add_reason(&session->report.certainty, reason);
+    session->report.left_out = 0;
+}
+
 /* Runs the command with its options; its session is a large object. */
 static int tables_execute(struct query *query, struct query_result *result, struct session *session,
                           const void *own_values)
@@ -85,6 +98,7 @@ static int tables_execute(struct query *query, struct query_result *result, stru
     status = options.command->execute(session, own_values);
     if (status == STATUS_OK)
         status = tables_check(result, session);
+    tables_add_omission(result, session);
     query_add_reasons(query, &session->report.certainty);
     session->has_reasons = true;
     return session_close(session, status, false);

@@ -20,7 +20,7 @@ TABLES = {
     "heaps": (("state",), "heaps"),
     "sites": (("hot", "--limit", "0"), None),
     "leaks": (("leaks", "--show", "all", "--limit", "0"), None),
-    "errors": (("errors",), None),
+    "errors": (("errors", "--limit", "0"), None),
     "moves": (("moves", "--limit", "0"), None),
     "timeline": (("timeline",), None),
     "diff": (("diff", "--limit", "0"), None),
@@ -224,7 +224,7 @@ class Query(TestCase):
         growth = next(rows for sql, rows in answers.items() if "AS grown" in sql)
         self.assertEqual(len(growth), len(self.json_of("state", path, "--limit", "0")["groups"]))
         kinds = next(rows for sql, rows in answers.items() if "FROM errors" in sql)
-        found = self.json_of("errors", path)["findings"]
+        found = self.json_of("errors", path, "--limit", "0")["findings"]
         self.assertEqual({r["kind"]: r["calls"] for r in kinds},
                          {kind: sum(f["count"] for f in found if f["kind"] == kind)
                           for kind in {f["kind"] for f in found}})
@@ -267,6 +267,36 @@ class Query(TestCase):
         whole = self.write(script.close(), "whole.ttd")
         self.assertEqual(self.query(whole, sql)["reasons"], [])
         self.assertNotIn("Uncertain", self.run_ok("query", sql, whole).text)
+
+    def test_default_limits(self):
+        """The limits that commands have for people do not cut tables."""
+        script = SnapshotScript().basics()
+        for i in range(60):
+            script.alloc(0x20000 + i * 0x200000, 64)
+        for i in range(60):
+            script.free(0x7000010 + i * 0x1000, stack=1 + i % 4)
+            script.add("user", position=script.tick(), client="ttdtrace.live", data="m")
+        script.snapshot(*((2, i * 8, 0x20000 + i * 0x200000) for i in range(60)))
+        path = self.write(script.close())
+        for table, command in (("errors", ("errors", "--limit", "0")),
+                               ("fragmentation", ("fragmentation", "--limit", "0")),
+                               ("retained", ("retained", "--limit", "0")),
+                               ("marks", ("marks", "--limit", "0"))):
+            with self.subTest(table=table):
+                self.compare(path, table, command, None)
+        self.assertEqual(self.rows(path, "SELECT count(*) AS n FROM fragmentation"), [{"n": 60}])
+        self.assertEqual(self.rows(path, "SELECT count(*) AS n FROM retained"), [{"n": 60}])
+
+    def test_more_blocks_than_are_kept(self):
+        """The table of blocks has a million of them, and does not count these as all."""
+        script = Script().basics()
+        script.add("churn", count=2100000, slots=100, position="2:0")
+        path = self.write(script.close())
+        data = self.query(path, "SELECT count(*) AS n FROM blocks")
+        self.assertEqual(data["rows"], [{"n": 1000000}])
+        self.assertIs(data["certain"], False)
+        self.assertRegex("\n".join(data["reasons"]),
+                         r"(?m)^the table blocks has only 1000000 of 1\d{6} records$")
 
     def test_part_of_a_damaged_trace(self):
         """A range before the damage is not certain either."""
