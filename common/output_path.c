@@ -56,7 +56,7 @@ static int resolve_regular(const char *name, const struct stat *file, struct out
     return 0;
 }
 
-/* As above. */
+/* Opens a file that is not regular. Fails if the name leads elsewhere than a moment ago. */
 static int resolve_other(const char *name, const struct stat *file, struct output_path *output)
 {
     struct stat opened;

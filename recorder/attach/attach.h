@@ -120,7 +120,7 @@ struct attachment {
     size_t internal_count;
     struct attach_function *functions;
     size_t function_count;
-    /** What is in the process. */
+    /** Parts of the attached library in the process. */
     uint64_t base;      /* of the image; 0 if it is not mapped */
     uint64_t size, own; /* of the image, and the offset of the struct attached in it */
     uint64_t thread_block, thread_size; /* see struct attached; 0 if there is none */

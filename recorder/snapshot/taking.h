@@ -32,7 +32,7 @@ struct taking {
     size_t count;
     size_t held_count; /* the first ones: they must be searched while the process is held */
     uint64_t begin;    /* when the process was stopped */
-    /** Of the thread that waits for the reader. */
+    /** Times of holding the threads, kept by the thread that waits for the reader. */
     uint64_t held_since; /* 0: the threads are not held */
     uint64_t held_time;  /* once they were let go before the reader was done */
     bool has_let_go;

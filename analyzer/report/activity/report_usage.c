@@ -306,7 +306,7 @@ static double timeline_bar_value(const struct report_timeline *data, size_t inde
 
 /* ---- Text ---- */
 
-/** What is written beside a bar: its quantity only, with the memory of the process, or all. */
+/** The text beside a bar: its quantity only, with the memory of the process, or all numbers. */
 enum timeline_detail { TIMELINE_LEAST, TIMELINE_WITH_MEMORY, TIMELINE_ALL, TIMELINE_DETAILS };
 
 /* Widths of the plot, for the width of the terminal. */

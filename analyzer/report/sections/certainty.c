@@ -215,7 +215,7 @@ void report_snapshot_text(struct report *report, const struct ttd_snapshot *snap
     }
 }
 
-/* As Linux numbers it. */
+/* The signal that no program can catch, by its number on Linux. */
 enum { SIGNAL_KILL = 9 };
 
 void report_no_snapshot_text(struct report *report)

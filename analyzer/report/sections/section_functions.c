@@ -190,7 +190,7 @@ void report_functions_text(struct report *report, const struct report_functions 
 /* Longer template arguments are left out. */
 #define ARGUMENTS_MAX 24
 
-/* Of a name with more columns than this, long parameters are left out as well. */
+/* Columns of the longest name that keeps its long parameters. */
 #define COLUMNS_MAX 56
 
 static bool stands_at(struct ttd_string name, size_t offset, const char *word)

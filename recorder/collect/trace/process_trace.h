@@ -56,8 +56,8 @@ struct trace {
     struct ttd_writer *at_limit; /* takes the place of `writer` again at the end */
     uint64_t lost_before_limit;  /* value of `lost` when that was set */
 
-    /** Of a trace that has live blocks only: calls that are kept back. Of one that keeps the recent
-     * past: its live blocks. Otherwise NULL. */
+    /** Calls that are kept back, in a trace of live blocks only; the live blocks, in a trace that
+     * keeps the recent past; otherwise NULL. */
     struct kept *kept;
     struct ring *ring; /* see trace/ring.h; NULL if the trace keeps all */
 

@@ -4,8 +4,8 @@
  * nothing can have changed in them since but by yet other processes, as it can during any search.
  * So a page need not be read again for each of many processes that end at once.
  *
- * Of each chunk of pages the heap pages are noted that any of its words points into. A process that
- * has no block in any of them has no reference there.
+ * The search notes, for each chunk of pages, the heap pages that its words point into. A process
+ * without a block in any of them has no reference in the chunk.
  */
 #ifndef RECORDER_SNAPSHOT_SEARCH_SHARED_PAGES_H
 #define RECORDER_SNAPSHOT_SEARCH_SHARED_PAGES_H
