@@ -17,7 +17,7 @@
 #include "channel_snapshot.h"
 
 #define ATTACHED_SYMBOL "ttdrecord_attached"
-#define ATTACHED_MAGIC  UINT64_C(0x3243545441445454) /* "TTDATTC2" */
+#define ATTACHED_MAGIC  UINT64_C(0x3343545441445454) /* "TTDATTC3" */
 
 /** In the padding of the identification of the image's ELF header, so that it is found in memory.
  * The entry point of that header is the offset of the struct attached. */
@@ -36,6 +36,16 @@ enum {
     ATTACHED_ENTRY_SIZE = 5,
     ATTACHED_SIGNALS = 64,
 };
+
+/**
+ * Memory of the live API: clients that the program holds, and code that their functions lead to. It
+ * is made when the program first asks for the API, and stays when the library is removed; the
+ * library of a later recording finds it. It begins with a page of code that ends its mapping, with
+ * a mark of the layout at its begin; the first of the data behind it are the addresses that the
+ * code goes on to, 0 for functions that do nothing.
+ */
+#define ATTACHED_LIVE_MARK UINT64_C(0x314556494c445454) /* "TTDLIVE1" */
+enum { ATTACHED_LIVE_CODE = 4096, ATTACHED_LIVE_SLOTS = 32 };
 
 /** A hook, by the name of the function that it stands for. */
 struct attached_hook {
@@ -98,6 +108,9 @@ struct attached {
     uint64_t module_count;
     uint64_t modules[ATTACHED_MODULES]; /* an address in each */
     struct attached_undo undo;
+    /** Address of the memory of the live API; 0 for none. Set by the recorder, or later by the
+     * library. */
+    uint64_t live;
     /** Set by the library. */
     uint32_t over;    /* it has begun, or has failed to */
     uint32_t records; /* it has begun */

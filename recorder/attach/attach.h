@@ -125,8 +125,9 @@ struct attachment {
     uint64_t size, own; /* of the image, and the offset of the struct attached in it */
     uint64_t thread_block, thread_size; /* see struct attached; 0 if there is none */
     uint32_t id_field;
-    int file;    /* the channel's descriptor; -1 if it is closed */
-    int channel; /* our own */
+    uint64_t live; /* see struct attached */
+    int file;      /* the channel's descriptor; -1 if it is closed */
+    int channel;   /* our own */
     struct attached_undo undo;
     bool is_elsewhere; /* in another PID namespace */
     bool is_filtered;  /* by seccomp: that is suspended while it is stopped */

@@ -128,6 +128,7 @@ static bool write_image(struct attachment *attachment)
     own->key = (own->key | UINT64_C(1) << 63) & ~UINT64_C(0xffffffff);
     own->id_field = attachment->id_field;
     own->file = attachment->file;
+    own->live = attachment->live;
     own->is_filtered = attachment->is_filtered;
     own->begin = attachment->base;
     own->end = attachment->base + image->size;

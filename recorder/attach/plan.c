@@ -61,6 +61,18 @@ static bool check_modules(struct attachment *attachment)
     return true;
 }
 
+/* Finds the memory of the live API that an earlier recorder's library has made. */
+static void plan_find_live(struct attachment *attachment)
+{
+    for (size_t i = 0; i < attachment->modules.maps.count; i++) {
+        const struct mapping *mapping = &attachment->modules.maps.items[i];
+        uint64_t page = mapping->end - ATTACHED_LIVE_CODE, mark;
+        if (mapping->is_executable && !mapping->is_writable && !mapping->is_file &&
+            attach_read(attachment, page, &mark, sizeof mark) && mark == ATTACHED_LIVE_MARK)
+            attachment->live = page;
+    }
+}
+
 static void read_command(struct attachment *attachment, uint32_t tid)
 {
     char path[64];
@@ -118,8 +130,11 @@ bool attach_clean_child(uint32_t pid, const char *library)
 
 bool attach_plan(struct attachment *attachment, uint32_t pid, const char *library)
 {
-    return plan_clean(attachment, pid, library) && check_modules(attachment) &&
-           attach_find_functions(attachment);
+    if (!plan_clean(attachment, pid, library) || !check_modules(attachment) ||
+        !attach_find_functions(attachment))
+        return false;
+    plan_find_live(attachment);
+    return true;
 }
 
 void attachment_free(struct attachment *attachment)

@@ -59,11 +59,27 @@ static void restore_entries(struct attachment *attachment, bool finds_frames)
     }
 }
 
+/* Has the functions of the live API do nothing. The program may have unmapped their memory. */
+static void close_live(struct attachment *attachment)
+{
+    static const uint64_t nothing[ATTACHED_LIVE_SLOTS];
+    uint64_t address = attach_own_address(attachment) + offsetof(struct attached, live), mark;
+    attachment->live = 0;
+    if (!attach_read(attachment, address, &attachment->live, sizeof attachment->live) ||
+        attachment->live == 0)
+        return;
+    if (attach_read(attachment, attachment->live, &mark, sizeof mark) && mark == ATTACHED_LIVE_MARK)
+        attach_write(attachment, attachment->live + ATTACHED_LIVE_CODE, nothing, sizeof nothing);
+    else
+        attachment->live = 0;
+}
+
 static bool unhook(struct attachment *attachment, struct threads *threads)
 {
     if (attach_is_gone(attachment))
         return true;
     restore_entries(attachment, false);
+    close_live(attachment);
     for (size_t i = 0; i < threads->count; i++)
         move_back(attachment, &threads->items[i]);
     attachment->is_patched = false;
@@ -79,7 +95,8 @@ void attach_unhook(struct attachment *attachment)
 static bool is_within(const struct attachment *attachment, uint64_t address)
 {
     const struct attached_undo *undo = &attachment->undo;
-    if (address - attachment->base < attachment->size)
+    if (address - attachment->base < attachment->size ||
+        (attachment->live != 0 && address - attachment->live < ATTACHED_LIVE_CODE))
         return true;
     for (size_t i = 0; i < undo->area_count; i++)
         if (address - undo->areas[i].begin < undo->areas[i].size)

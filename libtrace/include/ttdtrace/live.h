@@ -4,7 +4,10 @@
  *
  * Everything here is inline: a program includes this header and links nothing, except -ldl with a
  * glibc older than 2.34. While no recorder is loaded, ttd_live_open() returns NULL, and every other
- * function returns at once if its client is NULL. A statically linked program always gets NULL.
+ * function returns at once if its client is NULL. A statically linked program always gets NULL. A
+ * recorder may be attached to a program that runs: one that wants to be heard then calls
+ * ttd_live_open() again, at some moments, until it has a client. It keeps that: while no recorder
+ * is attached its calls do nothing.
  *
  * Threads: all functions may be called by any threads at once. All but ttd_live_open() may be
  * called in signal handlers. None allocates memory from the heap, sets errno, or is a cancellation

@@ -14,6 +14,9 @@
 void attached_start(void);
 void attached_wait(void);
 
+/** Lets calls of the live API in, if an earlier recording of the process has made its memory. */
+void attached_live_begin(void);
+
 /** Finds the module at an address, perhaps this library: takes the place of _dl_find_object()
  * here. */
 int attached_find_object(void *address, struct dl_find_object *object);

@@ -84,6 +84,8 @@ void attached_start(void)
     stale_key = attached.key;
     stale_id_field = attached.id_field;
     attached.records = process_records();
+    if (attached.records != 0)
+        attached_live_begin();
     if (attached.is_filtered != 0) {
         thread_id(); /* finds where the C library has it */
         process_confine();

@@ -26,10 +26,10 @@ static size_t name_size(const char *name)
  * before or after. */
 
 /* Reports a heap to the collector, even while the thread is suspended: calls of others need it. */
-static __attribute__((noinline)) void define(const void *handle, const void *parent,
-                                             const char *name)
+static __attribute__((noinline)) void define(const struct ttd_live *live, const void *handle,
+                                             const void *parent, const char *name)
 {
-    struct thread *level = live_enter();
+    struct thread *level = live_enter(live);
     if (!level)
         return;
     level->sequence = 0;
@@ -83,6 +83,7 @@ report(const struct ttd_live *live, unsigned operation, const uint64_t *operands
         return false;
     struct unwind_regs caller;
     target_phase(level, PHASE_RECORD);
+    LIVE_ANNOUNCE(level, live);
     unwind_here(&caller);
     bool is_recorded = append_call(level, operation, &caller, operands, count);
     target_leave(level);
@@ -97,7 +98,7 @@ static bool heap_create(struct ttd_live *live, const void *handle, const void *p
                         const char *name, const uint64_t sizes[2])
 {
     if (handle && live_client_is_open(live))
-        define(handle, parent, name);
+        define(live, handle, parent, name);
     return REPORT(live, TTD_API_LIVE_HEAP_CREATE, (uintptr_t)handle, sizes[0], sizes[1]);
 }
 

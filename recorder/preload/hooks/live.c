@@ -65,7 +65,7 @@ static bool dump_ask(const struct ttd_live *client, const struct ask *asked)
     static _Atomic uint32_t serials;
     if (!live_client_is_open(client))
         return false;
-    struct thread *level = live_enter();
+    struct thread *level = live_enter(client);
     if (!level)
         return false;
     /* The call around this one does not return before the answer; the answer waits for its
@@ -133,24 +133,51 @@ const struct ttd_live_dump_functions live_dump_functions = {
     .file_name = dump_file_name,
 };
 
-enum { CLIENTS = 1024 };
-
-struct client {
-    struct ttd_live live; /* first: a pointer to it is one to the client */
-    uint64_t guid[2];
-    _Atomic bool is_open;
-};
-
-static struct client clients[CLIENTS];
-static _Atomic uint32_t clients_used;
-
-static struct client *client_of(const struct ttd_live *live)
+#ifdef TTD_ATTACHED
+static inline bool live_is_ready(void)
 {
-    return (struct client *)(uintptr_t)live;
+    return true;
+}
+
+static inline uint64_t live_recording(void)
+{
+    return attached.key;
+}
+
+static inline const struct ttd_live_functions *live_table(void)
+{
+    return live_clients()->functions;
+}
+#else
+static inline bool live_is_ready(void)
+{
+    return real_ready();
+}
+
+static inline uint64_t live_recording(void)
+{
+    return 0;
+}
+
+static inline const struct ttd_live_functions *live_table(void)
+{
+    return &live_functions;
+}
+
+struct live_clients *live_clients(void)
+{
+    static struct live_clients clients;
+    return &clients;
+}
+#endif
+
+static struct live_client *client_of(const struct ttd_live *live)
+{
+    return (struct live_client *)(uintptr_t)live;
 }
 
 static void append_client(struct thread *level, enum ttd_client_event kind,
-                          const struct client *client, const void *data, size_t size)
+                          const struct live_client *client, const void *data, size_t size)
 {
     const uint64_t fields[] = {kind, client->guid[0], client->guid[1]};
     uint64_t own[2];
@@ -158,6 +185,17 @@ static void append_client(struct thread *level, enum ttd_client_event kind,
     live_append(level, own, 0,
                 &(struct event_data){fields, sizeof fields / sizeof *fields, data, size});
 }
+
+#ifdef TTD_ATTACHED
+void live_announce(struct thread *level, const struct ttd_live *live)
+{
+    struct live_client *client = client_of(live);
+    uint64_t recording = live_recording();
+    if (atomic_load_explicit(&client->recording, memory_order_relaxed) != recording &&
+        atomic_exchange(&client->recording, recording) != recording)
+        append_client(level, TTD_CLIENT_OPENED, client, NULL, 0);
+}
+#endif
 
 bool live_client_is_open(const struct ttd_live *live)
 {
@@ -177,10 +215,10 @@ static bool is_open(const struct ttd_live *live)
 
 static void close_client(struct ttd_live *live, const void *data, size_t size)
 {
-    struct client *client = client_of(live);
+    struct live_client *client = client_of(live);
     if (!live_is_valid(data, size) || !atomic_exchange(&client->is_open, false))
         return;
-    struct thread *level = live_enter();
+    struct thread *level = live_enter(live);
     if (!level)
         return;
     append_client(level, TTD_CLIENT_CLOSED, client, data, size);
@@ -193,7 +231,7 @@ static bool add_event(struct ttd_live *live, enum ttd_live_scope scope, uint32_t
     bool is_known = (flags & ~TTD_LIVE_KEYFRAME) == 0 && (unsigned)scope <= TTD_LIVE_THREAD;
     if (!is_known || !live_is_valid(data, size) || !live_client_is_open(live))
         return false;
-    struct thread *level = live_enter();
+    struct thread *level = live_enter(live);
     if (!level)
         return false;
     flags |= scope == TTD_LIVE_THREAD ? EVENT_OF_THREAD : 0;
@@ -206,10 +244,10 @@ static bool add_event(struct ttd_live *live, enum ttd_live_scope scope, uint32_t
 static bool live_start_activity(struct ttd_live *live, uint64_t activity, uint64_t maximum,
                                 const void *data, size_t size)
 {
-    const struct client *client = client_of(live);
+    const struct live_client *client = client_of(live);
     if (maximum == 0 || !live_is_valid(data, size) || !atomic_load(&client->is_open))
         return false;
-    struct thread *level = live_enter();
+    struct thread *level = live_enter(live);
     if (!level)
         return false;
     struct island *island = &island_thread(level)->island;
@@ -225,10 +263,10 @@ static bool live_start_activity(struct ttd_live *live, uint64_t activity, uint64
 
 static bool live_stop_activity(struct ttd_live *live, const void *data, size_t size)
 {
-    const struct client *client = client_of(live);
+    const struct live_client *client = client_of(live);
     if (!live_is_valid(data, size) || !atomic_load(&client->is_open))
         return false;
-    struct thread *level = live_enter();
+    struct thread *level = live_enter(live);
     if (!level)
         return false;
     struct island *island = &island_thread(level)->island;
@@ -244,10 +282,10 @@ static bool live_stop_activity(struct ttd_live *live, const void *data, size_t s
 static bool change(struct ttd_live *live, bool (*apply)(struct island *),
                    enum ttd_thread_event kind)
 {
-    const struct client *client = client_of(live);
+    const struct live_client *client = client_of(live);
     if (!atomic_load(&client->is_open))
         return false;
-    struct thread *level = live_enter();
+    struct thread *level = live_enter(live);
     if (!level)
         return false;
     bool is_changed = apply(&island_thread(level)->island);
@@ -326,9 +364,9 @@ static bool throttle(const struct ttd_live *live, uint64_t *executed, uint64_t *
     return is_known;
 }
 
-static const struct ttd_live_functions functions = {
+const struct ttd_live_functions live_functions = {
     .version = TTD_LIVE_VERSION,
-    .size = sizeof functions,
+    .size = sizeof live_functions,
     .close = close_client,
     .is_open = is_open,
     .add_event = add_event,
@@ -349,20 +387,21 @@ EXPORT struct ttd_live *ttd_live_factory(uint32_t version, const struct ttd_live
 EXPORT struct ttd_live *ttd_live_factory(uint32_t version, const struct ttd_live_guid *guid,
                                          const void *data, size_t size)
 {
-    if (version != TTD_LIVE_VERSION || !guid || !live_is_valid(data, size) || !real_ready())
+    if (version != TTD_LIVE_VERSION || !guid || !live_is_valid(data, size) || !live_is_ready())
         return NULL;
-    struct thread *level = live_enter();
+    struct thread *level = live_enter(NULL);
     if (!level)
         return NULL;
-    uint32_t index = atomic_fetch_add(&clients_used, 1);
-    if (index >= CLIENTS) {
-        atomic_store(&clients_used, CLIENTS);
+    uint32_t index = atomic_fetch_add(&live_clients()->used, 1);
+    if (index >= LIVE_CLIENTS) {
+        atomic_store(&live_clients()->used, LIVE_CLIENTS);
         live_leave(level);
         return NULL;
     }
-    struct client *client = &clients[index];
-    client->live.functions = &functions;
+    struct live_client *client = &live_clients()->items[index];
+    client->live.functions = live_table();
     memcpy(client->guid, guid, sizeof client->guid);
+    atomic_store(&client->recording, live_recording());
     atomic_store(&client->is_open, true);
     append_client(level, TTD_CLIENT_OPENED, client, data, size);
     live_leave(level);

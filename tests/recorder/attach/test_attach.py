@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Recording a process that runs: ttdrecord attach PID, and detach PID."""
 
+import functools
 import os
 import pathlib
 import random
@@ -13,7 +14,7 @@ import types
 import unittest
 
 from attaching import CONFINED, Attach
-from support import ANALYZER, PATIENCE, RECORDER, analyze, program
+from support import ANALYZER, PATIENCE, RECORDER, analyze, marks, program
 
 # Its only thread gets a signal of a timer more often than it can be stopped and let go.
 TIMED = """
@@ -69,6 +70,29 @@ class Calls(Attach):
             self.detach(process, recorder)
             snapshot = analyze('leaks', self.trace)['snapshot']
             self.assertEqual(snapshot and snapshot['reason'], reason)
+
+    def test_the_live_api(self):
+        """A program that asks for it finds it, keeps its client, and is heard whenever a recorder is
+        attached. Only the memory of its clients stays, once."""
+        process = self.start(program('counted'))
+        speak = functools.partial(self.tell, process, 'speak')
+        self.assertEqual(speak(), [0, 0, 0, 0])
+        before = self.image(process)
+        for count in 1, 2, 3:
+            recorder = self.attach(process)
+            self.assertEqual((speak(), speak()), ([1, 1, 1, 1],) * 2)
+            self.detach(process, recorder)
+            self.assertEqual(speak(), [1, 0, 0, 0])
+            told = [(mark['kind'], mark['text']) for mark in marks(self.trace)]
+            self.assertEqual(told, [('open', 'opened' if count == 1 else ''),
+                                    ('event', 'spoken'), ('event', 'spoken')])
+            self.assertEqual(analyze('verify', self.trace)['problems'], [])
+            mappings, code, _ = self.image(process)
+            self.assertEqual(code, before[1])
+            for kept in ('', 'r-xp', ''), ('', 'rw-p', ''):
+                mappings.remove(kept)
+            self.assertEqual(sorted(mappings), sorted(before[0]))
+        self.assertEqual(self.tell(process, 'calls 10'), self.tell(process, 'calls 0'))
 
     def test_a_shell(self):
         """Its own data, and that of the C library, end shortly before the end of a page."""

@@ -11,8 +11,10 @@ import unittest
 from attaching import Attach
 from support import PATIENCE, Recording, analyze, program
 
-sys.path.append(str(pathlib.Path(__file__).parent.parent / 'calls'))
+for folder in 'calls', 'collect':
+    sys.path.append(str(pathlib.Path(__file__).parent.parent / folder))
 import test_allocators  # noqa: E402
+import test_conformance  # noqa: E402
 import test_own_functions  # noqa: E402
 
 # Threads in which new fails, all the time, and which release blocks of before by their sizes.
@@ -162,6 +164,14 @@ class Operators(Attached):
                 for event in analyze('events', trace, '--parameters')
                 if event['api'] not in ('other', 'free', 'cfree', 'free_sized',
                                         'free_aligned_sized') and event.get('size') != EMERGENCY]
+
+
+class Live(Attached, test_conformance.Conformance):
+    """The live API: each call, as the table has it."""
+    test_table = test_runs = None
+
+    def test_conforms(self):
+        self.check()
 
 
 del Attached

@@ -7,7 +7,9 @@
  * "leave": its first thread ends, and another one serves; "jump": leaves a call by a jump, and goes
  * on deeper in the stack; "signals": which of the usual signals have the default action; "exit",
  * "abort", "crash", "exec", "fail". Each answer is a line. "hold N":
- * N blocks of 300 bytes in a list of others.
+ * N blocks of 300 bytes in a list of others. "speak": asks the live API for a client, unless it has
+ * one, and for an event; answers with whether it has one, whether that is open, whether the event
+ * was added, and calls until the throttle of the thread.
  */
 #define _GNU_SOURCE
 #include <linux/seccomp.h>
@@ -16,6 +18,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +26,8 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <ttdtrace/live.h>
 
 enum { THREADS = 3 };
 
@@ -204,6 +209,19 @@ static __attribute__((noinline)) void serve_below(void)
     __asm__ volatile("" : : "r"(room) : "memory");
 }
 
+static void speak(void)
+{
+    static const struct ttd_live_guid guid = {
+        {0x5e, 1, 2, 3, 4, 5, 0x46, 7, 0x88, 9, 10, 11, 12, 13, 14, 15}};
+    static struct ttd_live *client;
+    uint64_t executed = 1, remaining = 1;
+    if (!client)
+        client = ttd_live_open(&guid, "opened", 6);
+    int is_added = ttd_live_add_event(client, TTD_LIVE_THREAD, 0, "spoken", 6);
+    ttd_live_throttle(client, &executed, &remaining);
+    printf("%d %d %d %d\n", client != NULL, ttd_live_is_open(client), is_added, remaining != 0);
+}
+
 static void finish(const char *command)
 {
     if (strncmp(command, "crash", 5) == 0)
@@ -218,10 +236,37 @@ static void finish(const char *command)
         execl("/nothing", "nothing", NULL);
 }
 
+static void spawn_child(void)
+{
+    char name[] = "true";
+    posix_spawn(&child, "/bin/true", NULL, NULL, (char *[]){name, NULL}, NULL);
+    wait_for_child();
+}
+
+/* Carries out a command whose answer is another than the counts. */
+static bool answer(const char *line)
+{
+    static const struct {
+        const char *name;
+        void (*execute)(void);
+    } commands[] = {
+        {"fork\n", fork_child},      {"spawn\n", spawn_child}, {"vfork\n", wait_in_vfork},
+        {"signals\n", tell_signals}, {"speak\n", speak},       {"wait\n", wait_for_child},
+    };
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (strcmp(line, commands[i].name) == 0) {
+            commands[i].execute();
+            return true;
+        }
+    return false;
+}
+
 static void serve(void)
 {
     char line[64];
     while (fgets(line, sizeof line, stdin)) {
+        if (answer(line))
+            continue;
         if (sscanf(line, "calls %ld", &rounds) == 1) {
             pthread_barrier_wait(&begin);
             pthread_barrier_wait(&end);
@@ -231,17 +276,6 @@ static void serve(void)
             hold(rounds);
         } else if (sscanf(line, "lose %ld", &rounds) == 1) {
             lose(rounds);
-        } else if (strncmp(line, "fork", 4) == 0) {
-            fork_child();
-            continue;
-        } else if (strncmp(line, "spawn", 5) == 0) {
-            char name[] = "true";
-            posix_spawn(&child, "/bin/true", NULL, NULL, (char *[]){name, NULL}, NULL);
-            wait_for_child();
-            continue;
-        } else if (strncmp(line, "vfork", 5) == 0) {
-            wait_in_vfork();
-            continue;
         } else if (strncmp(line, "lock", 4) == 0) {
             lock_arena();
         } else if (strncmp(line, "jump", 4) == 0) {
@@ -255,12 +289,6 @@ static void serve(void)
             pthread_exit(NULL);
         } else if (strncmp(line, "confine", 7) == 0) {
             prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
-        } else if (strncmp(line, "signals", 7) == 0) {
-            tell_signals();
-            continue;
-        } else if (strncmp(line, "wait", 4) == 0) {
-            wait_for_child();
-            continue;
         } else {
             finish(line);
         }

@@ -14,6 +14,8 @@
 
 #include <ttdtrace/live.h>
 
+#include "../attach/until_told.h"
+
 enum { THREADS = 8, CALLS = 200, LINE = 96, SIZE = 4096, MARKED = 10000 };
 enum { ACTIVITY = 7, THROTTLE = 3 };
 
@@ -230,6 +232,7 @@ int main(int argc, char **argv)
     count = argc - 1 < CALLS ? argc - 1 : CALLS;
     calls = argv + 1;
     memset(long_data, 'l', sizeof long_data);
+    wait_until_told();
     pthread_barrier_init(&together, NULL, THREADS);
     for (size_t i = 0; i < THREADS; i++) {
         speakers[i].index = i;
