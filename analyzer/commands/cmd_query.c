@@ -308,13 +308,15 @@ static const char query_help[] =
     "live, sites, leaks and more. Some take a position: SELECT * FROM live('50%'). The\n"
     "query .schema lists all tables with their columns. A query can only read.\n"
     "\n"
-    "      --timeout SECONDS   give up after so many seconds of work on rows\n" COMMAND_COMMON_HELP
-    "\n"
+    "      --timeout SECONDS   give up after so many seconds of work on rows\n"
+    "      --explain           also print how many events were read for the table of "
+    "events\n" COMMAND_COMMON_HELP "\n"
     "Positions are texts of a fixed width, printed short: compare them with\n"
-    "pos('FAB:17B1'). Addresses are numbers, printed in hexadecimal.\n";
+    "pos('FAB:17B1'), pos('50%') and so on. Addresses are numbers, printed in hexadecimal.\n";
 
 static const struct own_option query_own[] = {
-    OWN_OPTION("timeout", option_number, struct query_options, timeout), OWN_OPTIONS_END};
+    OWN_OPTION("timeout", option_number, struct query_options, timeout),
+    OWN_OPTION("explain", option_flag, struct query_options, has_work), OWN_OPTIONS_END};
 
 static int query_command(struct session *session, const void *context)
 {

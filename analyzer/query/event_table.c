@@ -5,30 +5,11 @@
 #include <string.h>
 
 #include "cli/process/message.h"
+#include "query/event_filter.h"
 #include "query/tables.h"
 #include "report/trace/trace_reports.h"
 
 #define EVENTS_KINDS (TTD_KIND_BIT(TTD_KIND_EVENTS) | TTD_KIND_BIT(TTD_KIND_LOSSES))
-
-enum event_table_column {
-    EVENTS_NUMBER,
-    EVENTS_POSITION,
-    EVENTS_ACTION,
-    EVENTS_API,
-    EVENTS_HEAP,
-    EVENTS_HEAP_ID,
-    EVENTS_ADDRESS,
-    EVENTS_PREVIOUS_ADDRESS,
-    EVENTS_BASE_ADDRESS,
-    EVENTS_SIZE,
-    EVENTS_FLAGS,
-    EVENTS_RESULT,
-    EVENTS_TIME_START,
-    EVENTS_TIME_END,
-    EVENTS_WALL_TIME,
-    EVENTS_THREAD,
-    EVENTS_STACK_ID
-};
 
 const struct query_column query_events_columns[] = {
     {"number", QUERY_INTEGER},       {"position", QUERY_POSITION},
@@ -49,13 +30,10 @@ struct event_table_cursor {
     struct session session;
     struct ttd_batch batch;
     size_t next;
-    /** Numbers of the first event that is wanted, and of the first one behind them; the same as
-     * positions. */
-    uint64_t first;
-    uint64_t end;
-    struct ttd_position from;
-    struct ttd_position to;
+    struct event_filter filter;
     struct heap_outcome outcome;
+    /** The filter has neither a beginning nor an end, nor conditions: all events are rows. */
+    bool takes_all;
     bool has_times;
     bool is_over;
     int status;
@@ -68,6 +46,8 @@ static void event_table_judge(struct event_table_cursor *cursor)
     if (cursor->is_over)
         return;
     cursor->is_over = true;
+    if (cursor->takes_all && cursor->next < cursor->batch.count)
+        cursor->outcome.position = ttd_event_position(&cursor->batch.u.events[cursor->next]);
     session_outcome(session, &cursor->outcome,
                     cursor->outcome.reached_end ? ttd_position_max() : cursor->outcome.position);
     query_add_reasons(cursor->query, &session->report.certainty);
@@ -118,96 +98,22 @@ static int event_table_close(sqlite3_vtab_cursor *base)
 {
     struct event_table_cursor *cursor = (struct event_table_cursor *)base;
     event_table_judge(cursor);
+    event_filter_free(&cursor->filter);
     session_close(&cursor->session, STATUS_OK, false);
     free(cursor);
     return SQLITE_OK;
 }
 
-/* Conditions that bound a range are letters for xFilter: of numbers 'n', of positions 'p', with the
- * comparison behind it. SQLite checks every row again. */
-static char event_table_comparison(unsigned op)
-{
-    switch (op) {
-    case SQLITE_INDEX_CONSTRAINT_EQ:
-        return '=';
-    case SQLITE_INDEX_CONSTRAINT_GT:
-    case SQLITE_INDEX_CONSTRAINT_GE:
-        return '>';
-    case SQLITE_INDEX_CONSTRAINT_LT:
-    case SQLITE_INDEX_CONSTRAINT_LE:
-        return '<';
-    default:
-        return 0;
-    }
-}
-
-static int event_table_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
-{
-    (void)table;
-    int count = 0;
-    sqlite3_str *plan = sqlite3_str_new(NULL);
-    info->estimatedCost = 1e9;
-    for (int i = 0; i < info->nConstraint; i++) {
-        int column = info->aConstraint[i].iColumn;
-        char comparison = event_table_comparison(info->aConstraint[i].op);
-        bool is_number = column == EVENTS_NUMBER || column == -1;
-        if (!info->aConstraint[i].usable || !comparison ||
-            (!is_number && column != EVENTS_POSITION))
-            continue;
-        info->aConstraintUsage[i].argvIndex = ++count;
-        sqlite3_str_appendf(plan, "%c%c", is_number ? 'n' : 'p', comparison);
-        info->estimatedCost /= comparison == '=' ? 1e6 : 4;
-    }
-    info->estimatedRows = (sqlite3_int64)info->estimatedCost;
-    info->idxStr = sqlite3_str_finish(plan);
-    info->needToFreeIdxStr = 1;
-    /* Events come in the order of their numbers, and so of their positions. */
-    if (info->nOrderBy == 1 && !info->aOrderBy[0].desc &&
-        (info->aOrderBy[0].iColumn == EVENTS_NUMBER || info->aOrderBy[0].iColumn == -1))
-        info->orderByConsumed = 1;
-    return count && !info->idxStr ? SQLITE_NOMEM : SQLITE_OK;
-}
-
-/* Narrows the range of numbers. A value that is no integer bounds nothing. */
-static void event_table_bound_number(struct event_table_cursor *cursor, char comparison,
-                                     sqlite3_value *value)
-{
-    if (sqlite3_value_type(value) != SQLITE_INTEGER)
-        return;
-    sqlite3_int64 number = sqlite3_value_int64(value);
-    uint64_t least = number < 0 ? 0 : (uint64_t)number;
-    if (comparison != '<' && least > cursor->first)
-        cursor->first = least;
-    if (comparison != '>' && number < 0)
-        cursor->end = 0;
-    else if (comparison != '>' && least + 1 < cursor->end)
-        cursor->end = least + 1;
-}
-
-/* The same for positions, as the tables have them. */
-static void event_table_bound_position(struct event_table_cursor *cursor, char comparison,
-                                       sqlite3_value *value)
-{
-    const char *text = (const char *)sqlite3_value_text(value);
-    struct ttd_position position;
-    if (!text || !query_position_parse(text, &position))
-        return;
-    if (comparison != '<' && ttd_position_compare(position, cursor->from) > 0)
-        cursor->from = position;
-    if (comparison != '>' && ttd_position_compare(position, cursor->to) < 0)
-        cursor->to = position;
-}
-
 static enum ttd_status event_table_seek(struct event_table_cursor *cursor, struct ttd_error *error)
 {
     struct ttd_reader *reader = cursor->session.source.reader;
-    bool has_position = ttd_position_compare(cursor->from, ttd_position_min()) > 0;
-    if (!cursor->first && !has_position)
+    bool has_position = ttd_position_compare(cursor->filter.from, ttd_position_min()) > 0;
+    if (!cursor->filter.first && !has_position)
         return ttd_reader_rewind_checked(reader, EVENTS_KINDS);
     enum ttd_status status = ttd_reader_rewind(reader, EVENTS_KINDS);
     if (status == TTD_OK)
-        status = cursor->first ? ttd_reader_seek_event(reader, cursor->first, error)
-                               : ttd_reader_seek(reader, cursor->from, error);
+        status = cursor->filter.first ? ttd_reader_seek_event(reader, cursor->filter.first, error)
+                                      : ttd_reader_seek(reader, cursor->filter.from, error);
     return status;
 }
 
@@ -216,6 +122,9 @@ static int event_table_read(struct event_table_cursor *cursor)
 {
     struct source *source = &cursor->session.source;
     enum ttd_status status = TTD_OK;
+    if (cursor->batch.count)
+        cursor->outcome.position =
+            ttd_event_position(&cursor->batch.u.events[cursor->batch.count - 1]);
     cursor->next = 0;
     do {
         status = ttd_reader_next(source->reader, &cursor->batch, &cursor->outcome.error);
@@ -224,8 +133,10 @@ static int event_table_read(struct event_table_cursor *cursor)
             heap_losses_add(&cursor->outcome.losses, &cursor->batch);
         }
     } while (status == TTD_OK && cursor->batch.kind != TTD_KIND_EVENTS);
-    if (status == TTD_OK)
+    if (status == TTD_OK) {
+        cursor->query->work.events += cursor->batch.count;
         return SQLITE_OK;
+    }
     cursor->batch.count = 0;
     if (!heap_is_over(status))
         return query_failed(cursor->query, source_fail(source, status, &cursor->outcome.error));
@@ -240,9 +151,11 @@ static const struct ttd_event *event_table_current(const struct event_table_curs
     return &cursor->batch.u.events[cursor->next];
 }
 
-/* Goes on to the next event of the range, from the present one inclusive. */
+/* Goes on to the next event that passes the filter, from the present one inclusive. */
 static int event_table_settle(struct event_table_cursor *cursor)
 {
+    const struct event_filter *filter = &cursor->filter;
+    bool has_values = event_filter_has_values(filter);
     while (!cursor->is_over) {
         if (cursor->next == cursor->batch.count) {
             int status = event_table_read(cursor);
@@ -252,15 +165,17 @@ static int event_table_settle(struct event_table_cursor *cursor)
         }
         const struct ttd_event *event = event_table_current(cursor);
         struct ttd_position position = ttd_event_position(event);
-        if (event->number >= cursor->end || ttd_position_compare(position, cursor->to) > 0) {
+        if (event->number >= filter->end || ttd_position_compare(position, filter->to) > 0) {
             event_table_judge(cursor);
             break;
         }
         cursor->outcome.position = position;
-        if (event->number >= cursor->first && ttd_position_compare(position, cursor->from) >= 0)
+        if (event->number >= filter->first && ttd_position_compare(position, filter->from) >= 0 &&
+            (!has_values || event_filter_passes(filter, event)))
             break;
         cursor->next++;
     }
+    cursor->query->work.rows += !cursor->is_over;
     return SQLITE_OK;
 }
 
@@ -270,19 +185,14 @@ static int event_table_filter(sqlite3_vtab_cursor *base, int number, const char 
     (void)number;
     struct event_table_cursor *cursor = (struct event_table_cursor *)base;
     struct ttd_error error = {.what = NULL};
-    cursor->first = 0;
-    cursor->end = UINT64_MAX;
-    cursor->from = ttd_position_min();
-    cursor->to = ttd_position_max();
-    for (int i = 0; i < count; i++) {
-        if (plan[2 * i] == 'n')
-            event_table_bound_number(cursor, plan[2 * i + 1], values[i]);
-        else
-            event_table_bound_position(cursor, plan[2 * i + 1], values[i]);
-    }
+    int result = event_filter_set(&cursor->filter, plan, count, values);
+    if (result != SQLITE_OK)
+        return result;
+    cursor->takes_all = !count;
     cursor->outcome.reached_end = false;
     cursor->is_over = false;
     cursor->next = cursor->batch.count = 0;
+    cursor->query->work.readings++;
     enum ttd_status status = event_table_seek(cursor, &error);
     if (status != TTD_OK)
         return query_failed(cursor->query, source_fail(&cursor->session.source, status, &error));
@@ -293,6 +203,10 @@ static int event_table_next(sqlite3_vtab_cursor *base)
 {
     struct event_table_cursor *cursor = (struct event_table_cursor *)base;
     cursor->next++;
+    if (cursor->takes_all && cursor->next < cursor->batch.count) {
+        cursor->query->work.rows++;
+        return SQLITE_OK;
+    }
     return event_table_settle(cursor);
 }
 
@@ -416,7 +330,7 @@ static int event_table_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *row)
 }
 
 const sqlite3_module query_events_functions = {.xConnect = query_table_connect,
-                                               .xBestIndex = event_table_best_index,
+                                               .xBestIndex = event_filter_plan,
                                                .xDisconnect = query_table_disconnect,
                                                .xOpen = event_table_open,
                                                .xClose = event_table_close,

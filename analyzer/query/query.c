@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "query/query.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -65,18 +67,44 @@ static int query_is_late(void *context)
     return query_now() >= deadline->end;
 }
 
-/* pos('FAB:17B1'): a position as the tables have it, to be compared with theirs. */
+/* A position in percent of an incomplete trace is one of the part that can be read. */
+static void query_add_part(struct query *query)
+{
+    struct certainty certainty = {.count = 0};
+    char reason[CERTAINTY_REASON_SIZE];
+    uint64_t events = query->session->source.part_of;
+    if (!events)
+        return;
+    snprintf(reason, sizeof reason,
+             "the trace is not complete: a position in %% is a part of the %" PRIu64
+             " events that can be read",
+             events);
+    certainty_add_reason(&certainty, reason);
+    query_add_reasons(query, &certainty);
+}
+
+/* pos('50%'): a position in any of its forms, as the tables have it, to be compared with theirs. */
 static void query_position(sqlite3_context *answer, int count, sqlite3_value **values)
 {
     (void)count;
+    struct query *query = sqlite3_user_data(answer);
     const char *text = (const char *)sqlite3_value_text(values[0]);
     struct position_spec spec;
     char fixed[QUERY_POSITION_SIZE];
-    if (!text || !position_spec_parse(text, &spec) || spec.kind != POSITION_SPEC_POSITION) {
-        sqlite3_result_error(answer, "pos() needs a position such as 'FAB:17B1'", -1);
+    if (!text || !position_spec_parse(text, &spec)) {
+        sqlite3_result_error(answer, "pos() needs a position such as 'FAB:17B1' or '50%'", -1);
         return;
     }
-    query_position_text(fixed, spec.position);
+    struct ttd_position position;
+    int status =
+        position_spec_resolve(&spec, POSITION_FOR_ORDER, &query->session->source, &position);
+    if (status != STATUS_OK) {
+        sqlite3_result_error(answer, "the position is not known", -1);
+        query_failed(query, status);
+        return;
+    }
+    query_add_part(query);
+    query_position_text(fixed, position);
     sqlite3_result_text(answer, fixed, -1, SQLITE_TRANSIENT);
 }
 
@@ -87,7 +115,7 @@ static int query_prepare_database(sqlite3 *database, struct query *query,
     if (status == SQLITE_OK)
         status = sqlite3_create_function(database, "pos", 1,
                                          SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
-                                         NULL, query_position, NULL, NULL);
+                                         query, query_position, NULL, NULL);
     if (status == SQLITE_OK)
         status = query_tables_add(database, query, tables);
     for (size_t i = 0; i < sizeof query_limits / sizeof query_limits[0]; i++)
@@ -188,5 +216,9 @@ int query_run(struct session *session, const struct query_options *options,
                                           : query_fail(&query, database, status);
     sqlite3_close(database);
     query_results_free(&query);
+    if (options->has_work && exit_status == STATUS_OK)
+        message("query: events: %" PRIu64 " readings, %" PRIu64 " events decoded, %" PRIu64
+                " passed to SQLite",
+                query.work.readings, query.work.events, query.work.rows);
     return exit_status;
 }

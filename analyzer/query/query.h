@@ -46,6 +46,8 @@ struct query_options {
     const char *sql;
     /** Seconds until the query is ended; 0 for no limit. */
     uint64_t timeout;
+    /** Also reports the work on the table of events. */
+    bool has_work;
 };
 
 /**

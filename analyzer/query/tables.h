@@ -16,12 +16,21 @@ struct query_result {
     struct query_records records;
 };
 
+/** Work on the table of events: how often it was read, the events that were decoded for it, and the
+ * rows that SQLite got of them. */
+struct query_work {
+    uint64_t readings;
+    uint64_t events;
+    uint64_t rows;
+};
+
 /** A query: its trace, the results so far, and their certainty. */
 struct query {
     struct session *session;
     struct query_result *results;
     /** The exit status of the first command that failed, after its message. */
     int status;
+    struct query_work work;
 };
 
 /** Makes the tables known to a database, which must be closed before the query ends. Returns a

@@ -102,6 +102,7 @@ static const struct choice choices[] = {
     {"--write-baseline", empty, NULL},
     {"--title", texts, NULL},
     {"--timeout", seconds, &command_query},
+    {"--explain", flag, NULL},
     {"--exact", flag, NULL},
     {"--with-contents", flag, NULL},
 };
@@ -110,6 +111,10 @@ static const char *const queries[] = {
     "SELECT * FROM events",
     "SELECT * FROM events WHERE number BETWEEN 3 AND 9 AND position > pos('1:0')",
     "SELECT * FROM events WHERE position < 'x' OR position <= pos('FFFF:0')",
+    "SELECT number FROM events WHERE thread = 1 AND action = 'Free' AND base_address > 0",
+    "SELECT * FROM events WHERE stack_id IN (1, 2, NULL, 'x') AND api IN ('free', 1) ORDER BY "
+    "position",
+    "SELECT * FROM events WHERE time_start > pos('50%') AND time_end < pos('+1s') OR size < 1e99",
     "SELECT * FROM blocks",
     "SELECT * FROM history('0x1000') UNION ALL SELECT * FROM blocks",
     "SELECT * FROM live('50%')",
