@@ -67,19 +67,12 @@ static int event_table_open(sqlite3_vtab *table, sqlite3_vtab_cursor **result)
     if (!cursor)
         return SQLITE_NOMEM;
     cursor->query = query_of_table(table);
-    const struct common_options *asked = &cursor->query->session->options;
-    struct common_options options = {.command = &command_events,
-                                     .form = REPORT_JSON,
-                                     .max_memory = asked->max_memory,
-                                     .trace = asked->trace};
-    view_options_init(&options.view);
     struct session *session = &cursor->session;
-    int status = session_open(session, &options);
+    int status = query_open_session(cursor->query, session, &command_events);
     if (status != STATUS_OK) {
         free(cursor);
         return query_failed(query_of_table(table), status);
     }
-    session->has_reasons = true;
     struct heap_batch_hook losses = {.context = cursor, .batch = event_table_see_losses};
     status = source_define(&session->source, TTD_KIND_BIT(TTD_KIND_HEAPS), &session->definitions);
     if (status == STATUS_OK)

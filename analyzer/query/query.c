@@ -9,6 +9,7 @@
 
 #include "cli/process/message.h"
 #include "cli/traces/position_spec.h"
+#include "query/query_names.h"
 #include "query/result_rows.h"
 #include "query/tables.h"
 #include "report/sections/sections.h"
@@ -117,6 +118,8 @@ static int query_prepare_database(sqlite3 *database, struct query *query,
                                          SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
                                          query, query_position, NULL, NULL);
     if (status == SQLITE_OK)
+        status = query_names_add_functions(database, query);
+    if (status == SQLITE_OK)
         status = query_tables_add(database, query, tables);
     for (size_t i = 0; i < sizeof query_limits / sizeof query_limits[0]; i++)
         sqlite3_limit(database, query_limits[i].limit, query_limits[i].value);
@@ -216,6 +219,7 @@ int query_run(struct session *session, const struct query_options *options,
                                           : query_fail(&query, database, status);
     sqlite3_close(database);
     query_results_free(&query);
+    query_names_free(&query);
     if (options->has_work && exit_status == STATUS_OK)
         message("query: events: %" PRIu64 " readings, %" PRIu64 " events decoded, %" PRIu64
                 " passed to SQLite",

@@ -10,8 +10,11 @@
 #include "cli/session/session.h"
 #include "query/query_records.h"
 
-/** The columns of the table of events, which is read as a query asks for it (event_table.c). */
+/** The columns of the tables that are read as a query asks for them: of events (event_table.c), and
+ * of stacks and their frames (stack_tables.c). */
 extern const struct query_column query_events_columns[];
+extern const struct query_column query_stacks_columns[];
+extern const struct query_column query_frames_columns[];
 
 #define QUERY_PARAMETERS_MAX 2
 #define QUERY_OPTIONS_MAX    3
@@ -33,6 +36,7 @@ struct query_table {
     const char *name;
     /** One line for people. */
     const char *summary;
+    /** NULL for stacks and frames. */
     const struct command *command;
     /** The list of the command's JSON whose records are the rows; NULL if it is a list itself. */
     const char *list;

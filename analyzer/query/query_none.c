@@ -4,6 +4,8 @@
 #include "query/query.h"
 
 const struct query_column query_events_columns[] = {{NULL, QUERY_INTEGER}};
+const struct query_column query_stacks_columns[] = {{NULL, QUERY_INTEGER}};
+const struct query_column query_frames_columns[] = {{NULL, QUERY_INTEGER}};
 
 int query_run(struct session *session, const struct query_options *options,
               const struct query_table *tables)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/process/message.h"
+#include "query/query_names.h"
 
 /* Running the command of a table. */
 
@@ -76,12 +77,11 @@ static void tables_add_omission(const struct query_result *result, struct sessio
     session->report.left_out = 0;
 }
 
-/* Runs the command with its options; its session is a large object. */
-static int tables_execute(struct query *query, struct query_result *result, struct session *session,
-                          const void *own_values)
+int query_open_session(const struct query *query, struct session *session,
+                       const struct command *command)
 {
     const struct common_options *asked = &query->session->options;
-    struct common_options options = {.command = result->table->command,
+    struct common_options options = {.command = command,
                                      .form = REPORT_JSON,
                                      .has_index = asked->has_index,
                                      .has_full_stacks = asked->has_full_stacks,
@@ -90,17 +90,25 @@ static int tables_execute(struct query *query, struct query_result *result, stru
     view_options_init(&options.view);
     options.view.limit = SIZE_MAX;
     int status = session_open(session, &options);
+    session->has_reasons = true;
+    return status;
+}
+
+/* Runs the command with its options; its session is a large object. */
+static int tables_execute(struct query *query, struct query_result *result, struct session *session,
+                          const void *own_values)
+{
+    int status = query_open_session(query, session, result->table->command);
     if (status != STATUS_OK)
         return status;
     session->report.sink = &result->records.sink;
     /* For a command that needs no output of its own until it prints. */
     out_init(&session->output.text, -1, false);
-    status = options.command->execute(session, own_values);
+    status = result->table->command->execute(session, own_values);
     if (status == STATUS_OK)
         status = tables_check(result, session);
     tables_add_omission(result, session);
     query_add_reasons(query, &session->report.certainty);
-    session->has_reasons = true;
     return session_close(session, status, false);
 }
 
@@ -416,6 +424,15 @@ static const sqlite3_module tables_functions = {.xConnect = query_table_connect,
                                                 .xColumn = tables_column,
                                                 .xRowid = tables_rowid};
 
+static const sqlite3_module *tables_functions_of(const struct query_column *columns)
+{
+    if (columns == query_events_columns)
+        return &query_events_functions;
+    if (columns == query_stacks_columns)
+        return &query_stacks_functions;
+    return columns == query_frames_columns ? &query_frames_functions : &tables_functions;
+}
+
 /* Connects a table, which a query may not do itself: the authorizer forbids declarations. */
 static int tables_touch(sqlite3 *database, const char *name)
 {
@@ -435,9 +452,8 @@ int query_tables_add(sqlite3 *database, struct query *query, const struct query_
         if (!module)
             return SQLITE_NOMEM;
         *module = (struct tables_module){query, &tables[i]};
-        const sqlite3_module *functions =
-            tables[i].columns == query_events_columns ? &query_events_functions : &tables_functions;
-        status = sqlite3_create_module_v2(database, tables[i].name, functions, module, free);
+        status = sqlite3_create_module_v2(database, tables[i].name,
+                                          tables_functions_of(tables[i].columns), module, free);
         if (status == SQLITE_OK)
             status = tables_touch(database, tables[i].name);
     }

@@ -31,11 +31,18 @@ struct query {
     /** The exit status of the first command that failed, after its message. */
     int status;
     struct query_work work;
+    /** The names of stacks, once they are asked for: see query_names(). */
+    struct query_names *names;
 };
 
 /** Makes the tables known to a database, which must be closed before the query ends. Returns a
  * status of SQLite. */
 int query_tables_add(sqlite3 *database, struct query *query, const struct query_table *tables);
+
+/** Opens a session of its own for a part of the query. Returns an exit status; on failure nothing
+ * is open. */
+int query_open_session(const struct query *query, struct session *session,
+                       const struct command *command);
 
 /** Frees the results. */
 void query_results_free(struct query *query);

@@ -112,9 +112,12 @@ static const char *const queries[] = {
     "SELECT * FROM events WHERE number BETWEEN 3 AND 9 AND position > pos('1:0')",
     "SELECT * FROM events WHERE position < 'x' OR position <= pos('FFFF:0')",
     "SELECT number FROM events WHERE thread = 1 AND action = 'Free' AND base_address > 0",
-    "SELECT * FROM events WHERE stack_id IN (1, 2, NULL, 'x') AND api IN ('free', 1) ORDER BY "
+    "SELECT * FROM events WHERE stack_id IN (1, NULL, 'x') AND api IN ('free', 1) ORDER BY "
     "position",
     "SELECT * FROM events WHERE time_start > pos('50%') AND time_end < pos('+1s') OR size < 1e99",
+    "SELECT *, folded(stack_id) FROM stacks",
+    "SELECT site(stack_id), stack_has(stack_id, 'm*') FROM frames WHERE stack_id IN (1, 3, 'x')",
+    "SELECT folded(stack), sum(n) FROM (SELECT stack_id AS stack, 1 AS n FROM events) GROUP BY 1",
     "SELECT * FROM blocks",
     "SELECT * FROM history('0x1000') UNION ALL SELECT * FROM blocks",
     "SELECT * FROM live('50%')",

@@ -186,8 +186,7 @@ static void data_tree(struct report *report, const struct report_tree *data)
 
 /* Trees of calls as folded stacks, for flame graphs. */
 
-/* Writes a label in a folded stack. A frame needs a text, even without a name. */
-static void folded_name(struct report *report, const struct view_label *label)
+void report_folded_label(struct report *report, const struct view_label *label)
 {
     struct text_output *output = report->output;
     struct ttd_string text = report_label_name(report, label);
@@ -237,7 +236,7 @@ void report_tree_path(struct report *report, const struct view_tree *tree, uint3
     for (; node; node = tree->nodes[node].parent)
         path[count++] = node;
     while (count > 0) {
-        folded_name(report, view_tree_label(tree, &tree->nodes[path[--count]]));
+        report_folded_label(report, view_tree_label(tree, &tree->nodes[path[--count]]));
         if (count)
             out_char(report->output, ';');
     }

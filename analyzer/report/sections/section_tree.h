@@ -48,6 +48,9 @@ typedef void row_tree_visitor(struct row *row, const struct view_tree *tree, uin
 /** Writes the nodes that a report shows. */
 void row_tree_nodes(struct row *row, const struct view_tree *tree, row_tree_visitor *visit);
 
+/** Writes a label in a folded stack. A frame needs a text, even without a name. */
+void report_folded_label(struct report *report, const struct view_label *label);
+
 /** Writes a folded stack: the labels from the root to a node. `path` is from
  * report_tree_path_room(). */
 void report_tree_path(struct report *report, const struct view_tree *tree, uint32_t node,

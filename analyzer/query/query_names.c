@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+#include "query/query_names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "cli/process/message.h"
+#include "report/sections/section_tree.h"
+#include "report/sections/sections.h"
+
+/* The session of the names. */
+
+static enum ttd_status names_see_losses(void *context, const struct ttd_batch *batch)
+{
+    struct heap_outcome *outcome = context;
+    if (batch->kind == TTD_KIND_LOSSES)
+        heap_losses_add(&outcome->losses, batch);
+    return TTD_OK;
+}
+
+/* Finds the last position of a trace that was not closed: nothing is known behind it. */
+static void names_find_end(struct source *source, struct heap_outcome *outcome)
+{
+    struct ttd_chunk chunk;
+    if (source->is_closed)
+        return;
+    enum ttd_status status = ttd_reader_rewind(source->reader, TTD_KIND_BIT(TTD_KIND_EVENTS));
+    while (status == TTD_OK) {
+        status = ttd_reader_next_chunk(source->reader, &chunk, &outcome->error);
+        if (status == TTD_OK && chunk.kind == TTD_KIND_EVENTS)
+            outcome->position = chunk.last_position;
+    }
+    outcome->truncated = heap_is_over(status) && status != TTD_END;
+}
+
+static int names_read(struct query *query, struct session *session)
+{
+    struct heap_outcome outcome = {.reached_end = true};
+    struct heap_batch_hook losses = {.context = &outcome, .batch = names_see_losses};
+    int status = session_names(session, true);
+    if (status == STATUS_OK)
+        status = source_read(&session->source, 0, &losses);
+    if (status != STATUS_OK)
+        return status;
+    names_find_end(&session->source, &outcome);
+    session_outcome(session, &outcome, ttd_position_max());
+    query_add_reasons(query, &session->report.certainty);
+    return STATUS_OK;
+}
+
+struct query_names *query_names(struct query *query)
+{
+    if (query->names || query->status != STATUS_OK)
+        return query->names;
+    struct query_names *names = calloc(1, sizeof *names);
+    if (!names) {
+        query_failed(query, message_status("query", TTD_ERROR_NO_MEMORY));
+        return NULL;
+    }
+    int status = query_open_session(query, &names->session, &command_state);
+    if (status == STATUS_OK) {
+        status = names_read(query, &names->session);
+        out_init(&names->session.output.text, -1, false);
+        names->session.output.text.room = UINT64_MAX;
+        if (status != STATUS_OK)
+            session_close(&names->session, status, false);
+    }
+    if (status == STATUS_OK) {
+        query->names = names;
+        return names;
+    }
+    query_failed(query, status);
+    free(names);
+    return NULL;
+}
+
+static void names_free_pattern(struct query_pattern *pattern)
+{
+    view_free(&pattern->view);
+    free(pattern->text);
+}
+
+void query_names_free(struct query *query)
+{
+    struct query_names *names = query->names;
+    if (!names)
+        return;
+    for (size_t i = 0; i < names->pattern_count; i++)
+        names_free_pattern(&names->patterns[i]);
+    session_close(&names->session, STATUS_OK, false);
+    free(names);
+    query->names = NULL;
+}
+
+int query_names_check(struct query *query, enum ttd_status status)
+{
+    int exit_status = session_check(&query->names->session, status);
+    return exit_status == STATUS_OK ? SQLITE_OK : query_failed(query, exit_status);
+}
+
+/* Answers. */
+
+static void names_answer_failure(struct query *query, sqlite3_context *answer,
+                                 enum ttd_status status)
+{
+    query_names_check(query, status);
+    sqlite3_result_error(answer, "the stacks cannot be read", -1);
+}
+
+/* Answers the text that was composed in the output. */
+static void names_answer_output(struct query_names *names, sqlite3_context *answer)
+{
+    struct text_output *output = &names->session.output.text;
+    if (output->error)
+        sqlite3_result_error(answer, "a stack is longer than 65,536 bytes", -1);
+    else
+        sqlite3_result_text(answer, output->buffer, (int)output->used, SQLITE_TRANSIENT);
+    out_init(output, -1, false);
+    output->room = UINT64_MAX;
+}
+
+static void names_take_value(struct row_sink *sink, const char *key, const struct row_value *value)
+{
+    (void)key;
+    struct query_names *names =
+        (struct query_names *)(void *)((char *)sink - offsetof(struct query_names, sink));
+    sqlite3_result_text(names->answer, value->text.data, (int)value->text.size, SQLITE_TRANSIENT);
+}
+
+static void names_end_record(struct row_sink *sink)
+{
+    (void)sink;
+}
+
+void query_names_answer_stack(struct query *query, ttd_id stack, sqlite3_context *answer)
+{
+    struct query_names *names = query->names;
+    struct report *report = &names->session.report;
+    struct row row;
+    names->sink = (struct row_sink){.value = names_take_value, .end_record = names_end_record};
+    names->answer = answer;
+    report->sink = &names->sink;
+    row_open_line(&row, report, false);
+    row_stack(&row, "stack", stack);
+    row_close_line(&row);
+    report->sink = NULL;
+    if (report->status != TTD_OK)
+        names_answer_failure(query, answer, report->status);
+    else if (report->output->error)
+        names_answer_output(names, answer);
+}
+
+void query_names_answer_site(struct query *query, ttd_id stack, sqlite3_context *answer)
+{
+    struct query_names *names = query->names;
+    struct view *view = &names->session.functions;
+    struct heap_key key = {stack, 0};
+    enum ttd_status status = view_find_key(view, &key);
+    if (status != TTD_OK) {
+        names_answer_failure(query, answer, status);
+        return;
+    }
+    const struct view_label *label = view_find_label(view, key);
+    if (label->kind == LABEL_NONE)
+        return;
+    if (label->name.size) {
+        sqlite3_result_text(answer, label->name.data, (int)label->name.size, SQLITE_TRANSIENT);
+        return;
+    }
+    report_folded_label(&names->session.report, label);
+    names_answer_output(names, answer);
+}
+
+/* Composes the frames of a stack from its call site outward, each before those that were there. */
+static enum ttd_status names_collect(struct view *view, ttd_id stack, uint32_t **labels,
+                                     size_t *capacity, size_t *count)
+{
+    struct ttd_stack frame;
+    struct view_site site;
+    enum ttd_status status = view_find_caller(view, stack, &frame, &site);
+    while (status == TTD_OK) {
+        status = grow_array((void **)labels, capacity, *count + site.count, sizeof **labels);
+        for (size_t i = 0; status == TTD_OK && i < site.count; i++)
+            (*labels)[(*count)++] = view->frames[site.first + i].label;
+        if (status == TTD_OK)
+            status = definitions_stack(view->definitions, frame.parent, &frame);
+        if (status == TTD_OK)
+            status = view_go_through(view, &frame, &site);
+    }
+    return status == TTD_END ? TTD_OK : status;
+}
+
+static enum ttd_status names_compose_folded(struct query_names *names, ttd_id stack)
+{
+    struct view *view = &names->session.functions;
+    struct text_output *output = &names->session.output.text;
+    uint32_t *labels = NULL;
+    size_t capacity = 0, count = 0;
+    bool is_cut = false;
+    enum ttd_status status = names_collect(view, stack, &labels, &capacity, &count);
+    if (status == TTD_OK && count)
+        status = view_stack_is_cut(view, stack, &is_cut);
+    if (status == TTD_OK && !count)
+        out_text(output, "[no stack]");
+    if (status == TTD_OK && is_cut)
+        out_text(output, "(callers unknown);");
+    while (status == TTD_OK && count > 0) {
+        report_folded_label(&names->session.report, &view->labels.labels[labels[--count]]);
+        if (count)
+            out_char(output, ';');
+    }
+    free(labels);
+    return status;
+}
+
+/* Functions. */
+
+/* Reads the names, and takes the stack from the first argument. False if the answer is null, or an
+ * error. */
+static bool names_argument(sqlite3_context *answer, sqlite3_value *value, ttd_id *stack)
+{
+    if (sqlite3_value_type(value) != SQLITE_INTEGER)
+        return false;
+    sqlite3_int64 number = sqlite3_value_int64(value);
+    if (number < 0 || number > UINT32_MAX)
+        return false;
+    *stack = (ttd_id)number;
+    if (query_names(sqlite3_user_data(answer)))
+        return true;
+    sqlite3_result_error(answer, "the names cannot be read", -1);
+    return false;
+}
+
+static void names_folded(sqlite3_context *answer, int count, sqlite3_value **values)
+{
+    (void)count;
+    ttd_id stack;
+    struct query *query = sqlite3_user_data(answer);
+    if (!names_argument(answer, values[0], &stack))
+        return;
+    enum ttd_status status = names_compose_folded(query->names, stack);
+    if (status == TTD_OK)
+        names_answer_output(query->names, answer);
+    else
+        names_answer_failure(query, answer, status);
+}
+
+static void names_site(sqlite3_context *answer, int count, sqlite3_value **values)
+{
+    (void)count;
+    ttd_id stack;
+    if (names_argument(answer, values[0], &stack))
+        query_names_answer_site(sqlite3_user_data(answer), stack, answer);
+}
+
+/* Finds the view of a pattern; NULL without memory. */
+static struct view *names_find_pattern(struct query_names *names, const char *text)
+{
+    for (size_t i = 0; i < names->pattern_count; i++) {
+        if (strcmp(names->patterns[i].text, text) == 0)
+            return &names->patterns[i].view;
+    }
+    char *copy = strdup(text);
+    if (!copy)
+        return NULL;
+    struct query_pattern *pattern = &names->patterns[names->oldest];
+    if (names->pattern_count == QUERY_PATTERNS_MAX) {
+        names_free_pattern(pattern);
+    } else {
+        names->pattern_count++;
+    }
+    names->oldest = (names->oldest + 1) % QUERY_PATTERNS_MAX;
+    struct view_options options;
+    view_options_init(&options);
+    options.include.patterns[options.include.count++] = (struct ttd_string){copy, strlen(copy)};
+    pattern->text = copy;
+    view_init(&pattern->view, &options, &names->session.definitions);
+    return &pattern->view;
+}
+
+static void names_stack_has(sqlite3_context *answer, int count, sqlite3_value **values)
+{
+    (void)count;
+    ttd_id stack;
+    struct query *query = sqlite3_user_data(answer);
+    const char *pattern = (const char *)sqlite3_value_text(values[1]);
+    if (!pattern || !names_argument(answer, values[0], &stack))
+        return;
+    struct view *view = names_find_pattern(query->names, pattern);
+    bool has = false;
+    enum ttd_status status = view ? view_wants(view, stack, &has) : TTD_ERROR_NO_MEMORY;
+    if (status == TTD_OK)
+        sqlite3_result_int(answer, has);
+    else
+        names_answer_failure(query, answer, status);
+}
+
+int query_names_add_functions(sqlite3 *database, struct query *query)
+{
+    static const struct {
+        const char *name;
+        int arguments;
+        void (*function)(sqlite3_context *, int, sqlite3_value **);
+    } functions[] = {
+        {"folded", 1, names_folded}, {"site", 1, names_site}, {"stack_has", 2, names_stack_has}};
+    int status = SQLITE_OK;
+    for (size_t i = 0; i < sizeof functions / sizeof *functions && status == SQLITE_OK; i++)
+        status = sqlite3_create_function(database, functions[i].name, functions[i].arguments,
+                                         SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
+                                         query, functions[i].function, NULL, NULL);
+    return status;
+}
