@@ -2,7 +2,6 @@
 """Traces with an index beside them, and indexes made by hand"""
 
 import os
-import subprocess
 
 import support
 from index_doubt import DOUBT, without_doubt
@@ -143,9 +142,7 @@ class HandMade(Index):
         path = self.index_of(self.trace)
         if os.path.exists(path):
             os.unlink(path)
-        made = subprocess.run([support.TRACEGEN, path], input="\n".join(script.lines) + "\n",
-                              text=True, capture_output=True, check=False)
-        return made.returncode == 0
+        return support.make_trace(path, script.lines).returncode == 0
 
     def honest(self, **tie):
         self.assertTrue(self.make([self.record()], self.lists(), **tie))

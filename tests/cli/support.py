@@ -15,12 +15,19 @@ import termios
 import time
 import unittest
 
+import served
+
 ANALYZER = os.environ["TTDANALYZE"]
 TRACEGEN = os.environ["TRACEGEN"]
 
 USAGE, OPEN, DAMAGED, INTERNAL = 2, 3, 4, 5
 HAS_VIEWER = os.environ.get("HAS_VIEWER", "1") == "1"
 HAS_QUERY = os.environ.get("HAS_QUERY", "1") == "1"
+
+
+def make_trace(path, lines):
+    """Runs tracegen."""
+    return served.run([TRACEGEN, path], input=("\n".join(lines) + "\n").encode())
 
 
 class Script:
@@ -117,9 +124,7 @@ class Result:
 def run(*arguments, **options):
     environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "PAGER")}
     environment.update(options.pop("env", {}))
-    return Result(subprocess.run([ANALYZER, *map(str, arguments)], capture_output=True,
-                                 stdin=subprocess.DEVNULL, env=environment, timeout=120,
-                                 check=False, **options))
+    return Result(served.run([ANALYZER, *map(str, arguments)], env=environment, **options))
 
 
 def on_one_processor():
@@ -138,8 +143,7 @@ class TestCase(unittest.TestCase):
 
     def write(self, script, name="trace.ttd"):
         path = self.path(name)
-        made = subprocess.run([TRACEGEN, path], input="\n".join(script.lines) + "\n", text=True,
-                              capture_output=True, check=False)
+        made = make_trace(path, script.lines)
         self.assertEqual(made.returncode, 0, made.stderr)
         return path
 
