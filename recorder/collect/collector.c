@@ -10,6 +10,7 @@
 #include "channel_pool.h"
 #include "collect/process/heaps.h"
 #include "collect/process/origin.h"
+#include "collect/trace/live_sizes.h"
 #include "messages.h"
 
 /* The processes that the collector waits for once the launched program has ended. */
@@ -207,6 +208,21 @@ static void state_choice(const struct recording_options *recording, struct trace
                ttd_position_invalid());
 }
 
+/* Has the bytes of live blocks counted, if that was asked for. */
+static void collector_count_sizes(const struct collector *collector, struct trace *trace,
+                                  bool is_forked, bool had_run)
+{
+    enum live_doubt doubt = LIVE_EXACT;
+    if (is_forked || (had_run && collector->earlier_reason))
+        doubt = LIVE_BEFORE;
+    if (collector->recording.only_above != 0)
+        doubt = LIVE_ABOVE;
+    if (collector->recording.sample != 0)
+        doubt = LIVE_SAMPLE;
+    if (collector->recording.counts_sizes)
+        trace_count_sizes(trace, live_sizes_new(doubt));
+}
+
 static void add_process(struct collector *collector, uint32_t index,
                         const struct process_slot *claim)
 {
@@ -250,6 +266,8 @@ static void add_process(struct collector *collector, uint32_t index,
         trace_keep_blocks(trace);
     if (collector_keeps_recent(collector) && trace->created)
         ring_begin(trace, &collector->recording.keep, host_now(&collector->host));
+    collector_count_sizes(collector, trace, (claim->flags & PROCESS_FORKED) != 0,
+                          launched && collector->had_run);
     /* No release of an earlier block is recorded unless all blocks are. */
     static const struct known_blocks none;
     bool is_chosen = (collector->recording.flags & CHANNEL_CHOOSES) != 0;

@@ -85,7 +85,8 @@ struct recording_options {
     struct ring_limit keep; /* the past that a trace has; all 0 if it has all */
     bool blocks_only;       /* a trace has the blocks that are live at snapshots and at the end */
     uint64_t only_above;    /* size of the smallest blocks that are recorded */
-    uint64_t sample; /* mean number of bytes for one block that is recorded; 0 for all blocks */
+    uint64_t sample;   /* mean number of bytes for one block that is recorded; 0 for all blocks */
+    bool counts_sizes; /* of live blocks, for the status of a session */
 };
 
 struct collector {

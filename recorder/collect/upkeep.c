@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "collect/process/processes.h"
+#include "collect/trace/live_sizes.h"
 #include "messages.h"
 
 static void answer_status(const struct process *process, struct control_answer *answer)
@@ -150,7 +151,8 @@ static void answer_detach(struct collector *collector, const struct process *pro
 }
 
 /* Process id, events, acquisitions, releases, live blocks, lost calls, age in nanoseconds, whether
- * it is paused, and the path of the trace. */
+ * it is paused, live bytes, whether these are a lower bound (1) or unknown (2), why, a tab, and the
+ * path of the trace. */
 static void answer_counts(const struct collector *collector, uint32_t index,
                           struct control_answer *answer)
 {
@@ -162,13 +164,17 @@ static void answer_counts(const struct collector *collector, uint32_t index,
     const struct trace *trace = process->trace;
     uint64_t ended = trace->releases + trace->superseded;
     uint64_t now = host_now(&collector->host);
+    enum live_doubt doubt = trace->sizes ? trace->sizes->doubt : LIVE_UNKNOWN;
     answer->result = CONTROL_DONE;
     snprintf(answer->text, sizeof answer->text,
              "%" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
-             " %d %s",
+             " %d %" PRIu64 " %d %s\t%s",
              process->pid, trace->events, trace->acquisitions, trace->releases,
              trace->acquisitions > ended ? trace->acquisitions - ended : 0, trace->lost,
-             now > process->start ? now - process->start : 0, process->is_paused, trace->path);
+             now > process->start ? now - process->start : 0, process->is_paused,
+             trace->sizes ? trace->sizes->bytes : 0,
+             doubt == LIVE_EXACT ? 0 : 1 + (doubt >= LIVE_UNKNOWN), live_sizes_reason(doubt),
+             trace->path);
 }
 
 void requests_answer(void *context, const struct control_request *request,

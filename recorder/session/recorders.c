@@ -100,6 +100,7 @@ static pid_t fork_recorder(const struct daemon *daemon, struct daemon_record *re
         *options = daemon->options;
         options->output = output;
         options->is_quiet = true;
+        options->recording.counts_sizes = true;
         options->ready = FIRST_OWN;
         return 0;
     }

@@ -17,14 +17,17 @@
 #include "launch.h"
 #include "messages.h"
 
-enum { REFRESH_SECONDS = 1, ROWS_MAX = 100000, PATH_SIZE = 4096 + 256, PROGRAM_WIDTH = 13 };
+enum { REFRESH_SECONDS = 1, ROWS_MAX = 100000, PATH_SIZE = 4096 + 256, PROGRAM_WIDTH = 12 };
+enum { DOUBT_BOUND = 1, DOUBT_UNKNOWN = 2 };
 
 /* A process: one of the session's, or one that it has started. */
 struct status_row {
     uint32_t pid, collector;
     uint32_t state, status; /* see struct session_entry */
     bool has_counts, is_paused;
-    uint64_t events, acquisitions, releases, live, lost, bytes;
+    uint64_t events, acquisitions, releases, live, live_bytes, lost, bytes;
+    unsigned doubt; /* DOUBT_BOUND or DOUBT_UNKNOWN: `live_bytes` is a lower bound, or unknown */
+    char reason[80];
     uint64_t age; /* nanoseconds since its recording began */
     double rate;  /* events in a second */
     char path[PATH_SIZE];
@@ -52,17 +55,21 @@ static bool parse_counts(const char *text, struct status_row *row)
 {
     unsigned paused;
     int at = 0;
-    bool is_read = sscanf(text,
-                          "%" SCNu32 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
-                          " %" SCNu64 " %u %n",
-                          &row->pid, &row->events, &row->acquisitions, &row->releases, &row->live,
-                          &row->lost, &row->age, &paused, &at) == 8 &&
-                   at > 0;
+    const char *tab = strchr(text, '\t');
+    bool is_read =
+        sscanf(text,
+               "%" SCNu32 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+               " %u %" SCNu64 " %u%n",
+               &row->pid, &row->events, &row->acquisitions, &row->releases, &row->live, &row->lost,
+               &row->age, &paused, &row->live_bytes, &row->doubt, &at) == 10 &&
+        tab && tab > text + at;
     row->is_paused = is_read && paused != 0;
     row->has_counts = is_read;
-    if (is_read)
-        snprintf(row->path, sizeof row->path, "%s", text + at);
-    return is_read;
+    if (!is_read)
+        return false;
+    snprintf(row->reason, sizeof row->reason, "%.*s", (int)(tab - text) - at - 1, text + at + 1);
+    snprintf(row->path, sizeof row->path, "%s", tab + 1);
+    return true;
 }
 
 /* Asks a recorder for the counts of its process of an index. */
@@ -170,6 +177,11 @@ static void print_json(const char *session, const struct client_list *list,
                    ", \"releases\": %" PRIu64 ", \"live_blocks\": %" PRIu64 ", \"lost\": %" PRIu64
                    ", \"events_per_second\": %.1f",
                    row->events, row->acquisitions, row->releases, row->live, row->lost, row->rate);
+        if (row->has_counts && row->doubt < DOUBT_UNKNOWN)
+            printf(", \"live_bytes\": %" PRIu64, row->live_bytes);
+        if (row->has_counts && row->doubt != 0)
+            printf(", \"live_bytes_%s\": \"%s\"",
+                   row->doubt < DOUBT_UNKNOWN ? "at_least" : "unknown", row->reason);
         if (row->state == SESSION_ENDED || row->state == SESSION_REFUSED)
             printf(", \"status\": %" PRIu32, row->status);
         putchar('}');
@@ -192,17 +204,46 @@ static void program_of(const struct status_row *row, char *name, size_t size)
     snprintf(name, size, "%.*s", (int)size - 1, visible);
 }
 
+/* Writes a size in a few characters, after a prefix. */
+static void status_size(uint64_t bytes, const char *prefix, char text[16])
+{
+    static const char units[] = "BkMGTPE";
+    double size = (double)bytes;
+    size_t unit = 0;
+    for (; size >= 999.5; unit++)
+        size /= 1000;
+    snprintf(text, 16, unit > 0 && size < 99.95 ? "%s%.1f%c" : "%s%.0f%c", prefix, size,
+             units[unit]);
+}
+
 static void print_row(const struct status_row *row)
 {
-    char program[PROGRAM_WIDTH + 1];
+    char program[PROGRAM_WIDTH + 1], live[16] = "?", size[16];
     program_of(row, program, sizeof program);
-    printf("%9" PRIu32 " %-9s", row->pid, name_state(row));
+    status_size(row->bytes, "", size);
+    if (row->doubt < DOUBT_UNKNOWN)
+        status_size(row->live_bytes, row->doubt == 0 ? "" : ">", live);
+    printf("%7" PRIu32 " %-9s", row->pid, name_state(row));
     if (row->has_counts)
-        printf("%12" PRIu64 "%9.0f%7" PRIu64 "%11" PRIu64, row->events, row->rate, row->lost,
-               row->live);
+        printf("%11" PRIu64 "%8.0f%7" PRIu64 "%9" PRIu64 "%8s", row->events, row->rate, row->lost,
+               row->live, live);
     else
-        printf("%12s%9s%7s%11s", "-", "-", "-", "-");
-    printf("%8" PRIu64 " %s\n", (row->bytes + 999) / 1000, program);
+        printf("%11s%8s%7s%9s%8s", "-", "-", "-", "-", "-");
+    printf("%7s %s\n", size, program);
+}
+
+/* Explains the marks at numbers of live bytes, each reason once. */
+static void print_doubts(const struct status_rows *rows)
+{
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct status_row *row = &rows->items[i];
+        size_t first = 0;
+        while (strcmp(rows->items[first].reason, row->reason) != 0)
+            first++;
+        if (row->doubt != 0 && first == i)
+            printf("Live bytes %s: %s\n",
+                   row->doubt < DOUBT_UNKNOWN ? "> are more" : "? are unknown", row->reason);
+    }
 }
 
 static void print_text(const char *session, const struct client_list *list,
@@ -224,10 +265,11 @@ static void print_text(const char *session, const struct client_list *list,
         printf("New processes of %s are recorded\n", text);
     }
     if (rows->count > 0)
-        printf("\n%9s %-9s%12s%9s%7s%11s%8s %s\n", "Process", "State", "Events", "a second", "Lost",
-               "Live", "kB", "Program");
+        printf("\n%7s %-9s%11s%8s%7s%9s%8s%7s %s\n", "Process", "State", "Events", "per s", "Lost",
+               "Blocks", "Live", "Trace", "Program");
     for (size_t i = 0; i < rows->count; i++)
         print_row(&rows->items[i]);
+    print_doubts(rows);
 }
 
 /* Rates since the last time, where there was one. */

@@ -12,6 +12,7 @@
 #include <ttdtrace/ttdtrace.h>
 #include <unistd.h>
 
+#include "collect/trace/live_sizes.h"
 #include "collect/trace/ring.h"
 #include "collect/trace/trace_modules.h"
 #include "common/output_path.h"
@@ -291,6 +292,7 @@ void trace_free(struct trace *trace)
     ttd_names_close(trace->names);
     ring_free(trace->ring);
     kept_free(trace->kept);
+    live_sizes_free(trace->sizes);
     free(trace->created);
     free(trace->path);
     free(trace);

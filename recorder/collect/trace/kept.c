@@ -303,6 +303,7 @@ void trace_keep_blocks(struct trace *trace)
     trace->kept = kept_new(false);
     if (!trace->kept)
         trace_out_of_memory(trace);
+    trace->is_followed = true;
     trace_metadata(trace, "chosen", "blocks that are live at a snapshot, or at the end");
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collect/trace/live_sizes.h"
 #include "collect/trace/trace_modules.h"
 
 enum { SIZE = 16 * 1024 };
@@ -275,8 +276,26 @@ static void count_calls(struct trace *trace, const struct ttd_calls *calls, size
     trace->events += count;
 }
 
+void trace_count_sizes(struct trace *trace, struct live_sizes *sizes)
+{
+    trace->sizes = sizes;
+    trace->is_followed |= sizes != NULL;
+}
+
+void trace_follow(struct trace *trace, const struct ttd_event *event, struct ttd_position position)
+{
+    if (trace->sizes && event->heap == trace->heap)
+        live_sizes_event(trace->sizes, event);
+    if (trace->kept)
+        trace_keep(trace, event, position);
+    else
+        trace_write_event(trace, event, position);
+}
+
 void trace_calls(struct trace *trace, const struct ttd_calls *calls)
 {
+    if (trace->sizes && calls->heap == trace->heap)
+        live_sizes_calls(trace->sizes, calls);
     if (trace->kept) {
         trace_keep_calls(trace, calls);
         return;
@@ -319,6 +338,8 @@ void trace_loss(struct trace *trace, enum ttd_loss_reason reason, ttd_id thread,
                             .first_good = first_good};
     if (trace->writer)
         trace_check(trace, ttd_writer_loss(trace->writer, &loss));
+    if (trace->sizes)
+        live_sizes_doubt(trace->sizes, LIVE_UNKNOWN);
     if (count != TTD_UNKNOWN)
         trace->lost += count;
 }
@@ -327,6 +348,8 @@ void trace_stop(struct trace *trace)
 {
     trace_metadata(trace, "unrecorded", "calls after the trace had the size of --max-size");
     trace_flush(trace);
+    if (trace->sizes)
+        live_sizes_doubt(trace->sizes, LIVE_UNKNOWN);
     trace->at_limit = trace->writer;
     trace->writer = NULL;
     trace->lost_before_limit = trace->lost;

@@ -34,6 +34,7 @@ struct gathered *gathered_put_before(struct ttd_output *output);
 int gathered_flush(struct gathered *gathered);
 
 struct kept;
+struct live_sizes;
 struct symbolize_cache;
 
 struct trace {
@@ -59,7 +60,9 @@ struct trace {
     /** Calls that are kept back, in a trace of live blocks only; the live blocks, in a trace that
      * keeps the recent past; otherwise NULL. */
     struct kept *kept;
-    struct ring *ring; /* see trace/ring.h; NULL if the trace keeps all */
+    struct ring *ring;        /* see trace/ring.h; NULL if the trace keeps all */
+    struct live_sizes *sizes; /* NULL but in a session */
+    bool is_followed;         /* there is `kept` or `sizes`: all events are noted there */
 
     struct heap_pages pages;  /* where blocks of the present image have ever been */
     uint32_t snapshots;       /* number of the last one */
@@ -164,7 +167,13 @@ void trace_write_kept(struct trace *trace);
 /** States at the end how many calls were left out. */
 void trace_state_left_out(struct trace *trace);
 
-/** Does what trace_event() does in a trace that keeps not all of its calls. */
+/** Has the sizes of live blocks counted, before the first event; `sizes` may be NULL. */
+void trace_count_sizes(struct trace *trace, struct live_sizes *sizes);
+
+/** Does what trace_event() does in a trace whose events are noted in tables. */
+void trace_follow(struct trace *trace, const struct ttd_event *event, struct ttd_position position);
+
+/** Does so in a trace that keeps not all of its calls. */
 void trace_keep(struct trace *trace, const struct ttd_event *event, struct ttd_position position);
 
 /** Does what trace_calls() does there. */
@@ -236,8 +245,8 @@ static inline void trace_event(struct trace *trace, const struct ttd_event *even
         trace_late(trace, event);
         return;
     }
-    if (__builtin_expect(trace->kept != NULL, 0)) {
-        trace_keep(trace, event, position);
+    if (__builtin_expect(trace->is_followed, 0)) {
+        trace_follow(trace, event, position);
         return;
     }
     trace_write_event(trace, event, position);

@@ -20,6 +20,7 @@ struct ring {
 void ring_begin(struct trace *trace, const struct ring_limit *limit, uint64_t now)
 {
     trace->kept = kept_new(true);
+    trace->is_followed = true;
     trace->ring = calloc(1, sizeof *trace->ring);
     if (!trace->kept || !trace->ring) {
         trace_fail(trace, &(struct ttd_error){TTD_ERROR_NO_MEMORY, 0, TTD_NOWHERE, TTD_NOWHERE,

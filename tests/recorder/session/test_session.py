@@ -16,6 +16,8 @@ import unittest
 from support import PATIENCE, PRELOAD, RECORDER, Recording, analyze, program, public_recorder
 
 WAITS = 'import sys; print("ready", flush=True)\nfor line in sys.stdin: print(len([bytes(i) for i in range(600, 1600)]), flush=True)'
+HOLDS = ('import sys; print("ready", flush=True); held = []\nfor line in sys.stdin: '
+         'held += [bytes(i) for i in range(600, 1600)]; print(1000, flush=True)')
 EXISTS, DENIED, NO_SESSION, USAGE = 120, 119, 117, 125
 
 
@@ -160,7 +162,8 @@ class Sessions(SessionTest):
         text = self.session('status', 'one').stdout
         self.assertIn('Session one: 2 processes recorded, 0 calls lost', text)
         self.assertTrue(all(len(line) <= 80 for line in text.splitlines()[1:]), text)
-        rows = re.findall(r'(?m)^ *(\d+) (\S+) +(\d+) +\d+ +0 +\d+ +\d+ (\S+)$', text)
+        rows = re.findall(r'(?m)^ *(\d+) (\S+) +(\d+) +\d+ +0 +\d+'
+                          r' +[\d.]+[BkM] +[\d.]+[BkM] (\S+)$', text)
         self.assertEqual([(int(row[0]), row[1], row[3][:6]) for row in rows],
                          [(pid, 'recording', 'python') for pid in (first.pid, second.pid)])
         self.assertIn('one: 2 processes recorded', self.session('list').stdout)
@@ -181,16 +184,54 @@ class Sessions(SessionTest):
         process = self.start()
         self.begin('one', '--pid', process.pid, '-o', 'traces')
         self.call(process)
-        counts = {}
-        def is_settled():
-            before = dict(counts)
-            counts.update(self.status()['processes'][0])
-            return before and before['events'] == counts['events'] > 2000
-        wait_for(is_settled, 'the counts do not settle')
+        counts = self.settled()
+        self.assertGreater(counts['events'], 2000)
         self.session('stop', 'one')
         info = analyze('info', counts['file'])
         self.assertEqual((counts['events'], counts['acquisitions'], counts['releases']),
                          (info['events'], info['allocs'] + info['reallocs'], info['frees']))
+
+    def test_live_bytes(self):
+        """The bytes of live blocks, also of those from before; a lower bound without these; unknown
+        once calls are missing."""
+        for options, doubt in ((), None), (('--only-above=700',), 'live_bytes_at_least'), \
+                (('--sample=4K',), 'live_bytes_unknown'), (('--blocks-only',), None):
+            process = self.start(sys.executable, '-c', HOLDS)
+            self.begin('one', '--pid', process.pid, '-o', 'traces', *options)
+            self.call(process)
+            self.assertEqual(self.session('snapshot', 'one').returncode, 0)
+            counts = self.settled()
+            self.assertEqual([name for name in counts if name.startswith('live_bytes_')],
+                             [doubt] if doubt else [])
+            text = self.session('status', 'one').stdout
+            mark = {None: r'\d', 'live_bytes_at_least': r'>\d', 'live_bytes_unknown': r'\?'}[doubt]
+            self.assertRegex(text, rf'\n *{process.pid} recording .* {mark}.* python')
+            self.assertEqual('Live bytes' in text, doubt is not None)
+            self.assertLessEqual(max(map(len, text.splitlines()[2:])), 80)
+            self.session('pause', 'one')
+            self.call(process)
+            self.session('resume', 'one')
+            self.call(process)
+            self.assertIn('live_bytes_unknown', self.settled())
+            self.session('stop', 'one')
+            first, *_ = analyze('snapshots', counts['file'])['snapshots']
+            state = analyze('state', counts['file'], '--at', first['position'])
+            if doubt != 'live_bytes_unknown':
+                self.assertEqual(counts['live_bytes'], state['live_bytes'] + state['runtime_bytes'])
+                self.assertGreater(counts['live_bytes'], 1000 * 700)
+            else:
+                self.assertNotIn('live_bytes', counts)
+
+    def settled(self):
+        """The counts of the only process, once they do not change any more."""
+        counts = {}
+        def is_settled():
+            before = dict(counts)
+            counts.clear()
+            counts.update(self.status()['processes'][0])
+            return before and before.get('events') == counts.get('events')
+        wait_for(is_settled, 'the counts do not settle')
+        return counts
 
     def test_losses_are_told_at_once(self):
         """A thread that finds no room goes on at once, if that is wanted."""
