@@ -189,15 +189,24 @@ def layouts(root, spec):
     return layout
 
 
-def kinds_and_columns(layout, spec):
-    kinds = tables(section(spec, 'Chunk header'))[1]
-    for number, name, *_ in kinds:
-        if number.isdigit():
-            constant = 'TTD_KIND_' + name.upper().replace(' ', '_')
-            value = str(layout(constant))
-            check(value == number, f'{constant} is {value}, not {number}')
+def kinds(root, table):
+    """The table of kinds has the numbers, names and properties of the code's."""
+    source = (root / 'libtrace/include/ttdtrace/kinds.h').read_text().replace('\\\n', ' ')
+    code = {number: (text, 'HAS_IDS' in properties, 'IS_CRITICAL' in properties)
+            for number, text, properties in re.findall(
+                r'(?:RECORDS|CHUNK)\(\w+, (\d+), "([^"]*)", \d+,\s+([\w |]+),', source)}
+    document = {number: (text, first == 'id of the first', critical == 'yes')
+                for number, text, first, critical in table if number.isdigit()}
+    for number in code.keys() | document.keys():
+        check(code.get(number) == document.get(number),
+              f'kind {number}: {document.get(number)} but {code.get(number)}')
+
+
+def kinds_and_columns(root, layout, spec):
+    table = tables(section(spec, 'Chunk header'))[1]
+    kinds(root, table)
     private = layout('TTD_KIND_PRIVATE')
-    check(kinds[-1][0] == f'0x{private:X} and up', 'private kinds')
+    check(table[-1][0] == f'0x{private:X} and up', 'private kinds')
     columns = tables(section(payload_of_events(spec), 'Events'))[1]
     check(len(columns) == layout('TTD_COLUMN_COUNT'), 'number of columns')
     for number, name, _ in columns:
@@ -308,7 +317,7 @@ def main():
     spec = (root / 'spec/format.md').read_text()
     count = requirements(root, spec)
     layout = layouts(root, spec)
-    kinds_and_columns(layout, spec)
+    kinds_and_columns(root, layout, spec)
     limits(layout, spec)
     values(layout, spec)
     functions = apis(root, spec)

@@ -145,25 +145,9 @@ static enum ttd_status cutting_copy(struct cutting *cutting, const struct ttd_he
  * losses, but not the one that an earlier cut has made. */
 static bool cutting_keeps(const struct cutting *cutting, const struct ttd_header *header)
 {
-    const struct ttd_cut_record *replaced = &cutting->cut->writer->replaced;
-    switch (header->kind) {
-    case TTD_KIND_TRACE:
-    case TTD_KIND_STRINGS:
-    case TTD_KIND_STACKS:
-    case TTD_KIND_MODULES:
-    case TTD_KIND_SYMBOLS:
-    case TTD_KIND_THREADS:
-    case TTD_KIND_HEAPS:
-    case TTD_KIND_HEAP_PARENTS:
-    case TTD_KIND_METADATA:
-    case TTD_KIND_VARIABLES:
-    case TTD_KIND_PAGES: /* maps behind the cut may have pages that were there before */
-        return true;
-    case TTD_KIND_LOSSES:
-        return header->offset != replaced->offset;
-    default:
-        return false;
-    }
+    if (header->kind == TTD_KIND_LOSSES)
+        return header->offset != cutting->cut->writer->replaced.offset;
+    return ttd_kind_has(header->kind, TTD_KIND_IS_LASTING);
 }
 
 /** Decodes the header at an offset, which must be the writer's. */

@@ -117,34 +117,8 @@ const char *ttd_action_name(enum ttd_action action)
 
 const char *ttd_kind_name(unsigned kind)
 {
-    static const char *const names[] = {"?",
-                                        "trace",
-                                        "strings",
-                                        "stacks",
-                                        "modules",
-                                        "symbols",
-                                        "threads",
-                                        "heaps",
-                                        "events",
-                                        "user events",
-                                        "losses",
-                                        "live blocks",
-                                        "pages",
-                                        "memory map",
-                                        "metadata",
-                                        "index",
-                                        "end",
-                                        "states",
-                                        "sums",
-                                        "snapshots",
-                                        "regions",
-                                        "references",
-                                        "variables",
-                                        "frames",
-                                        "classes",
-                                        "fatal signals",
-                                        "heap parents",
-                                        "packed references",
-                                        "block headers"};
+#define KIND_NAME(name, number, text, ...) [number] = text,
+    static const char *const names[] = {"?", TTD_KINDS(KIND_NAME, KIND_NAME)};
+#undef KIND_NAME
     return kind < sizeof names / sizeof *names ? names[kind] : "?";
 }

@@ -45,10 +45,6 @@ struct ttd_id_check {
 bool ttd_id_check_batch(struct ttd_id_check *ids, const struct ttd_allocator *allocator,
                         const struct ttd_batch *batch, const char **what);
 
-/** Checks a batch of snapshots, or of parts of snapshots but memory maps. Returns the first
- * violation; NULL if there is none, or the batch is of another kind. */
-const char *ttd_id_check_snapshots(struct ttd_id_check *ids, const struct ttd_batch *batch);
-
 /** Whether an id is 0 or defined; true if ids cannot be checked. */
 static inline bool ttd_id_check_knows(const struct ttd_id_check *ids, ttd_id id, ttd_id count)
 {

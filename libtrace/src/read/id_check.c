@@ -21,7 +21,7 @@ static const char *first_wrong(const char *violation, bool is_right, const char 
     return violation || is_right ? violation : what;
 }
 
-static const char *check_strings(struct ttd_id_check *ids, const struct ttd_batch *batch)
+static const char *ids_check_strings(struct ttd_id_check *ids, const struct ttd_batch *batch)
 {
     const char *violation = NULL;
     for (size_t i = 0; i < batch->count; i++) {
@@ -49,7 +49,7 @@ static const char *ids_check_modules(struct ttd_id_check *ids, const struct ttd_
     return violation;
 }
 
-static const char *check_threads(struct ttd_id_check *ids, const struct ttd_batch *batch)
+static const char *ids_check_threads(struct ttd_id_check *ids, const struct ttd_batch *batch)
 {
     const char *violation = NULL;
     for (size_t i = 0; i < batch->count; i++) {
@@ -64,7 +64,7 @@ static const char *check_threads(struct ttd_id_check *ids, const struct ttd_batc
     return violation;
 }
 
-static const char *check_heaps(struct ttd_id_check *ids, const struct ttd_batch *batch)
+static const char *ids_check_heaps(struct ttd_id_check *ids, const struct ttd_batch *batch)
 {
     const char *violation = NULL;
     for (size_t i = 0; i < batch->count; i++) {
@@ -83,7 +83,7 @@ static inline ttd_id larger(ttd_id a, ttd_id b)
 }
 
 /** Parents have lower ids than heaps, so they are defined if these are. */
-static const char *check_heap_parents(struct ttd_id_check *ids, const struct ttd_batch *batch)
+static const char *ids_check_heap_parents(struct ttd_id_check *ids, const struct ttd_batch *batch)
 {
     const char *violation = NULL;
     for (size_t i = 0; i < batch->count; i++) {
@@ -126,20 +126,17 @@ bool ttd_id_check_grow(struct ttd_id_check *ids, const struct ttd_allocator *all
     return true;
 }
 
-/** False without memory. */
-static bool check_stacks(struct ttd_id_check *ids, const struct ttd_allocator *allocator,
-                         const struct ttd_batch *batch, const char **what)
+static const char *ids_check_stacks(struct ttd_id_check *ids, const struct ttd_batch *batch)
 {
-    if (!ids->unknown && !ttd_id_check_grow(ids, allocator, batch->count))
-        return false;
+    const char *violation = NULL;
     for (size_t i = 0; i < batch->count; i++) {
-        const char *violation = check_stack(ids, &batch->u.stacks[i]);
-        *what = first_wrong(*what, !violation, violation);
+        const char *wrong = check_stack(ids, &batch->u.stacks[i]);
+        violation = first_wrong(violation, !wrong, wrong);
     }
-    return true;
+    return violation;
 }
 
-static const char *check_symbols(const struct ttd_id_check *ids, const struct ttd_batch *batch)
+static const char *ids_check_symbols(struct ttd_id_check *ids, const struct ttd_batch *batch)
 {
     for (size_t i = 0; i < batch->count; i++) {
         const struct ttd_symbol *symbol = &batch->u.symbols[i];
@@ -154,7 +151,7 @@ static const char *check_symbols(const struct ttd_id_check *ids, const struct tt
 }
 
 /** The largest ids stand for all. */
-static const char *check_events(struct ttd_id_check *ids, const struct ttd_batch *batch)
+static const char *ids_check_events(struct ttd_id_check *ids, const struct ttd_batch *batch)
 {
     ttd_id thread = 0;
     ttd_id heap = 0;
@@ -173,8 +170,9 @@ static const char *check_events(struct ttd_id_check *ids, const struct ttd_batch
     return ttd_id_check_knows(ids, stack, ids->stacks) ? NULL : "undefined stack of an event";
 }
 
-static const char *ids_check_blocks(struct ttd_id_check *ids, const struct ttd_live_blocks *list)
+static const char *ids_check_live_blocks(struct ttd_id_check *ids, const struct ttd_batch *batch)
 {
+    const struct ttd_live_blocks *list = batch->u.live_blocks;
     const char *violation = ttd_list_take(&ids->list, list);
     if (violation && !ids->unknown)
         return violation;
@@ -188,8 +186,9 @@ static const char *ids_check_blocks(struct ttd_id_check *ids, const struct ttd_l
     return NULL;
 }
 
-static const char *check_pages(struct ttd_id_check *ids, const struct ttd_pages *pages)
+static const char *ids_check_pages(struct ttd_id_check *ids, const struct ttd_batch *batch)
 {
+    const struct ttd_pages *pages = batch->u.pages;
     uint64_t expected = ids->pages ? ids->pages : TTD_PAGE_FIRST;
     bool right = pages->first_page == expected || (ids->unknown && pages->first_page > expected);
     ids->redefines = pages->first_page < expected;
@@ -198,8 +197,9 @@ static const char *check_pages(struct ttd_id_check *ids, const struct ttd_pages 
     return right ? NULL : "order of pages";
 }
 
-static const char *ids_check_map(struct ttd_id_check *ids, const struct ttd_memory_map *map)
+static const char *ids_check_memory_map(struct ttd_id_check *ids, const struct ttd_batch *batch)
 {
+    const struct ttd_memory_map *map = batch->u.memory_map;
     const char *violation = ttd_snapshot_order_part(&ids->snapshots, map->snapshot);
     if (ids->unknown || violation)
         return ids->unknown ? NULL : violation;
@@ -212,64 +212,20 @@ static const char *ids_check_map(struct ttd_id_check *ids, const struct ttd_memo
     return NULL;
 }
 
-static const char *check_others(const struct ttd_id_check *ids, const struct ttd_batch *batch)
+static const char *ids_check_losses(struct ttd_id_check *ids, const struct ttd_batch *batch)
 {
-    for (size_t i = 0; i < batch->count; i++) {
-        ttd_id thread = batch->kind == TTD_KIND_LOSSES ? batch->u.losses[i].thread
-                                                       : batch->u.user_events[i].thread;
-        if (!ttd_id_check_knows(ids, thread, ids->threads))
+    for (size_t i = 0; i < batch->count; i++)
+        if (!ttd_id_check_knows(ids, batch->u.losses[i].thread, ids->threads))
             return "undefined thread";
-    }
     return NULL;
 }
 
-bool ttd_id_check_batch(struct ttd_id_check *ids, const struct ttd_allocator *allocator,
-                        const struct ttd_batch *batch, const char **what)
+static const char *ids_check_user_events(struct ttd_id_check *ids, const struct ttd_batch *batch)
 {
-    *what = NULL;
-    ids->redefines = false;
-    switch (batch->kind) {
-    case TTD_KIND_STRINGS:
-        *what = check_strings(ids, batch);
-        break;
-    case TTD_KIND_STACKS:
-        return check_stacks(ids, allocator, batch, what);
-    case TTD_KIND_MODULES:
-        *what = ids_check_modules(ids, batch);
-        break;
-    case TTD_KIND_SYMBOLS:
-        *what = check_symbols(ids, batch);
-        break;
-    case TTD_KIND_THREADS:
-        *what = check_threads(ids, batch);
-        break;
-    case TTD_KIND_HEAPS:
-        *what = check_heaps(ids, batch);
-        break;
-    case TTD_KIND_HEAP_PARENTS:
-        *what = check_heap_parents(ids, batch);
-        break;
-    case TTD_KIND_EVENTS:
-        *what = check_events(ids, batch);
-        break;
-    case TTD_KIND_USER_EVENTS:
-    case TTD_KIND_LOSSES:
-        *what = check_others(ids, batch);
-        break;
-    case TTD_KIND_LIVE_BLOCKS:
-        *what = ids_check_blocks(ids, batch->u.live_blocks);
-        break;
-    case TTD_KIND_PAGES:
-        *what = check_pages(ids, batch->u.pages);
-        break;
-    case TTD_KIND_MEMORY_MAP:
-        *what = ids_check_map(ids, batch->u.memory_map);
-        break;
-    default:
-        *what = ttd_id_check_snapshots(ids, batch);
-        break;
-    }
-    return true;
+    for (size_t i = 0; i < batch->count; i++)
+        if (!ttd_id_check_knows(ids, batch->u.user_events[i].thread, ids->threads))
+            return "undefined thread";
+    return NULL;
 }
 
 /* Snapshots and their parts: ids, and their order (spec, "Snapshots"). */
@@ -281,7 +237,7 @@ static const char *unless_unknown(const struct ttd_id_check *ids, const char *vi
     return ids->unknown ? NULL : violation;
 }
 
-static const char *check_snapshots(struct ttd_id_check *ids, const struct ttd_batch *batch)
+static const char *ids_check_snapshots(struct ttd_id_check *ids, const struct ttd_batch *batch)
 {
     const char *violation = NULL;
     for (size_t i = 0; i < batch->count; i++) {
@@ -302,8 +258,9 @@ static const char *check_snapshots(struct ttd_id_check *ids, const struct ttd_ba
     return violation;
 }
 
-static const char *ids_check_regions(struct ttd_id_check *ids, const struct ttd_regions *list)
+static const char *ids_check_regions(struct ttd_id_check *ids, const struct ttd_batch *batch)
 {
+    const struct ttd_regions *list = batch->u.regions;
     const char *violation = ttd_snapshot_order_regions(&ids->snapshots, list, &ids->redefines);
     violation = ids->redefines ? violation : unless_unknown(ids, violation);
     for (size_t i = 0; i < list->count && !violation; i++) {
@@ -316,14 +273,15 @@ static const char *ids_check_regions(struct ttd_id_check *ids, const struct ttd_
     return violation;
 }
 
-static const char *ids_check_references(struct ttd_id_check *ids, const struct ttd_references *list)
+static const char *ids_check_references(struct ttd_id_check *ids, const struct ttd_batch *batch)
 {
+    const struct ttd_references *list = batch->u.references;
     struct ttd_reference_range range = {list->snapshot, list->references,
                                         &list->references[list->count - 1], list->count};
     return unless_unknown(ids, ttd_snapshot_order_references(&ids->snapshots, &range));
 }
 
-static const char *check_variables(const struct ttd_id_check *ids, const struct ttd_batch *batch)
+static const char *ids_check_variables(struct ttd_id_check *ids, const struct ttd_batch *batch)
 {
     for (size_t i = 0; i < batch->count; i++) {
         const struct ttd_variable *variable = &batch->u.variables[i];
@@ -350,8 +308,15 @@ static const char *ids_check_frames(struct ttd_id_check *ids, const struct ttd_b
     return violation;
 }
 
-static const char *ids_check_classes(struct ttd_id_check *ids, const struct ttd_classes *list)
+static const char *ids_check_block_headers(struct ttd_id_check *ids, const struct ttd_batch *batch)
 {
+    return unless_unknown(
+        ids, ttd_snapshot_order_part(&ids->snapshots, batch->u.block_headers->snapshot));
+}
+
+static const char *ids_check_classes(struct ttd_id_check *ids, const struct ttd_batch *batch)
+{
+    const struct ttd_classes *list = batch->u.classes;
     const char *violation =
         unless_unknown(ids, ttd_snapshot_order_part(&ids->snapshots, list->snapshot));
     for (size_t i = 0; i < list->count && !violation; i++)
@@ -360,7 +325,7 @@ static const char *ids_check_classes(struct ttd_id_check *ids, const struct ttd_
     return violation;
 }
 
-static const char *check_signals(const struct ttd_id_check *ids, const struct ttd_batch *batch)
+static const char *ids_check_fatal_signals(struct ttd_id_check *ids, const struct ttd_batch *batch)
 {
     for (size_t i = 0; i < batch->count; i++) {
         const struct ttd_fatal_signal *signal = &batch->u.fatal_signals[i];
@@ -371,27 +336,27 @@ static const char *check_signals(const struct ttd_id_check *ids, const struct tt
     return NULL;
 }
 
-const char *ttd_id_check_snapshots(struct ttd_id_check *ids, const struct ttd_batch *batch)
+typedef const char *id_check_function(struct ttd_id_check *ids, const struct ttd_batch *batch);
+
+#define ID_CHECK_CHECKED(member) ids_check_##member
+#define ID_CHECK_FREE(member)    NULL
+#define ID_CHECK_RECORDS(name, number, text, minor, properties, count, record, member, ids)        \
+    [number] = ID_CHECK_##ids(member),
+#define ID_CHECK_NONE(...)
+
+/** The function of each kind, by number; NULL for kinds without ids. */
+static id_check_function *const id_checks[TTD_KIND_LAST + 1] = {
+    TTD_KINDS(ID_CHECK_RECORDS, ID_CHECK_NONE)};
+
+bool ttd_id_check_batch(struct ttd_id_check *ids, const struct ttd_allocator *allocator,
+                        const struct ttd_batch *batch, const char **what)
 {
-    switch (batch->kind) {
-    case TTD_KIND_SNAPSHOTS:
-        return check_snapshots(ids, batch);
-    case TTD_KIND_REGIONS:
-        return ids_check_regions(ids, batch->u.regions);
-    case TTD_KIND_REFERENCES:
-        return ids_check_references(ids, batch->u.references);
-    case TTD_KIND_VARIABLES:
-        return check_variables(ids, batch);
-    case TTD_KIND_FRAMES:
-        return ids_check_frames(ids, batch);
-    case TTD_KIND_CLASSES:
-        return ids_check_classes(ids, batch->u.classes);
-    case TTD_KIND_BLOCK_HEADERS:
-        return unless_unknown(
-            ids, ttd_snapshot_order_part(&ids->snapshots, batch->u.block_headers->snapshot));
-    case TTD_KIND_FATAL_SIGNALS:
-        return check_signals(ids, batch);
-    default:
-        return NULL;
-    }
+    *what = NULL;
+    ids->redefines = false;
+    if (batch->kind == TTD_KIND_STACKS && !ids->unknown &&
+        !ttd_id_check_grow(ids, allocator, batch->count))
+        return false;
+    if (id_checks[batch->kind])
+        *what = id_checks[batch->kind](ids, batch);
+    return true;
 }

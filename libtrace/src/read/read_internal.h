@@ -196,42 +196,22 @@ struct ttd_reader {
     uint64_t symbol_offset;
     struct ttd_symbol_frame *frames;
     size_t frames_capacity;
-    struct ttd_block *blocks;
-    size_t blocks_capacity;
-    struct ttd_memory_run *runs;
-    size_t runs_capacity;
     uint64_t variable_offset;
-    /** Regions, references, classes or block headers; or the targets of the frames or fatal signals
-     * of a batch. Its capacity is in bytes. */
+    /** The entries of a record that is a whole chunk; or the addresses of the frames, or the
+     * registers of the fatal signals, of a batch. Its capacity is in bytes. */
     void *items;
     size_t items_capacity;
     struct ttd_loss synthetic;
+    /** A batch of any kind; events are elsewhere. */
     union {
-        struct ttd_string_definition strings[TTD_RECORD_BATCH];
-        struct ttd_stack stacks[TTD_RECORD_BATCH];
-        struct ttd_module modules[TTD_RECORD_BATCH];
-        struct ttd_symbol symbols[TTD_RECORD_BATCH];
-        struct ttd_thread threads[TTD_RECORD_BATCH];
-        struct ttd_heap heaps[TTD_RECORD_BATCH];
-        struct ttd_heap_parent heap_parents[TTD_RECORD_BATCH];
-        struct ttd_user_event user_events[TTD_RECORD_BATCH];
-        struct ttd_loss losses[TTD_RECORD_BATCH];
-        struct ttd_metadata metadata[TTD_RECORD_BATCH];
-        struct ttd_state states[TTD_RECORD_BATCH];
-        struct ttd_sum sums[TTD_RECORD_BATCH];
-        struct ttd_snapshot snapshots[TTD_RECORD_BATCH];
-        struct ttd_variable variables[TTD_RECORD_BATCH];
-        struct ttd_frames frames[TTD_RECORD_BATCH];
-        struct ttd_fatal_signal fatal_signals[TTD_RECORD_BATCH];
-        struct ttd_regions regions;
-        struct ttd_references references;
-        struct ttd_classes classes;
-        struct ttd_block_headers block_headers;
-        struct ttd_live_blocks live_blocks;
-        struct ttd_pages pages;
-        struct ttd_memory_map memory_map;
-        struct ttd_trace trace;
-        struct ttd_end end;
+#define KIND_RECORDS_ONE  1
+#define KIND_RECORDS_MANY TTD_RECORD_BATCH
+#define KIND_RECORDS(name, number, text, minor, properties, count, record, member, ids)            \
+    struct ttd_##record member[KIND_RECORDS_##count];
+#define KIND_NO_RECORDS(...)
+        TTD_KINDS(KIND_RECORDS, KIND_NO_RECORDS)
+#undef KIND_RECORDS
+#undef KIND_NO_RECORDS
     } records;
 };
 
@@ -305,24 +285,6 @@ static inline enum ttd_status ttd_reader_fail(const struct ttd_reader *reader,
 {
     return ttd_fail(error, status, what, reader->header.offset, reader->header.number);
 }
-
-/** The part of ttd_reader_decode() for all kinds but events and stacks: decodes up to `*count`
- * records, and sets it to how many they are. */
-enum ttd_status ttd_reader_decode_records(struct ttd_reader *reader, struct ttd_batch *batch,
-                                          size_t *count, struct ttd_error *error);
-
-/* Parts of the same for kinds of snapshots. They fail without memory; the payload's problem is in
- * reader->payload. */
-
-/** Decodes the chunk at hand, of regions, references or classes. */
-enum ttd_status ttd_reader_decode_part(struct ttd_reader *reader, struct ttd_error *error);
-
-/** Decodes up to `*count` records of frames, or of fatal signals; fewer when they have large
- * arrays. */
-enum ttd_status ttd_reader_decode_frames(struct ttd_reader *reader, size_t *count,
-                                         struct ttd_error *error);
-enum ttd_status ttd_reader_decode_signals(struct ttd_reader *reader, size_t *count,
-                                          struct ttd_error *error);
 
 /** Decodes the next records of the chunk; there are some left. */
 enum ttd_status ttd_reader_decode(struct ttd_reader *reader, struct ttd_batch *batch,

@@ -42,8 +42,6 @@ void ttd_reader_close(struct ttd_reader *reader)
     ttd_events_decoder_free(&reader->events);
     ttd_stacks_decoder_free(&reader->stacks);
     ttd_release(&allocator, reader->frames);
-    ttd_release(&allocator, reader->blocks);
-    ttd_release(&allocator, reader->runs);
     ttd_release(&allocator, reader->items);
     ttd_release(&allocator, reader);
 }

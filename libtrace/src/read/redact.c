@@ -180,9 +180,7 @@ static bool is_left_out(struct redaction *r, const struct ttd_header *header)
         r->removed.page_bytes += header->raw_size - TTD_PAGES_DATA;
     bool is_unknown = header->kind > TTD_KIND_LAST;
     r->removed.unknown_chunks += is_unknown;
-    /* Bytes that overwrote the header of a block are contents of the program. */
-    return is_unknown || header->kind == TTD_KIND_PAGES || header->kind == TTD_KIND_MEMORY_MAP ||
-           header->kind == TTD_KIND_BLOCK_HEADERS;
+    return is_unknown || ttd_kind_has(header->kind, TTD_KIND_IS_CONTENT);
 }
 
 static enum ttd_status redact_copy_chunk(void *context, struct ttd_reader *reader,

@@ -32,8 +32,7 @@ static enum ttd_status chunks_put(struct ttd_writer *writer, const struct ttd_em
 {
     if (payload->failed)
         return ttd_writer_break(writer, TTD_ERROR_NO_MEMORY, "memory");
-    if (writer->adds_names && emission->kind != TTD_KIND_STRINGS &&
-        emission->kind != TTD_KIND_SYMBOLS && emission->kind != TTD_KIND_VARIABLES)
+    if (writer->adds_names && !ttd_kind_has(emission->kind, TTD_KIND_IS_NAME))
         return ttd_writer_break(writer, TTD_ERROR_MISUSE, "only names can be added");
     enum ttd_status status =
         ttd_emitter_put(&writer->emitter, emission, payload->data, payload->size);
@@ -136,12 +135,11 @@ static enum ttd_status flush_kind(struct ttd_writer *writer, enum ttd_kind kind)
 
 enum ttd_status ttd_writer_flush_records(struct ttd_writer *writer)
 {
-    /* Definitions come before the records that refer to them. */
-    static const enum ttd_kind order[] = {
-        TTD_KIND_STRINGS,      TTD_KIND_MODULES, TTD_KIND_THREADS,   TTD_KIND_HEAPS,
-        TTD_KIND_HEAP_PARENTS, TTD_KIND_STACKS,  TTD_KIND_SYMBOLS,   TTD_KIND_METADATA,
-        TTD_KIND_USER_EVENTS,  TTD_KIND_LOSSES,  TTD_KIND_STATES,    TTD_KIND_SUMS,
-        TTD_KIND_VARIABLES,    TTD_KIND_FRAMES,  TTD_KIND_SNAPSHOTS, TTD_KIND_FATAL_SIGNALS};
+    /* Definitions come before the records that refer to them. Kinds whose chunks are written at
+     * once have no records here. */
+#define IN_ORDER(name, ...) TTD_KIND_##name,
+    static const enum ttd_kind order[] = {TTD_KINDS(IN_ORDER, IN_ORDER)};
+#undef IN_ORDER
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
         enum ttd_status status = flush_kind(writer, order[i]);
         if (status != TTD_OK)
@@ -209,12 +207,11 @@ void ttd_writer_init_buffers(struct ttd_writer *writer, uint64_t time_unit)
 {
     const struct ttd_allocator *allocator = &writer->allocator;
     writer->time_unit = time_unit;
-    for (size_t i = 0; i < TTD_RECORD_KINDS; i++)
+    for (unsigned i = 0; i < TTD_RECORD_KINDS; i++) {
         ttd_buffer_init(&writer->records[i].payload, allocator);
-    /* Ids begin at 1: 0 is TTD_NONE. */
-    writer->records[TTD_KIND_STRINGS].next_record = 1;
-    writer->records[TTD_KIND_STACKS].next_record = 1;
-    writer->records[TTD_KIND_HEAPS].next_record = 1;
+        /* Ids begin at 1: 0 is TTD_NONE. */
+        writer->records[i].next_record = ttd_kind_has(i, TTD_KIND_HAS_IDS);
+    }
     writer->records[TTD_KIND_PAGES].next_record = TTD_PAGE_FIRST;
     ttd_stacks_encoder_init(&writer->stacks, allocator);
     ttd_events_encoder_init(&writer->events, allocator, time_unit);

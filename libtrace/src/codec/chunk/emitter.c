@@ -130,9 +130,8 @@ enum ttd_status ttd_emitter_put(struct ttd_emitter *emitter, const struct ttd_em
 {
     if (raw_size > TTD_PAYLOAD_MAX)
         return emitter_fail(emitter, TTD_ERROR_LIMIT, "payload exceeds its limit");
-    /* Readers find these two by their size, and before they know any codec. */
-    bool fixed = emission->kind == TTD_KIND_TRACE || emission->kind == TTD_KIND_END;
-    enum ttd_codec codec = fixed ? TTD_CODEC_RAW : emitter->codec;
+    const struct ttd_kind_row *row = &ttd_kind_rows[emission->kind];
+    enum ttd_codec codec = row->properties & TTD_KIND_IS_RAW ? TTD_CODEC_RAW : emitter->codec;
     enum ttd_status status =
         ttd_payload_compress(raw, raw_size, emitter->level, &codec, &emitter->stored);
     if (status != TTD_OK)
@@ -142,8 +141,8 @@ enum ttd_status ttd_emitter_put(struct ttd_emitter *emitter, const struct ttd_em
     struct ttd_header header = {.kind = emission->kind,
                                 .codec = (uint8_t)codec,
                                 .flags =
-                                    ttd_kind_is_critical(emission->kind) ? TTD_CHUNK_CRITICAL : 0,
-                                .minor = ttd_kind_minor(emission->kind),
+                                    row->properties & TTD_KIND_IS_CRITICAL ? TTD_CHUNK_CRITICAL : 0,
+                                .minor = row->minor,
                                 .stored_size = (uint32_t)stored_size,
                                 .raw_size = (uint32_t)raw_size,
                                 .first_record = emission->first_record,

@@ -13,6 +13,15 @@
 
 static const uint8_t magic[TTD_MAGIC_SIZE] = {TTD_MAGIC_BYTES};
 
+#define KIND_IS_MANY false
+#define KIND_IS_ONE  true
+#define RECORDS_ROW(name, number, text, minor, properties, count, ...)                             \
+    [number] = {number, properties, minor, KIND_IS_##count},
+#define CHUNK_ROW(name, number, text, minor, properties, as)                                       \
+    [number] = {TTD_KIND_##as, properties, minor, true},
+
+const struct ttd_kind_row ttd_kind_rows[TTD_KIND_LAST + 1] = {TTD_KINDS(RECORDS_ROW, CHUNK_ROW)};
+
 uint64_t ttd_hash(const void *data, size_t size)
 {
     return XXH3_64bits(data, size);
@@ -69,8 +78,8 @@ static const char *header_check(const struct ttd_header *header, uint32_t reserv
         return "kind 0";
     /* A reader passes over an unknown kind unless it is critical; of known kinds the flag is given.
      */
-    if (header->kind <= TTD_KIND_LAST &&
-        ttd_kind_is_critical(header->kind) != ((header->flags & TTD_CHUNK_CRITICAL) != 0))
+    if (header->kind <= TTD_KIND_LAST && ttd_kind_has(header->kind, TTD_KIND_IS_CRITICAL) !=
+                                             ((header->flags & TTD_CHUNK_CRITICAL) != 0))
         return "critical flag of a chunk";
     if (header->stored_size > TTD_PAYLOAD_MAX || header->raw_size > TTD_PAYLOAD_MAX)
         return "payload exceeds its limit";

@@ -51,22 +51,31 @@ void ttd_header_encode(const struct ttd_header *header, uint8_t bytes[TTD_HEADER
 enum ttd_status ttd_header_decode(const uint8_t bytes[TTD_HEADER_SIZE], struct ttd_header *header,
                                   const char **what);
 
+/** A row of TTD_KINDS. */
+struct ttd_kind_row {
+    /** The kind of the records in a chunk. */
+    uint8_t records;
+    /** Of enum ttd_kind_property. */
+    uint8_t properties;
+    /** The minor version of the format that it came with. */
+    uint16_t minor;
+    /** A chunk is one record. */
+    bool is_single;
+};
+
+/** All known kinds, by number; 0 is none. */
+extern const struct ttd_kind_row ttd_kind_rows[TTD_KIND_LAST + 1];
+
 /** Returns the kind of the records in a chunk of a known kind. */
 static inline enum ttd_kind ttd_kind_of_records(unsigned kind)
 {
-    return kind == TTD_KIND_PACKED_REFERENCES ? TTD_KIND_REFERENCES : (enum ttd_kind)kind;
+    return (enum ttd_kind)ttd_kind_rows[kind].records;
 }
 
-/** Whether a known kind is critical: a reader that cannot read it cannot read the trace. */
-static inline bool ttd_kind_is_critical(unsigned kind)
+/** Whether a kind is known and has the property. */
+static inline bool ttd_kind_has(unsigned kind, enum ttd_kind_property property)
 {
-    return kind == TTD_KIND_TRACE || kind == TTD_KIND_EVENTS;
-}
-
-/** Returns the minor version of the format that a known kind came with. */
-static inline uint16_t ttd_kind_minor(unsigned kind)
-{
-    return kind >= TTD_KIND_BLOCK_HEADERS ? 1 : 0;
+    return kind <= TTD_KIND_LAST && (ttd_kind_rows[kind].properties & property);
 }
 
 /** Returns the size of a whole chunk in the file: header, stored payload and padding. */
