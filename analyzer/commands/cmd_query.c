@@ -316,7 +316,9 @@ static const char query_help[] =
     "\n"
     "      --timeout SECONDS   give up after so many seconds of work on rows\n"
     "      --explain           also print how many events were read for the table of "
-    "events\n" COMMAND_COMMON_HELP "\n"
+    "them\n" COMMAND_COMMON_HELP "\n"
+    "A FILE whose name ends in .db, .sqlite or .sqlite3 becomes a database of SQLite with the\n"
+    "table 'result', and the reasons why it may be wrong in the table 'uncertain'.\n"
     "Positions are texts of a fixed width, printed short: compare them with\n"
     "pos('FAB:17B1'), pos('50%') and so on. Addresses are numbers, printed in hexadecimal.\n";
 
@@ -350,7 +352,12 @@ static int query_start(const struct command *command, int count, char **argument
                                             "reads the trace by itself");
     char *traces[] = {(char *)(uintptr_t)options.trace};
     limits_set(options.max_memory, traces, 1);
-    return session_execute(&options, &own);
+    struct session session;
+    status = session_open(&session, &options);
+    if (status != STATUS_OK)
+        return status;
+    /* Rows up to a failure are no result. */
+    return session_close(&session, query_command(&session, &own), false);
 }
 
 const struct command command_query = {

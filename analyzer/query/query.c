@@ -10,6 +10,7 @@
 #include "cli/process/message.h"
 #include "cli/traces/position_spec.h"
 #include "query/query_names.h"
+#include "query/result_database.h"
 #include "query/result_rows.h"
 #include "query/tables.h"
 #include "report/sections/sections.h"
@@ -167,8 +168,34 @@ static int query_write(struct query *query, sqlite3 *database, sqlite3_stmt *sta
     return is_complete ? STATUS_OK : query_fail(query, database, status);
 }
 
+/* Writes all rows as a database. Returns an exit status. */
+static int query_write_database(struct query *query, sqlite3 *database, sqlite3_stmt *statement)
+{
+    struct session *session = query->session;
+    int exit_status = session_output(session, false);
+    if (exit_status != STATUS_OK)
+        return exit_status;
+    session->has_reasons = false;
+    struct result_database result;
+    int status = result_database_begin(&result, statement);
+    int step = SQLITE_ROW;
+    while (status == SQLITE_OK && (step = sqlite3_step(statement)) == SQLITE_ROW)
+        status = result_database_add(&result);
+    if (status == SQLITE_OK && step == SQLITE_DONE)
+        status = result_database_write(&result, &session->report);
+    result_database_free(&result);
+    if (status == SQLITE_OK || status == SQLITE_NOMEM)
+        return status == SQLITE_OK && step == SQLITE_DONE
+                   ? STATUS_OK
+                   : query_fail(query, database, status == SQLITE_OK ? step : status);
+    message("query: %s: %s", session->options.output, sqlite3_errstr(status));
+    return STATUS_INTERNAL;
+}
+
 static int query_execute(struct query *query, sqlite3 *database, const char *sql)
 {
+    const struct common_options *options = &query->session->options;
+    bool is_database = options->form == REPORT_TEXT && result_database_is_named(options->output);
     sqlite3_stmt *statement = NULL;
     const char *rest = "";
     int status = sqlite3_prepare_v2(database, sql, -1, &statement, &rest);
@@ -177,6 +204,8 @@ static int query_execute(struct query *query, sqlite3 *database, const char *sql
         exit_status = query_fail(query, database, status);
     else if (!statement || rest[strspn(rest, " \t\r\n;")])
         exit_status = message_usage("query", "one SELECT at a time");
+    else if (is_database)
+        exit_status = query_write_database(query, database, statement);
     else
         exit_status = query_write(query, database, statement);
     sqlite3_finalize(statement);
@@ -186,7 +215,7 @@ static int query_execute(struct query *query, sqlite3 *database, const char *sql
 /* Writes the schema in place of rows. Returns an exit status. */
 static int query_write_schema(struct session *session, const struct query_table *tables)
 {
-    if (session->options.form != REPORT_TEXT)
+    if (session->options.form != REPORT_TEXT || result_database_is_named(session->options.output))
         return message_usage("query", ".schema is text");
     int status = session_output(session, true);
     for (size_t i = 0; tables[i].name && status == STATUS_OK; i++) {

@@ -112,8 +112,7 @@ static const char *const queries[] = {
     "SELECT * FROM events WHERE number BETWEEN 3 AND 9 AND position > pos('1:0')",
     "SELECT * FROM events WHERE position < 'x' OR position <= pos('FFFF:0')",
     "SELECT number FROM events WHERE thread = 1 AND action = 'Free' AND base_address > 0",
-    "SELECT * FROM events WHERE stack_id IN (1, NULL, 'x') AND api IN ('free', 1) ORDER BY "
-    "position",
+    "SELECT * FROM events WHERE stack_id IN (1, NULL, 'x') AND api IN ('free') ORDER BY 2",
     "SELECT * FROM events WHERE time_start > pos('50%') AND time_end < pos('+1s') OR size < 1e99",
     "SELECT *, folded(stack_id) FROM stacks",
     "SELECT site(stack_id), stack_has(stack_id, 'm*') FROM frames WHERE stack_id IN (1, 3, 'x')",

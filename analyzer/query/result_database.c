@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+#include "query/result_database.h"
+
+#include <string.h>
+
+#include "report/writers/out.h"
+
+bool result_database_is_named(const char *path)
+{
+    static const char *const ends[] = {".db", ".sqlite", ".sqlite3"};
+    size_t size = path ? strlen(path) : 0;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        size_t length = strlen(ends[i]);
+        if (size > length && strcmp(path + size - length, ends[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int database_execute(sqlite3 *database, char *sql)
+{
+    int status = sql ? sqlite3_exec(database, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
+    sqlite3_free(sql);
+    return status;
+}
+
+/* Whether another column has the name; for the column itself, one before it. */
+static bool database_has_name(sqlite3_stmt *query, int column, const char *name, bool is_own)
+{
+    int count = is_own ? column : sqlite3_column_count(query);
+    for (int i = 0; i < count; i++) {
+        if (sqlite3_stricmp(sqlite3_column_name(query, i), name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Returns a name for a column that no other one has: a table refuses two that are alike, which a
+ * query may have. NULL without memory. */
+static char *database_name(sqlite3_stmt *query, int column)
+{
+    const char *own_name = sqlite3_column_name(query, column);
+    char *name = own_name ? sqlite3_mprintf("%s", own_name) : NULL;
+    for (bool is_own = true; name && database_has_name(query, column, name, is_own);
+         is_own = false) {
+        char *longer = sqlite3_mprintf("%s_%d", name, column + 1);
+        sqlite3_free(name);
+        name = longer;
+    }
+    return name;
+}
+
+static int database_create_table(struct result_database *result)
+{
+    sqlite3_str *text = sqlite3_str_new(NULL);
+    sqlite3_str_appendall(text, "CREATE TABLE uncertain(reason TEXT); CREATE TABLE result(");
+    for (int i = 0; i < sqlite3_column_count(result->query); i++) {
+        const char *type = sqlite3_column_decltype(result->query, i);
+        char *name = database_name(result->query, i);
+        sqlite3_str_appendf(text, "%s\"%w\" %s", i ? ", " : "", name ? name : "", type ? type : "");
+        sqlite3_free(name);
+    }
+    sqlite3_str_appendall(text, "); BEGIN");
+    return database_execute(result->database, sqlite3_str_finish(text));
+}
+
+static int database_prepare_insert(struct result_database *result)
+{
+    sqlite3_str *text = sqlite3_str_new(NULL);
+    sqlite3_str_appendall(text, "INSERT INTO result VALUES(");
+    for (int i = 0; i < sqlite3_column_count(result->query); i++)
+        sqlite3_str_appendall(text, i ? ", ?" : "?");
+    sqlite3_str_appendall(text, ")");
+    char *sql = sqlite3_str_finish(text);
+    int status =
+        sql ? sqlite3_prepare_v2(result->database, sql, -1, &result->insert, NULL) : SQLITE_NOMEM;
+    sqlite3_free(sql);
+    return status;
+}
+
+int result_database_begin(struct result_database *result, sqlite3_stmt *query)
+{
+    *result = (struct result_database){.query = query};
+    int status = sqlite3_open_v2(":memory:", &result->database,
+                                 SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MEMORY |
+                                     SQLITE_OPEN_NOMUTEX,
+                                 NULL);
+    if (status == SQLITE_OK)
+        status = database_create_table(result);
+    return status == SQLITE_OK ? database_prepare_insert(result) : status;
+}
+
+int result_database_add(struct result_database *result)
+{
+    int status = SQLITE_OK;
+    for (int i = 0; i < sqlite3_column_count(result->query) && status == SQLITE_OK; i++)
+        status = sqlite3_bind_value(result->insert, i + 1, sqlite3_column_value(result->query, i));
+    if (status == SQLITE_OK)
+        sqlite3_step(result->insert);
+    return status == SQLITE_OK ? sqlite3_reset(result->insert) : status;
+}
+
+static int database_add_reasons(struct result_database *result, const struct certainty *certainty)
+{
+    int status = SQLITE_OK;
+    for (size_t i = 0; i < certainty->count && status == SQLITE_OK; i++)
+        status =
+            database_execute(result->database, sqlite3_mprintf("INSERT INTO uncertain VALUES(%Q)",
+                                                               certainty->reasons[i]));
+    return status;
+}
+
+int result_database_write(struct result_database *result, struct report *report)
+{
+    int status = database_add_reasons(result, &report->certainty);
+    if (status == SQLITE_OK)
+        status = sqlite3_exec(result->database, "COMMIT", NULL, NULL, NULL);
+    if (status != SQLITE_OK)
+        return status;
+    sqlite3_int64 size = 0;
+    unsigned char *bytes = sqlite3_serialize(result->database, "main", &size, 0);
+    if (!bytes)
+        return SQLITE_NOMEM;
+    report->output->width = 0;
+    out_write(report->output, (const char *)bytes, (size_t)size);
+    sqlite3_free(bytes);
+    return SQLITE_OK;
+}
+
+void result_database_free(struct result_database *result)
+{
+    sqlite3_finalize(result->insert);
+    sqlite3_close(result->database);
+}

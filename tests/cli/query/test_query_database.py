@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+"""A query writes its rows as a database of SQLite, by the rules of all outputs"""
+
+import os
+import random
+import sqlite3
+import stat
+
+import oracle
+import support
+from support import Script, TestCase, run
+
+
+class Database(TestCase):
+    def trace(self):
+        return self.write(oracle.random_script(random.Random(1), 60))
+
+    def open(self, path):
+        database = sqlite3.connect(path)
+        self.addCleanup(database.close)
+        return database
+
+    def test_rows(self):
+        path = self.trace()
+        for end in (".db", ".sqlite", ".sqlite3"):
+            output = self.path("out" + end)
+            sql = "SELECT number, address, size, action, position, time_end, size / 3.0 AS third, " \
+                  "x'00ff' AS bytes FROM events"
+            self.assertEqual(self.run_ok("query", "-o", output, sql, path).text, "")
+            self.assertEqual(stat.S_IMODE(os.stat(output).st_mode), 0o600)
+            database = self.open(output)
+            self.assertEqual(database.execute("PRAGMA integrity_check").fetchall(), [("ok",)])
+            self.assertEqual([row[1:3] for row in database.execute("PRAGMA table_info(result)")][:5],
+                             [("number", "INTEGER"), ("address", "ADDRESS"), ("size", "INTEGER"),
+                              ("action", "TEXT"), ("position", "POSITION")])
+            rows = database.execute("SELECT * FROM result").fetchall()
+            there = self.run_ok("query", "-f", "json", sql, path).json["rows"]
+            self.assertEqual(len(rows), 60)
+            for row, record in zip(rows, there):
+                self.assertEqual(row[0], record["number"])
+                self.assertEqual(row[1], record["address"] and int(record["address"], 16))
+                self.assertEqual(row[2:4], (record["size"], record["action"]))
+                self.assertEqual(oracle.position(row[4]), oracle.position(record["position"]))
+                self.assertEqual(oracle.position(row[5]), oracle.position(record["time_end"]))
+                self.assertEqual(row[7], b"\0\xff")
+            self.assertEqual(database.execute("SELECT * FROM uncertain").fetchall(), [])
+
+    def test_names(self):
+        """Columns of the same name, which a table does not have, and names of any characters."""
+        output = self.path("out.db")
+        self.run_ok("query", "-o", output, "SELECT 1 AS a, 2 AS A, 3 AS a_2, 4 AS a, "
+                    "5 AS \"x\"\"); DROP TABLE result; --\", 6 AS ''", self.trace())
+        row = self.open(output).execute("SELECT * FROM result")
+        names = [column[0] for column in row.description]
+        self.assertEqual(len({name.lower() for name in names}), 6)
+        self.assertEqual(names[0], "a")
+        self.assertEqual(names[4], 'x"); DROP TABLE result; --')
+        self.assertEqual(row.fetchall(), [(1, 2, 3, 4, 5, 6)])
+
+    def test_uncertain(self):
+        script = Script().basics()
+        script.alloc(0x1000, 8)
+        path = self.write(script.abandon())
+        output = self.path("out.db")
+        result = self.run_ok("query", "-o", output, "SELECT * FROM events", path)
+        reasons = [row[0] for row in self.open(output).execute("SELECT reason FROM uncertain")]
+        self.assertEqual(len(reasons), 1)
+        self.assertIn("was not closed cleanly", reasons[0])
+        self.assertIn(f"uncertain: {reasons[0]}", result.errors)
+
+    def test_only_whole(self):
+        """A failure leaves the file that was there, and no other."""
+        path = self.trace()
+        output = self.path("out.db")
+        with open(output, "w", encoding="ascii") as file:
+            file.write("before")
+        for sql in ("SELECT * FROM nothing", "SELECT pos('#1'), pos('mark:none')", ".schema",
+                    "SELECT abs(-9223372036854775808)"):
+            for form in ("text", "json", "csv"):
+                result = run("query", "-o", output, "-f", form, sql, path)
+                self.assertNotEqual(result.status, 0, (sql, form))
+        with open(output, encoding="ascii") as file:
+            self.assertEqual(file.read(), "before")
+        self.assertEqual(sorted(os.listdir(self.folder)), ["out.db", "trace.ttd"])
+        self.run_ok("query", "-f", "json", "-o", output, "SELECT 1 AS n", path)
+        with open(output, encoding="ascii") as file:
+            self.assertTrue(file.read().startswith("{"))
+
+
+if __name__ == "__main__":
+    support.main()
