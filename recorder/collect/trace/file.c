@@ -209,13 +209,26 @@ void trace_rename(struct trace *trace, const char *path)
     trace->created = created;
 }
 
+/* Writes the name of the file that is to take the place of the trace's. False if it is too long. */
+static bool file_name_shorter(const struct trace *trace, char path[PATH_MAX])
+{
+    int length = snprintf(path, PATH_MAX, "%s.keep", trace->created);
+    return length >= 0 && length < PATH_MAX;
+}
+
+void trace_remove_left(const struct trace *trace)
+{
+    char path[PATH_MAX];
+    struct stat existing;
+    if (file_name_shorter(trace, path) && lstat(path, &existing) == 0 && S_ISREG(existing.st_mode))
+        unlink(path);
+}
+
 /* Opens what was written so far, and a new file beside it. */
 static bool open_shorter(struct trace *trace, const char *path, struct ttd_input *input,
                          struct ttd_output *output, struct ttd_error *error)
 {
-    struct stat existing;
-    if (lstat(path, &existing) == 0 && S_ISREG(existing.st_mode))
-        unlink(path); /* a recorder was killed while it wrote one */
+    trace_remove_left(trace);
     if (ttd_input_file(trace->created, NULL, input, error) != TTD_OK)
         return false;
     if (child_file_create(path, &trace->created, output, error) == TTD_OK)
@@ -231,9 +244,7 @@ bool trace_shorten(struct trace *trace, struct ttd_cut *cut, uint64_t *left_out,
     struct ttd_input input;
     struct ttd_output output;
     *error = (struct ttd_error){TTD_ERROR_IO, ENAMETOOLONG, TTD_NOWHERE, TTD_NOWHERE, "create"};
-    int length = snprintf(path, sizeof path, "%s.keep", trace->created);
-    if (length < 0 || (size_t)length >= sizeof path ||
-        !open_shorter(trace, path, &input, &output, error)) {
+    if (!file_name_shorter(trace, path) || !open_shorter(trace, path, &input, &output, error)) {
         ttd_cut_close(cut);
         return false;
     }

@@ -105,6 +105,9 @@ struct trace *trace_none(const char *path, const struct ttd_trace *info,
 bool trace_shorten(struct trace *trace, struct ttd_cut *cut, uint64_t *left_out,
                    struct ttd_error *error);
 
+/** Removes the file that a recorder has left which was killed in trace_shorten(). */
+void trace_remove_left(const struct trace *trace);
+
 /** Removes the file and releases the memory. */
 void trace_discard(struct trace *trace);
 

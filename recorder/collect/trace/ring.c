@@ -27,6 +27,7 @@ void ring_begin(struct trace *trace, const struct ring_limit *limit, uint64_t no
                                               "no memory for live blocks"});
         return;
     }
+    trace_remove_left(trace);
     trace->ring->limit = *limit;
     trace->ring->begin = limit->time != 0 ? now : 0;
 }

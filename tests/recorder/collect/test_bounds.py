@@ -278,7 +278,12 @@ class Keep(Bounded):
                 break
             time.sleep(0.01)
         process.communicate(timeout=PATIENCE)
-        self.assert_blocks(self.assert_valid(), definitely_lost=(300, 5))
+        # On a busy machine the snapshot at the end may be older than what is kept.
+        self.assert_valid()
+        [group] = [group for group in analyze('state', self.trace)['groups']
+                   if group['bytes'] == 300 * group['blocks']]
+        self.assertEqual(group['blocks'], 5)
+        self.assertIn('main', [frame['function'] for frame in group['stack']])
         [stated] = [fact['value'] for fact in analyze('info', self.trace)['metadata']
                     if fact['key'] == 'unrecorded']
         self.assertIn('calls before the last 0.1 seconds', stated.replace('0.05', '0.1'))
@@ -300,6 +305,18 @@ class Keep(Bounded):
             self.assertLessEqual({problem['status'] for problem in verdict['problems']},
                                  {'truncated'})
             self.assertFalse(analyze('state', self.trace)['certain'])
+
+    def test_file_of_a_killed_recorder(self):
+        """One that was killed while it wrote the trace anew leaves a file, until the next one."""
+        left = self.trace.with_name(self.trace.name + '.keep')
+        left.write_bytes(b'left')
+        self.record('true')
+        self.assertTrue(left.exists())
+        self.record('true', options=['--keep', '1M'])
+        self.assertFalse(left.exists())
+        left.mkdir()
+        self.assertEqual(self.record('true', options=['--keep', '1M']).returncode, 0)
+        self.assertTrue(left.exists())
 
     def test_refusals(self):
         for extent in '0', '10m', '3x', '-1s', '0s', '':

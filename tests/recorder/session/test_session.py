@@ -222,6 +222,30 @@ class Sessions(SessionTest):
             else:
                 self.assertNotIn('live_bytes', counts)
 
+    def test_the_recent_past(self):
+        """Each process of a session has its own, also once the daemon was killed."""
+        for is_killed in False, True:
+            processes = [self.start(), self.start()]
+            self.begin('one', *(f'--pid={process.pid}' for process in processes), '-o', 'traces',
+                       '--keep=20K', '--no-snapshot')
+            for _ in range(100):
+                for process in processes:
+                    self.call(process)
+            counts = self.settled()
+            self.assertGreater(counts['live_bytes'], 0)
+            if is_killed:
+                os.kill(self.daemon(), signal.SIGKILL)
+            self.session('stop', 'one')
+            for process in processes:
+                trace, = (self.directory / 'traces').glob(f'*.{process.pid}.bin')
+                wait_for(lambda: analyze('verify', trace)['closed'], 'the trace is not closed')
+                self.assertEqual(analyze('verify', trace)['problems'], [])
+                info = analyze('info', trace)
+                self.assertGreater(info['lost_events'], info['events'])
+                self.assertIn('unrecorded', [fact['key'] for fact in info['metadata']])
+                self.assertFalse(analyze('state', trace)['certain'])
+            self.assertEqual(list((self.directory / 'traces').glob('*.keep')), [])
+
     def settled(self):
         """The counts of the only process, once they do not change any more."""
         counts = {}
