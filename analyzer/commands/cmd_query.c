@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze query: the tables, and the command. */
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/process/limits.h"
@@ -308,7 +310,7 @@ static const struct query_table query_tables[] = {
     {.name = NULL}};
 
 static const char query_help[] =
-    "Usage: ttdanalyze query [OPTIONS] 'SELECT ...' [TRACE]\n"
+    "Usage: ttdanalyze query [OPTIONS] 'SELECT ...' [TRACE...]\n"
     "\n"
     "Answers a question in SQL. Each table has the records of a command: events, blocks,\n"
     "live, sites, leaks and more. Some take a position: SELECT * FROM live('50%'). The\n"
@@ -324,6 +326,7 @@ static const char query_help[] =
 
 static const struct own_option query_own[] = {
     OWN_OPTION("timeout", option_number, struct query_options, timeout),
+    OWN_OPTION("group", option_flag, struct query_options, is_group),
     OWN_OPTION("explain", option_flag, struct query_options, has_work), OWN_OPTIONS_END};
 
 static int query_command(struct session *session, const void *context)
@@ -331,10 +334,75 @@ static int query_command(struct session *session, const void *context)
     return query_run(session, context, query_tables);
 }
 
-/* The first operand is the query, the second one the trace. */
+/* Takes the traces of the group, each once: a copy of one is not another process. */
+static int query_take_group(struct group *group, const char **paths, struct query_options *own,
+                            char missing[CERTAINTY_REASON_SIZE])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < group->count; i++) {
+        size_t k = 0;
+        while (k < i && group->members[k].trace.trace_id != group->members[i].trace.trace_id)
+            k++;
+        if (k == i && count == QUERY_TRACES_MAX)
+            return message_usage("query", "the group has more than %d traces: name them",
+                                 QUERY_TRACES_MAX);
+        if (k == i)
+            paths[count++] = group->members[i].path;
+    }
+    own->trace_count = count - 1;
+    if (group->unreadable) {
+        snprintf(missing, CERTAINTY_REASON_SIZE, "%zu traces of the group cannot be read",
+                 group->unreadable);
+        own->missing = missing;
+    }
+    return STATUS_OK;
+}
+
+/* Opens the first trace, and runs the query. */
+static int query_ask(const struct common_options *options, const struct query_options *own)
+{
+    struct session session;
+    int status = session_open(&session, options);
+    if (status != STATUS_OK)
+        return status;
+    /* Rows up to a failure are no result. */
+    return session_close(&session, query_command(&session, own), false);
+}
+
+/* Asks the traces of `paths`, of which the first is that of the options. */
+static int query_ask_traces(struct common_options *options, struct query_options *own,
+                            const char **paths)
+{
+    struct group group = {.members = NULL};
+    char missing[CERTAINTY_REASON_SIZE];
+    int status = STATUS_OK;
+    if (own->is_group && own->trace_count)
+        return message_usage("query", "--group finds the other traces itself: name one");
+    if (own->is_group)
+        status = group_find(paths[0], &group);
+    if (status == STATUS_OK && own->is_group)
+        status = query_take_group(&group, paths, own, missing);
+    own->traces = paths + 1;
+    options->trace = paths[0];
+    char *all[QUERY_TRACES_MAX];
+    for (size_t i = 0; status == STATUS_OK && i <= own->trace_count; i++) {
+        all[i] = (char *)(uintptr_t)paths[i];
+        if (input_is_standard(paths[i]))
+            status = message_usage("query", "a query needs the name of a file: each of its "
+                                            "tables reads the trace by itself");
+    }
+    if (status == STATUS_OK) {
+        limits_set(options->max_memory, all, own->trace_count + 1);
+        status = query_ask(options, own);
+    }
+    group_free(&group);
+    return status;
+}
+
+/* The first operand is the query, the others are traces. */
 static int query_start(const struct command *command, int count, char **arguments)
 {
-    static char default_name[] = INPUT_DEFAULT;
+    const char *paths[QUERY_TRACES_MAX] = {INPUT_DEFAULT};
     struct common_options options;
     struct query_options own = {.sql = NULL};
     int status = count < 2 ? message_usage(command->name, "no query is given")
@@ -342,22 +410,11 @@ static int query_start(const struct command *command, int count, char **argument
     if (status >= 0)
         return status;
     own.sql = options.trace;
-    if (options.other_count)
-        options.trace = options.others[0];
-    else
-        options.trace = default_name;
+    for (size_t i = 0; i < options.other_count; i++)
+        paths[i] = options.others[i];
+    own.trace_count = options.other_count ? options.other_count - 1 : 0;
     options.other_count = 0;
-    if (input_is_standard(options.trace))
-        return message_usage(command->name, "a query needs the name of a file: each of its tables "
-                                            "reads the trace by itself");
-    char *traces[] = {(char *)(uintptr_t)options.trace};
-    limits_set(options.max_memory, traces, 1);
-    struct session session;
-    status = session_open(&session, &options);
-    if (status != STATUS_OK)
-        return status;
-    /* Rows up to a failure are no result. */
-    return session_close(&session, query_command(&session, &own), false);
+    return query_ask_traces(&options, &own, paths);
 }
 
 const struct command command_query = {
@@ -365,7 +422,7 @@ const struct command command_query = {
     .summary = "any question, in SQL",
     .help = query_help,
     .own = {query_own, NULL, sizeof(struct query_options)},
-    .traces_max = 2,
+    .traces_max = 1 + QUERY_TRACES_MAX,
     .run = query_start,
     .execute = query_command,
 };

@@ -322,9 +322,11 @@ static int event_table_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *row)
     return SQLITE_OK;
 }
 
-const sqlite3_module query_events_functions = {.xConnect = query_table_connect,
+const sqlite3_module query_events_functions = {.xCreate = query_table_connect,
+                                               .xConnect = query_table_connect,
                                                .xBestIndex = event_filter_plan,
                                                .xDisconnect = query_table_disconnect,
+                                               .xDestroy = query_table_disconnect,
                                                .xOpen = event_table_open,
                                                .xClose = event_table_close,
                                                .xFilter = event_table_filter,

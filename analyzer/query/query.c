@@ -12,6 +12,7 @@
 #include "query/query_names.h"
 #include "query/result_database.h"
 #include "query/result_rows.h"
+#include "query/query_traces.h"
 #include "query/tables.h"
 #include "report/sections/sections.h"
 
@@ -88,13 +89,19 @@ static void query_add_part(struct query *query)
 /* pos('50%'): a position in any of its forms, as the tables have it, to be compared with theirs. */
 static void query_position(sqlite3_context *answer, int count, sqlite3_value **values)
 {
-    (void)count;
-    struct query *query = sqlite3_user_data(answer);
+    struct query *query =
+        count == 2 ? query_of_arguments(answer, &values) : sqlite3_user_data(answer);
+    if (!query)
+        return;
     const char *text = (const char *)sqlite3_value_text(values[0]);
     struct position_spec spec;
     char fixed[QUERY_POSITION_SIZE];
     if (!text || !position_spec_parse(text, &spec)) {
         sqlite3_result_error(answer, "pos() needs a position such as 'FAB:17B1' or '50%'", -1);
+        return;
+    }
+    if (query->name && count == 1 && spec.kind != POSITION_SPEC_POSITION) {
+        sqlite3_result_error(answer, "of several traces: pos('TRACE', '50%')", -1);
         return;
     }
     struct ttd_position position;
@@ -118,10 +125,15 @@ static int query_prepare_database(sqlite3 *database, struct query *query,
         status = sqlite3_create_function(database, "pos", 1,
                                          SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
                                          query, query_position, NULL, NULL);
+    if (status == SQLITE_OK && query->name)
+        status = sqlite3_create_function(database, "pos", 2,
+                                         SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
+                                         query, query_position, NULL, NULL);
     if (status == SQLITE_OK)
         status = query_names_add_functions(database, query);
     if (status == SQLITE_OK)
-        status = query_tables_add(database, query, tables);
+        status = query->name ? query_traces_add(database, query, tables)
+                             : query_tables_add(database, query, tables);
     for (size_t i = 0; i < sizeof query_limits / sizeof query_limits[0]; i++)
         sqlite3_limit(database, query_limits[i].limit, query_limits[i].value);
     if (status == SQLITE_OK)
@@ -134,8 +146,10 @@ static int query_prepare_database(sqlite3 *database, struct query *query,
 /* Reports the failure of SQLite, unless a command has reported its own. Returns an exit status. */
 static int query_fail(const struct query *query, sqlite3 *database, int status)
 {
-    if (query->status != STATUS_OK)
-        return query->status;
+    for (const struct query *one = query; one; one = one->next) {
+        if (one->status != STATUS_OK)
+            return one->status;
+    }
     if (status == SQLITE_NOMEM)
         return message_status("query", TTD_ERROR_NO_MEMORY);
     if (status == SQLITE_INTERRUPT) {
@@ -228,12 +242,24 @@ static int query_write_schema(struct session *session, const struct query_table 
     return status;
 }
 
-int query_run(struct session *session, const struct query_options *options,
-              const struct query_table *tables)
+/* Reports the work on the tables of events. */
+static void query_print_work(const struct query *query)
 {
-    struct query query = {.session = session, .status = STATUS_OK};
-    if (strcmp(options->sql, ".schema") == 0)
-        return query_write_schema(session, tables);
+    struct query_work all = {0, 0, 0};
+    for (; query; query = query->next) {
+        all.readings += query->work.readings;
+        all.events += query->work.events;
+        all.rows += query->work.rows;
+    }
+    message("query: events: %" PRIu64 " readings, %" PRIu64 " events decoded, %" PRIu64
+            " passed to SQLite",
+            all.readings, all.events, all.rows);
+}
+
+/* Executes the query in a database of its own. Returns an exit status. */
+static int query_run_traces(struct query *query, const struct query_options *options,
+                            const struct query_table *tables)
+{
     sqlite3 *database = NULL;
     struct query_deadline deadline = {options->timeout ? query_now() + (int64_t)options->timeout
                                                        : 0};
@@ -241,17 +267,31 @@ int query_run(struct session *session, const struct query_options *options,
         sqlite3_open_v2(":memory:", &database,
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX, NULL);
     if (status == SQLITE_OK)
-        status = query_prepare_database(database, &query, tables);
+        status = query_prepare_database(database, query, tables);
     if (status == SQLITE_OK && deadline.end)
         sqlite3_progress_handler(database, QUERY_STEPS, query_is_late, &deadline);
-    int exit_status = status == SQLITE_OK ? query_execute(&query, database, options->sql)
-                                          : query_fail(&query, database, status);
+    int exit_status = status == SQLITE_OK ? query_execute(query, database, options->sql)
+                                          : query_fail(query, database, status);
     sqlite3_close(database);
+    return exit_status;
+}
+
+int query_run(struct session *session, const struct query_options *options,
+              const struct query_table *tables)
+{
+    struct query query = {
+        .session = session, .certainty = &session->report.certainty, .status = STATUS_OK};
+    if (strcmp(options->sql, ".schema") == 0)
+        return query_write_schema(session, tables);
+    if (options->missing)
+        certainty_add_reason(query.certainty, options->missing);
+    int status = query_traces_open(&query, options);
+    if (status == STATUS_OK)
+        status = query_run_traces(&query, options, tables);
+    if (options->has_work && status == STATUS_OK)
+        query_print_work(&query);
     query_results_free(&query);
     query_names_free(&query);
-    if (options->has_work && exit_status == STATUS_OK)
-        message("query: events: %" PRIu64 " readings, %" PRIu64 " events decoded, %" PRIu64
-                " passed to SQLite",
-                query.work.readings, query.work.events, query.work.rows);
-    return exit_status;
+    query_traces_close(&query);
+    return status;
 }

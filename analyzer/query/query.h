@@ -19,6 +19,9 @@ extern const struct query_column query_frames_columns[];
 #define QUERY_PARAMETERS_MAX 2
 #define QUERY_OPTIONS_MAX    3
 
+/** Traces of a query at most: SQLite attaches so many schemas. */
+#define QUERY_TRACES_MAX 10
+
 /** A value that a query passes to a table, as in `leaks('50%')`: a hidden column, and the option of
  * the command that it stands for. */
 struct query_parameter {
@@ -52,6 +55,13 @@ struct query_options {
     uint64_t timeout;
     /** Also reports the work on the table of events. */
     bool has_work;
+    /** Asks all traces of the recording. */
+    bool is_group;
+    /** The traces behind that of the session. */
+    const char *const *traces;
+    size_t trace_count;
+    /** A reason why traces of the group are missing; NULL for none. */
+    const char *missing;
 };
 
 /**

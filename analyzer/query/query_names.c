@@ -216,28 +216,30 @@ static enum ttd_status names_compose_folded(struct query_names *names, ttd_id st
 
 /* Functions. */
 
-/* Reads the names, and takes the stack from the first argument. False if the answer is null, or an
- * error. */
-static bool names_argument(sqlite3_context *answer, sqlite3_value *value, ttd_id *stack)
+/* Reads the names, and takes the stack from the first argument; `*values` goes on to the next one.
+ * NULL if the answer is null, or an error. */
+static struct query *names_argument(sqlite3_context *answer, sqlite3_value ***values, ttd_id *stack)
 {
-    if (sqlite3_value_type(value) != SQLITE_INTEGER)
-        return false;
-    sqlite3_int64 number = sqlite3_value_int64(value);
+    struct query *query = query_of_arguments(answer, values);
+    if (!query || sqlite3_value_type((*values)[0]) != SQLITE_INTEGER)
+        return NULL;
+    sqlite3_int64 number = sqlite3_value_int64((*values)[0]);
     if (number < 0 || number > UINT32_MAX)
-        return false;
+        return NULL;
     *stack = (ttd_id)number;
-    if (query_names(sqlite3_user_data(answer)))
-        return true;
+    ++*values;
+    if (query_names(query))
+        return query;
     sqlite3_result_error(answer, "the names cannot be read", -1);
-    return false;
+    return NULL;
 }
 
 static void names_folded(sqlite3_context *answer, int count, sqlite3_value **values)
 {
     (void)count;
     ttd_id stack;
-    struct query *query = sqlite3_user_data(answer);
-    if (!names_argument(answer, values[0], &stack))
+    struct query *query = names_argument(answer, &values, &stack);
+    if (!query)
         return;
     enum ttd_status status = names_compose_folded(query->names, stack);
     if (status == TTD_OK)
@@ -250,8 +252,9 @@ static void names_site(sqlite3_context *answer, int count, sqlite3_value **value
 {
     (void)count;
     ttd_id stack;
-    if (names_argument(answer, values[0], &stack))
-        query_names_answer_site(sqlite3_user_data(answer), stack, answer);
+    struct query *query = names_argument(answer, &values, &stack);
+    if (query)
+        query_names_answer_site(query, stack, answer);
 }
 
 /* Finds the view of a pattern; NULL without memory. */
@@ -283,9 +286,9 @@ static void names_stack_has(sqlite3_context *answer, int count, sqlite3_value **
 {
     (void)count;
     ttd_id stack;
-    struct query *query = sqlite3_user_data(answer);
-    const char *pattern = (const char *)sqlite3_value_text(values[1]);
-    if (!pattern || !names_argument(answer, values[0], &stack))
+    struct query *query = names_argument(answer, &values, &stack);
+    const char *pattern = query ? (const char *)sqlite3_value_text(values[0]) : NULL;
+    if (!pattern)
         return;
     struct view *view = names_find_pattern(query->names, pattern);
     bool has = false;
@@ -306,7 +309,8 @@ int query_names_add_functions(sqlite3 *database, struct query *query)
         {"folded", 1, names_folded}, {"site", 1, names_site}, {"stack_has", 2, names_stack_has}};
     int status = SQLITE_OK;
     for (size_t i = 0; i < sizeof functions / sizeof *functions && status == SQLITE_OK; i++)
-        status = sqlite3_create_function(database, functions[i].name, functions[i].arguments,
+        status = sqlite3_create_function(database, functions[i].name,
+                                         functions[i].arguments + (query->name != NULL),
                                          SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
                                          query, functions[i].function, NULL, NULL);
     return status;

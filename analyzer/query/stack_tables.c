@@ -225,9 +225,11 @@ static int stack_table_frame_column(sqlite3_vtab_cursor *base, sqlite3_context *
     return SQLITE_OK;
 }
 
-const sqlite3_module query_stacks_functions = {.xConnect = query_table_connect,
+const sqlite3_module query_stacks_functions = {.xCreate = query_table_connect,
+                                               .xConnect = query_table_connect,
                                                .xBestIndex = stack_table_best_index,
                                                .xDisconnect = query_table_disconnect,
+                                               .xDestroy = query_table_disconnect,
                                                .xOpen = stack_table_open,
                                                .xClose = stack_table_close,
                                                .xFilter = stack_table_filter,
@@ -236,9 +238,11 @@ const sqlite3_module query_stacks_functions = {.xConnect = query_table_connect,
                                                .xColumn = stack_table_column,
                                                .xRowid = stack_table_rowid};
 
-const sqlite3_module query_frames_functions = {.xConnect = query_table_connect,
+const sqlite3_module query_frames_functions = {.xCreate = query_table_connect,
+                                               .xConnect = query_table_connect,
                                                .xBestIndex = stack_table_best_index,
                                                .xDisconnect = query_table_disconnect,
+                                               .xDestroy = query_table_disconnect,
                                                .xOpen = stack_table_open_frames,
                                                .xClose = stack_table_close,
                                                .xFilter = stack_table_filter,

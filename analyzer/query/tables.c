@@ -41,13 +41,16 @@ static int tables_set_options(const struct query_result *result, void *own_value
 
 void query_add_reasons(struct query *query, const struct certainty *certainty)
 {
-    struct certainty *all = &query->session->report.certainty;
+    struct certainty *all = query->certainty;
     for (size_t i = 0; i < certainty->count; i++) {
+        char reason[CERTAINTY_REASON_SIZE];
         size_t known = 0;
-        while (known < all->count && strcmp(all->reasons[known], certainty->reasons[i]) != 0)
+        sqlite3_snprintf(sizeof reason, reason, "%s%s%s", query->name ? query->name : "",
+                         query->name ? ": " : "", certainty->reasons[i]);
+        while (known < all->count && strcmp(all->reasons[known], reason) != 0)
             known++;
         if (known == all->count)
-            certainty_add_reason(all, certainty->reasons[i]);
+            certainty_add_reason(all, reason);
     }
 }
 
@@ -408,14 +411,30 @@ int query_failed(struct query *query, int status)
     return SQLITE_ABORT;
 }
 
+struct query *query_of_arguments(sqlite3_context *answer, sqlite3_value ***values)
+{
+    struct query *query = sqlite3_user_data(answer);
+    if (!query->name)
+        return query;
+    const char *name = (const char *)sqlite3_value_text((*values)[0]);
+    while (query && (!name || sqlite3_stricmp(query->name, name) != 0))
+        query = query->next;
+    if (!query)
+        sqlite3_result_error(answer, "the first argument names no trace", -1);
+    ++*values;
+    return query;
+}
+
 struct query *query_of_table(const sqlite3_vtab *table)
 {
     return ((const struct tables_table *)table)->query;
 }
 
-static const sqlite3_module tables_functions = {.xConnect = query_table_connect,
+static const sqlite3_module tables_functions = {.xCreate = query_table_connect,
+                                                .xConnect = query_table_connect,
                                                 .xBestIndex = tables_best_index,
                                                 .xDisconnect = query_table_disconnect,
+                                                .xDestroy = query_table_disconnect,
                                                 .xOpen = tables_open_cursor,
                                                 .xClose = tables_close_cursor,
                                                 .xFilter = tables_filter,
@@ -444,18 +463,40 @@ static int tables_touch(sqlite3 *database, const char *name)
     return status;
 }
 
+static int tables_create_module(sqlite3 *database, struct query *query,
+                                const struct query_table *table, const char *name)
+{
+    struct tables_module *module = malloc(sizeof *module);
+    if (!module)
+        return SQLITE_NOMEM;
+    *module = (struct tables_module){query, table};
+    return sqlite3_create_module_v2(database, name, tables_functions_of(table->columns), module,
+                                    free);
+}
+
+/* Adds a table: without a schema there is one of the name of its module. */
+static int tables_add(sqlite3 *database, struct query *query, const struct query_table *table)
+{
+    if (!query->name) {
+        int status = tables_create_module(database, query, table, table->name);
+        return status == SQLITE_OK ? tables_touch(database, table->name) : status;
+    }
+    char *module = sqlite3_mprintf("%s.%s", query->name, table->name);
+    char *sql = sqlite3_mprintf("CREATE VIRTUAL TABLE \"%w\".\"%w\" USING \"%w\"", query->name,
+                                table->name, module);
+    int status =
+        module && sql ? tables_create_module(database, query, table, module) : SQLITE_NOMEM;
+    if (status == SQLITE_OK)
+        status = sqlite3_exec(database, sql, NULL, NULL, NULL);
+    sqlite3_free(sql);
+    sqlite3_free(module);
+    return status;
+}
+
 int query_tables_add(sqlite3 *database, struct query *query, const struct query_table *tables)
 {
     int status = SQLITE_OK;
-    for (size_t i = 0; tables[i].name && status == SQLITE_OK; i++) {
-        struct tables_module *module = malloc(sizeof *module);
-        if (!module)
-            return SQLITE_NOMEM;
-        *module = (struct tables_module){query, &tables[i]};
-        status = sqlite3_create_module_v2(database, tables[i].name,
-                                          tables_functions_of(tables[i].columns), module, free);
-        if (status == SQLITE_OK)
-            status = tables_touch(database, tables[i].name);
-    }
+    for (size_t i = 0; tables[i].name && status == SQLITE_OK; i++)
+        status = tables_add(database, query, &tables[i]);
     return status;
 }

@@ -27,6 +27,11 @@ struct query_work {
 /** A query: its trace, the results so far, and their certainty. */
 struct query {
     struct session *session;
+    /** The certainty of the answer, to which that of the tables is added. */
+    struct certainty *certainty;
+    /** The schema of the trace, and the query of the next one: NULL if there is one trace only. */
+    char *name;
+    struct query *next;
     struct query_result *results;
     /** The exit status of the first command that failed, after its message. */
     int status;
@@ -49,6 +54,11 @@ void query_results_free(struct query *query);
 
 /** Adds the reasons why an answer may be wrong to those of the query, each once. */
 void query_add_reasons(struct query *query, const struct certainty *certainty);
+
+/** Returns the query of a function that is given to SQLite with the first query. If there are
+ * several traces, `*values` names the trace, and goes on to the arguments behind it. NULL after an
+ * error. */
+struct query *query_of_arguments(sqlite3_context *answer, sqlite3_value ***values);
 
 /** Notes the exit status of a failure that was reported. Returns a status of SQLite. */
 int query_failed(struct query *query, int status);

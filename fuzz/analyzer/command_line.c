@@ -133,6 +133,7 @@ static const char *const queries[] = {
     "SELECT (SELECT count(*) FROM losses), (SELECT count(*) FROM marks), count(*) FROM snapshots",
     "SELECT l.api FROM live JOIN events l ON l.number = live.number",
     "SELECT char(27), x'00ff', 1e999, -9223372036854775808, NULL",
+    "SELECT trace, site(trace, stack_id), pos(trace, '50%') FROM live_sites",
     "DELETE FROM events",
     "",
     ".schema",

@@ -205,8 +205,15 @@ class Query(TestCase):
         """Every query of spec/queries.md; some beside what a command says."""
         with open(os.path.join(os.environ["TTD_SOURCE"], "spec", "queries.md"),
                   encoding="utf-8") as file:
-            queries = re.findall(r"```sql\n(.*?)```", file.read(), re.S)
+            text = file.read()
+        queries = re.findall(r"```sql\n(.*?)```", text, re.S)
         self.assertGreaterEqual(len(queries), 20)
+        pair = [self.random_trace(seed) for seed in (11, 12)]
+        for path, name in zip(pair, "ab"):
+            os.rename(path, self.path(name + ".bin"))
+        for sql in re.findall(r"```sql several\n(.*?)```", text, re.S):
+            with self.subTest(sql):
+                self.run_ok("query", sql, self.path("a.bin"), self.path("b.bin"))
         script = oracle.random_script(random.Random(10), 60)
         script.lines = [line for line in script.lines if not line.startswith("close")]
         script.add("user", position="1:0", client="ttdtrace.live", data="begin")
@@ -233,7 +240,9 @@ class Query(TestCase):
         path = self.random_trace(7)
         for arguments, reason in (((), "no query is given"),
                                   (("SELECT 1", "-"), "needs the name of a file"),
-                                  (("SELECT 1", path, path), "2 traces at a time"),
+                                  (("SELECT 1", *[path] * 11), "11 traces at a time"),
+                                  (("SELECT 1", path, "-"), "needs the name of a file"),
+                                  (("--group", "SELECT 1", path, path), "--group finds"),
                                   (("-f", "json", ".schema", path), ".schema is text")):
             result = run("query", *arguments)
             self.assertEqual(result.status, support.USAGE)
