@@ -99,7 +99,7 @@ static void row_begin_level(struct row *row, const char *key, char bracket)
         row->list_depth = row->depth + 2;
     }
     if (row->is_json) {
-        row_begin_value(row, key);
+        row_begin_member(row, key);
         out_char(row->output, bracket);
     }
     if (row->depth < ROW_DEPTH_MAX)
