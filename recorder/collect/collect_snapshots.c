@@ -88,6 +88,10 @@ bool snapshots_have_store(struct trace *trace)
     return trace->store != NULL;
 }
 
+/* Time for answers without a break. Hundreds of processes may wait, and those that were answered
+ * end: each is looked at again and again until it is reaped. */
+#define ANSWERING_NS UINT64_C(20000000)
+
 /* Number of processes waiting at the same time that makes their snapshots be hurried: servers end
  * many, and limit their number. */
 enum { WAITING_FEW = 4 };
@@ -257,6 +261,7 @@ static void take_asked(struct collector *collector, struct process *process,
 {
     struct snapshot_request request; /* the program may change it meanwhile */
     memcpy(&request, asked, sizeof request);
+    process->is_at_rest = false;
     request.tid = process_seen_tid(process, request.tid);
     struct snapshot_taking taking = {
         .collector = collector,
@@ -290,45 +295,67 @@ static bool snapshot_is_asked(const struct snapshot_request *request)
     return request && atomic_load_explicit(&request->state, memory_order_acquire) == SNAPSHOT_ASKED;
 }
 
-/* Counts the processes that wait, and notes which of them stand still from now on. */
-static size_t snapshots_count_waiting(struct collector *collector)
+bool snapshots_is_awaited(struct collector *collector, const struct process *process)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < collector->processes.count; i++) {
-        struct process *process = collector->processes.items[i];
-        const struct snapshot_request *request =
-            channel_request(&collector->host.view, process->slot);
-        if (!snapshot_is_asked(request))
-            continue;
-        count++;
-        if (process->still_since == 0 &&
-            threads_is_alone(process->pid, process_seen_tid(process, request->tid)))
-            process->still_since = shared_pages_now();
-    }
-    return count;
+    return snapshot_is_asked(channel_request(&collector->host.view, process->slot));
 }
 
-void snapshots_answer(struct collector *collector)
+/* Refuses what a process asks for again: one that asks all the time gets no more of ours than a
+ * request that is denied and one more. */
+static bool snapshots_refuse(struct collector *collector, struct process *process,
+                             struct snapshot_request *request)
 {
-    /* One that is denied and one more: a program that asks all the time gets no more of ours. */
     enum { REQUESTS_MAX = 2 };
+    if (process->requests < REQUESTS_MAX)
+        return false;
+    snapshots_answer_request(request, SNAPSHOT_REFUSED);
+    atomic_fetch_add(&collector->host.channel->answers, 1);
+    return true;
+}
+
+/* Counts the processes that wait, and notes which of them stand still from now on. Returns the one
+ * that has stood still longest, or one that never does; NULL if none waits. So a search of shared
+ * memory serves all that wait already, and nobody waits for those that come later. */
+static struct process *snapshots_next(struct collector *collector)
+{
+    struct process *next = NULL;
+    collector->snapshots_waiting = 0;
     for (size_t i = 0; i < collector->processes.count; i++) {
         struct process *process = collector->processes.items[i];
         struct snapshot_request *request = channel_request(&collector->host.view, process->slot);
-        if (!snapshot_is_asked(request))
+        if (!snapshot_is_asked(request) || snapshots_refuse(collector, process, request))
             continue;
-        collector->snapshots_waiting = snapshots_count_waiting(collector);
-        collector_collect(collector);
-        dumps_take(collector, process); /* which were asked for before */
-        if (process->requests++ < REQUESTS_MAX) {
-            upkeep_at_end(collector, process);
-            take_asked(collector, process, request);
-            upkeep_after_snapshot(collector, process);
-        } else {
-            snapshots_answer_request(request, SNAPSHOT_REFUSED);
-        }
-        atomic_fetch_add(&collector->host.channel->answers, 1);
+        collector->snapshots_waiting++;
+        if (process->still_since == 0 &&
+            threads_is_alone(process->pid, process_seen_tid(process, request->tid)))
+            process->still_since = shared_pages_now();
+        if (!next || process->still_since < next->still_since)
+            next = process;
     }
+    return next;
+}
+
+/* Answers the request of a process. */
+static void snapshots_answer_process(struct collector *collector, struct process *process)
+{
+    collector_collect(collector);
+    dumps_take(collector, process); /* which were asked for before */
+    process->requests++;
+    upkeep_at_end(collector, process);
+    take_asked(collector, process, channel_request(&collector->host.view, process->slot));
+    upkeep_after_snapshot(collector, process);
+    atomic_fetch_add(&collector->host.channel->answers, 1);
+}
+
+bool snapshots_answer(struct collector *collector)
+{
+    uint64_t begin = host_now(&collector->host);
+    for (struct process *process; (process = snapshots_next(collector));) {
+        if (host_now(&collector->host) - begin > ANSWERING_NS)
+            return true;
+        snapshots_answer_process(collector, process);
+    }
+    return false;
 }
 
 void snapshots_step(struct collector *collector, uint64_t now)

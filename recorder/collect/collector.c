@@ -342,6 +342,20 @@ static void reap_processes(struct collector *collector)
             process_end(collector, i, &collector->processes.items[i]->end);
 }
 
+/* Merges the published records of a process up to a sequence. Hundreds may wait for their snapshots
+ * at the same time: one that does publishes nothing, and is looked at once. */
+static size_t collector_merge(struct collector *collector, struct process *process, uint64_t bound)
+{
+    struct host *host = &collector->host;
+    if (process->is_at_rest && snapshots_is_awaited(collector, process))
+        return 0;
+    bool is_still = process->still_since != 0 && snapshots_is_awaited(collector, process);
+    uint64_t pending = process_pending(process);
+    size_t merged = process_merge(process, host, pending < bound ? pending : bound);
+    process->is_at_rest = is_still && process->reached == bound;
+    return merged;
+}
+
 size_t collector_collect(struct collector *collector)
 {
     struct host *host = &collector->host;
@@ -356,11 +370,8 @@ size_t collector_collect(struct collector *collector)
         else
             return 0;
     }
-    for (size_t i = 0; i < collector->processes.count; i++) {
-        struct process *process = collector->processes.items[i];
-        uint64_t pending = process_pending(process);
-        merged += process_merge(process, host, pending < bound ? pending : bound);
-    }
+    for (size_t i = 0; i < collector->processes.count; i++)
+        merged += collector_merge(collector, collector->processes.items[i], bound);
     return merged;
 }
 
@@ -412,7 +423,7 @@ void collector_run(struct collector *collector, const volatile sig_atomic_t *det
         size_t merged = collector_collect(collector);
         loans_step(&collector->host, collector->loans, now);
         dumps_step(collector);
-        snapshots_answer(collector);
+        bool has_requests = snapshots_answer(collector);
         snapshots_step(collector, now);
         if (collector->step)
             collector->step(collector);
@@ -429,7 +440,8 @@ void collector_run(struct collector *collector, const volatile sig_atomic_t *det
         idle = merged != 0 || finishes ? 0 : idle + 1;
         if (idle > 0)
             launched_follow_stop(collector);
-        rest(&collector->host, attention, merged, idle);
+        if (!has_requests)
+            rest(&collector->host, attention, merged, idle);
     }
     collector->is_left_alone = *detach && host_is_held(&collector->host);
     detach_all(collector);

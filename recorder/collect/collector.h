@@ -227,8 +227,12 @@ void requests_answer(void *context, const struct control_request *request,
 
 /* Takes snapshots of processes: those that they ask for, those at intervals, and others. */
 
-/** Looks for requests of processes, and answers each. */
-void snapshots_answer(struct collector *collector);
+/** Looks for requests of processes, and answers them. Returns true if some are left for the next
+ * round. */
+bool snapshots_answer(struct collector *collector);
+
+/** Whether the process waits for a snapshot that it has asked for. */
+bool snapshots_is_awaited(struct collector *collector, const struct process *process);
 
 /** Takes the snapshots at intervals that are due. */
 void snapshots_step(struct collector *collector, uint64_t now);

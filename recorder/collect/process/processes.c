@@ -29,6 +29,7 @@ static void set_slot(struct process *process, uint32_t slot, const struct proces
     process->mark = claim->mark;
     process->requests = 0;
     process->still_since = 0;
+    process->is_at_rest = false;
     process->is_forked = (claim->flags & PROCESS_FORKED) != 0;
     process->sequence = claim->sequence;
 }

@@ -50,6 +50,7 @@ struct process {
     struct take_stalls stalls;            /* likewise */
     unsigned requests;      /* for snapshots that this image has made: see snapshots_answer() */
     uint64_t still_since;   /* when its only thread was seen waiting for one; or 0 */
+    bool is_at_rest;        /* it stands still, and all that it has published is merged */
     bool is_forked;         /* it began as a copy of its parent */
     uint64_t every;         /* interval of its snapshots, in nanoseconds; 0 for none */
     uint64_t next_snapshot; /* time of the next one at intervals; 0 before the first look */
