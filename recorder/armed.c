@@ -11,7 +11,9 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "subcommands.h"
@@ -223,6 +225,82 @@ int suspend_command(int argc, char **argv)
     execv(path, argv + first);
     message("cannot run '%s': %s", path, strerror(errno));
     return EXIT_CANNOT_RUN;
+}
+
+/* Reads the begin of a process's arguments, which end with zeros. */
+static void suspend_read_arguments(uint32_t pid, char arguments[COMMAND_MAX])
+{
+    char path[64];
+    memset(arguments, 0, COMMAND_MAX);
+    snprintf(path, sizeof path, "/proc/%u/cmdline", pid);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return;
+    if (read(file, arguments, COMMAND_MAX - 2) < 0)
+        arguments[0] = '\0';
+    close(file);
+}
+
+/* Whether two processes run the same program. */
+static bool suspend_is_same(uint32_t pid, uint32_t other)
+{
+    char path[64];
+    struct stat program, others;
+    snprintf(path, sizeof path, "/proc/%u/exe", pid);
+    if (stat(path, &program) != 0)
+        return false;
+    snprintf(path, sizeof path, "/proc/%u/exe", other);
+    return stat(path, &others) == 0 && program.st_dev == others.st_dev &&
+           program.st_ino == others.st_ino;
+}
+
+/* Whether a process is `ttdrecord suspend`: what is to be suspended, or what does that. */
+static bool suspend_is_by(uint32_t pid)
+{
+    char arguments[COMMAND_MAX];
+    suspend_read_arguments(pid, arguments);
+    return strcmp(arguments + strlen(arguments) + 1, "suspend") == 0 &&
+           suspend_is_same(pid, (uint32_t)getpid());
+}
+
+/* Whether a process is a copy of our parent, a shell, and likewise its child: it has not executed
+ * the program yet that it is to run. */
+static bool suspend_is_shell(uint32_t pid, uint32_t parent)
+{
+    char arguments[COMMAND_MAX], shell[COMMAND_MAX];
+    suspend_read_arguments(pid, arguments);
+    suspend_read_arguments((uint32_t)getppid(), shell);
+    return parent == (uint32_t)getppid() && memcmp(arguments, shell, COMMAND_MAX) == 0 &&
+           suspend_is_same(pid, parent);
+}
+
+/* Returns a number from the status of a process; 0 for none. */
+static uint32_t suspend_number(uint32_t pid, const char *field)
+{
+    char path[64], line[256];
+    unsigned number = 0;
+    snprintf(path, sizeof path, "/proc/%u/status", pid);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, field, strlen(field)) == 0)
+            number = (unsigned)strtoul(line + strlen(field), NULL, 10);
+    if (file)
+        fclose(file);
+    return number;
+}
+
+void suspend_await(uint32_t pid)
+{
+    /* A shell that is meant itself is not waited for long. */
+    enum { LOOKS = 10000, SHELL_LOOKS = 1000 };
+    const struct timespec moment = {.tv_nsec = 1000000};
+    for (int i = 0; i < LOOKS; i++) {
+        uint32_t tracer = suspend_number(pid, "TracerPid:");
+        if (!suspend_is_by(pid) && (tracer == 0 || !suspend_is_by(tracer)) &&
+            (i >= SHELL_LOOKS || !suspend_is_shell(pid, suspend_number(pid, "PPid:"))))
+            return;
+        nanosleep(&moment, NULL);
+    }
 }
 
 bool suspend_resume(const char *text)

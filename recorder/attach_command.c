@@ -255,5 +255,8 @@ int attach_command(int argc, char **argv)
         message("'attach' needs a process id and nothing else");
         return EXIT_RECORDER;
     }
-    return launch_is_possible() ? attach_process(&options, (uint32_t)pid) : EXIT_RECORDER;
+    if (!launch_is_possible())
+        return EXIT_RECORDER;
+    suspend_await((uint32_t)pid);
+    return attach_process(&options, (uint32_t)pid);
 }

@@ -69,10 +69,13 @@ static bool change_process(struct session_arguments *arguments, const char *pref
 {
     char *end;
     unsigned long pid = strtoul(value, &end, 10);
-    if (strspn(value, "0123456789") == strlen(value) && pid != 0 && pid <= INT32_MAX)
-        return change_add(arguments, prefix, value);
-    message("'%s' is no process id", value);
-    return false;
+    if (strspn(value, "0123456789") != strlen(value) || pid == 0 || pid > INT32_MAX) {
+        message("'%s' is no process id", value);
+        return false;
+    }
+    if (prefix[0] == '+')
+        suspend_await((uint32_t)pid);
+    return change_add(arguments, prefix, value);
 }
 
 /* Adds a program, by the path of its file. One that is to be removed may be gone. */

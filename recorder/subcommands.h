@@ -37,6 +37,10 @@ bool suspend_is_command(int argc, char **argv);
 /** Becomes the program, stopped before its first instruction. Returns an exit status on failure. */
 int suspend_command(int argc, char **argv);
 
+/** Waits until a process is suspended if it is about to be: shells start a program in the
+ * background and go on at once. */
+void suspend_await(uint32_t pid);
+
 /** Lets a process go on that is stopped before its first instruction. Returns false, and does
  * nothing, if `text` names no such process. */
 bool suspend_resume(const char *text);

@@ -393,6 +393,25 @@ class Sessions(SessionTest):
         for client in clients:
             client.close()
 
+    def test_the_example_of_the_manual(self):
+        """Create suspended, enable, resume. A shell does not wait for its first command."""
+        manual = (pathlib.Path(__file__).parents[3] / 'recorder/ttdrecord.1').read_text()
+        example, = re.findall(r'(?s)\.Bd -literal[^\n]*\n(ttdrecord suspend.*?)\.Ed', manual)
+        self.assertIn('server --port 80', example)
+        example = example.replace('server --port 80', program('double_free'))
+        self.record(program('double_free'))
+        self.sessions.append('web')
+        environment = dict(self.environment, PATH=f'{pathlib.Path(RECORDER).parent}:{os.environ["PATH"]}')
+        for _ in range(3):
+            result = subprocess.run(['sh', '-e', '-c', example + 'wait $pid || true'],
+                                    capture_output=True, text=True, env=environment,
+                                    cwd=self.directory, timeout=PATIENCE)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.session('stop', 'web')
+            trace, = (self.directory / 'web').glob('double_free*.bin')
+            self.assertEqual(analyze('info', trace)['events'], analyze('info', self.trace)['events'])
+            trace.unlink()
+
     def test_suspended_and_resumed(self):
         """A session sees the first call of a program that is created suspended."""
         process = subprocess.Popen([RECORDER, 'suspend', '--', program('double_free')],
