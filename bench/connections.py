@@ -4,10 +4,10 @@
 process that is forked and ends, with the snapshot at its end and without it. Prints a report.
 
 In each round the native server and the recorded ones run `pgbench -C -S` one after the other, so that
-a busy machine disturbs them alike. Figures are medians of the rounds. Everything lies in memory: on
-a disk, the system takes longer to create a file the more files were deleted in the last minutes. Beside the transactions a
+a busy machine disturbs them alike. Figures are medians of the rounds. Beside the transactions a
 second stands the processor time of each, of the server with all its processes and the recorder: that
-hardly depends on what else runs.
+hardly depends on what else runs. Everything lies in memory: on a disk, the system takes longer to
+create a file the more files were deleted in the last minutes.
 """
 
 import argparse
