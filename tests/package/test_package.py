@@ -49,7 +49,9 @@ class Package(unittest.TestCase):
                        r'libttdtrace\.so\.0', r'include/ttdtrace/ttdtrace\.h',
                        r'pkgconfig/ttdtrace\.pc', r'doc/ttdtrace/format\.md',
                        r'doc/ttdtrace/example\.md', r'doc/ttdtrace/LICENSE', r'man3/ttdtrace\.3',
-                       r'man3/ttd_reader_open\.3'):
+                       r'man3/ttd_reader_open\.3',
+                       r'completions/ttdanalyze', r'site-functions/_ttdanalyze',
+                       r'vendor_completions\.d/ttdanalyze\.fish'):
             self.assertTrue(any(re.search(wanted + '$', name) for name in files), wanted)
         package = next(root.rglob('ttdtrace.pc'))
         environment = dict(os.environ, PKG_CONFIG_SYSROOT_DIR=str(root),

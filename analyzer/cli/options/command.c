@@ -81,8 +81,12 @@ static const struct option common_long_options[] = {
     {"version", no_argument, NULL, 'V'},
     {NULL, 0, NULL, 0}};
 
-/* Joins all options of a command, its own first. */
-static void command_merge_options(struct option *long_options, const struct command *command)
+_Static_assert(OWN_MAX + SHARED_MAX + sizeof common_long_options / sizeof *common_long_options <=
+                   COMMAND_OPTIONS_MAX,
+               "room for all options");
+
+size_t command_list_options(struct option long_options[COMMAND_OPTIONS_MAX],
+                            const struct command *command)
 {
     const struct own_option *own_option = command->own.table;
     unsigned shares = command->shares;
@@ -101,6 +105,7 @@ static void command_merge_options(struct option *long_options, const struct comm
     for (size_t i = 0; shares & COMMAND_FILTERS && filter_long_options[i].name; i++)
         long_options[count++] = filter_long_options[i];
     memcpy(long_options + count, common_long_options, sizeof common_long_options);
+    return count + sizeof common_long_options / sizeof *common_long_options - 1;
 }
 
 const char *command_form_name(enum report_form form)
@@ -290,9 +295,8 @@ static int take_options(struct common_options *result, int count, char **argumen
                         void *own_values)
 {
     const struct command *command = result->command;
-    struct option long_options[OWN_MAX + SHARED_MAX +
-                               sizeof common_long_options / sizeof common_long_options[0]];
-    command_merge_options(long_options, command);
+    struct option long_options[COMMAND_OPTIONS_MAX];
+    command_list_options(long_options, command);
     opterr = 0;
     optind = 1;
     int option;

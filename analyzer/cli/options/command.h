@@ -285,6 +285,15 @@ struct common_options {
 int command_options(struct common_options *result, const struct command *command, int count,
                     char **arguments, void *own_values);
 
+/** Room for the options of a command, with their end. */
+#define COMMAND_OPTIONS_MAX 64
+
+/** Lists all options of a command, its own first; ended by an option of zeros. Returns their
+ * number.
+ */
+size_t command_list_options(struct option long_options[COMMAND_OPTIONS_MAX],
+                            const struct command *command);
+
 /** The end of every help text. */
 #define COMMAND_COMMON_HELP                                                                        \
     "\n"                                                                                           \
