@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Commands that write a file made from a trace: recover, redact, index. */
+/* Commands that write a file made from a trace: recover, redact, index; and import. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 #include "cli/session/session.h"
 #include "cli/session/sidecar.h"
 #include "cli/traces/input.h"
+#include "import/import.h"
 #include "report/trace/trace_reports.h"
 
 /* Making a trace of another one, for recover and redact. */
@@ -385,4 +386,84 @@ const struct command command_index = {
     .summary = "make going to positions fast",
     .help = index_help,
     .run = index_run,
+};
+
+/* ttdanalyze import */
+
+static const char import_help[] =
+    "Usage: ttdanalyze import [OPTIONS] -o OUT FORMAT FILE\n"
+    "\n"
+    "Makes a trace OUT of what another recorder has written. FILE is a text; - is standard\n"
+    "input. OUT must not exist, unless it is no file, such as a pipe. FORMAT is one of:\n"
+    "\n"
+    "  heaptrack   raw data of heaptrack (heaptrack --raw)\n"
+    "  windbg      heap objects of a TTD trace on Windows, printed by WinDbg's dx\n"
+    "\n"
+    "No source has all calls for certain, so every answer about OUT is uncertain.\n"
+    "\n"
+    "  -o, --output OUT       the trace to be made, readable by you only\n"
+    "  -f, --format FORMAT    of the summary: text (the default), json or csv\n"
+    "      --max-memory SIZE  give up rather than use more memory\n"
+    "  -h, --help             this text\n"
+    "  -V, --version          the version\n";
+
+struct import_request {
+    const struct import_format *format;
+    struct import_result result;
+};
+
+static enum ttd_status import_write(void *context, const struct ttd_input *input,
+                                    const struct ttd_output *output, struct ttd_error *error)
+{
+    struct import_request *request = context;
+    enum ttd_status status = import_trace(request->format, input, output, &request->result, error);
+    if (request->result.reason[0])
+        *error = (struct ttd_error){.status = status,
+                                    .offset = TTD_NOWHERE,
+                                    .chunk = TTD_NOWHERE,
+                                    .what = request->result.reason};
+    return status;
+}
+
+static int import_print(const struct common_options *options, const struct import_result *result)
+{
+    struct output_file summary;
+    struct report report;
+    int status = new_trace_summary(options, &summary, &report);
+    if (status != STATUS_OK)
+        return status;
+    struct report_import data = {.events = result->events,
+                                 .lines = result->lines,
+                                 .ignored = result->ignored,
+                                 .result = options->output};
+    report_import(&report, &data);
+    return output_close(&summary, STATUS_OK, true);
+}
+
+/* The first operand is the format, the second one the file. */
+static int import_run(const struct command *command, int count, char **arguments)
+{
+    struct common_options options;
+    struct import_request request;
+    bool has_summary = false;
+    int status = count < 2 ? message_usage(command->name, "no format is given")
+                           : command_options(&options, command, count, arguments, NULL);
+    if (status >= 0)
+        return status;
+    request.format = import_find(options.trace);
+    if (!request.format)
+        return message_usage(command->name, "%s is no format that can be imported", options.trace);
+    if (!options.other_count)
+        return message_usage(command->name, "no file is given");
+    options.trace = options.others[0];
+    status = new_trace_make(&options, import_write, &request, &has_summary);
+    return status == STATUS_OK && has_summary ? import_print(&options, &request.result) : status;
+}
+
+const struct command command_import = {
+    .name = "import",
+    .summary = "make a trace from another recorder's data",
+    .help = import_help,
+    .traces_max = 2,
+    .run = import_run,
 };

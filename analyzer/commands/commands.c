@@ -32,4 +32,5 @@ const struct command_entry command_table[] = {{&command_summary, "Start here"},
                                               {&command_recover, NULL},
                                               {&command_redact, NULL},
                                               {&command_index, NULL},
+                                              {&command_import, NULL},
                                               {NULL, NULL}};

@@ -6,6 +6,13 @@
 #include "heap/groups.h"
 #include "travel/keyframes.h"
 
+/** Whether a trace has wall times: not if its first chunk is lost, nor if its unit leaves no time
+ * but 0. */
+static inline bool trace_has_times(const struct ttd_trace *trace)
+{
+    return trace->time_unit != 0 && trace->time_unit != UINT64_MAX;
+}
+
 /** Judges by the names in a stack whether the C and C++ runtimes keep its blocks; traces list only
  * some of these blocks. */
 struct heap_stack_judge {

@@ -140,6 +140,8 @@ static const char *const queries[] = {
     NULL,
 };
 
+static const char *const import_names[] = {"heaptrack", "windbg", "none", NULL};
+
 static unsigned draw(uint64_t *state)
 {
     *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -229,7 +231,8 @@ struct command_line command_line_draw(uint64_t state, const char *trace_path,
         add(&line, "--format");
         add(&line, line.format);
     }
-    bool makes_file = line.command == &command_recover || line.command == &command_redact;
+    bool makes_file = line.command == &command_recover || line.command == &command_redact ||
+                      line.command == &command_import;
     if (makes_file || draw(&state) % 16 == 0) {
         add(&line, "--output");
         add(&line, output_path);
@@ -238,6 +241,8 @@ struct command_line command_line_draw(uint64_t state, const char *trace_path,
     add_options(&line, &state);
     if (line.command == &command_query)
         add(&line, draw_value(queries, &state));
+    if (line.command == &command_import)
+        add(&line, draw_value(import_names, &state));
     add(&line, trace_path);
     if (line.command->traces_max > 1 && draw(&state) % 2)
         add(&line, trace_path);

@@ -54,6 +54,7 @@ ALLOWED = {
         ('analyses/chronicle', 'analyses/activity', 'analyses/state', 'travel', 'heap', 'base'),
         ('engine', 'analyses/chronicle', 'analyses/activity', 'analyses/state', 'travel', 'heap',
          'base'),
+        ('import', 'base'),
         ('symbols', 'base'),
         ('view', 'symbols', 'analyses/errors', 'analyses/state', *BELOW_CONTENTS),
         ('report/sections', 'report/writers', 'view', 'symbols', 'analyses/reachability',
@@ -70,7 +71,7 @@ ALLOWED = {
          *BELOW_CONTENTS),
         ('report', 'view', 'symbols', *ANALYSES),
         ('query', 'cli', 'report', 'view', 'symbols', *ANALYSES),
-        ('commands', 'query', 'cli', 'report', 'view', 'symbols', *ANALYSES),
+        ('commands', 'import', 'query', 'cli', 'report', 'view', 'symbols', *ANALYSES),
     )},
     **{'analyzer/cli/' + part: ['analyzer/' + other for other in (
         *('cli/' + folder for folder in (part, *below)), 'report', 'view', 'symbols', *ANALYSES,

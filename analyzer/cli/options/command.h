@@ -220,6 +220,7 @@ extern const struct command command_find;
 extern const struct command command_fragmentation;
 extern const struct command command_history;
 extern const struct command command_hot;
+extern const struct command command_import;
 extern const struct command command_index;
 extern const struct command command_info;
 extern const struct command command_leaks;

@@ -196,8 +196,9 @@ const char *input_recognise(const char *path)
         if ((size_t)size >= formats[i].size && !memcmp(text, formats[i].begin, formats[i].size))
             return formats[i].description;
     }
-    return size > 0 && is_heaptrack(text) ? "a trace of heaptrack; ttdanalyze reads its own only"
-                                          : NULL;
+    return size > 0 && is_heaptrack(text)
+               ? "a trace of heaptrack; 'ttdanalyze import' reads raw ones"
+               : NULL;
 }
 
 int input_fail(const char *path, enum ttd_status status, const struct ttd_error *error)

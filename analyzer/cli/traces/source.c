@@ -146,7 +146,7 @@ int source_open(struct source *source, const char *path, bool reads_whole_chunks
         return source_fail(source, status, &error);
     source->size = ttd_reader_size(source->reader);
     source->is_closed = ttd_reader_end(source->reader, &source->end) == TTD_OK;
-    if (!source_has_times(source))
+    if (!ttd_reader_trace(source->reader)->time_unit)
         message("warning: %s: the first chunk is lost: wall times are not known", path);
     source->choice = choice_read(source->reader);
     progress_begin(&source->progress);

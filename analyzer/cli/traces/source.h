@@ -118,7 +118,7 @@ void source_end_second(struct source *source);
 /** Whether wall times are known: the first chunk (it has their unit) was not lost. */
 static inline bool source_has_times(const struct source *source)
 {
-    return ttd_reader_trace(source->reader)->time_unit != 0;
+    return trace_has_times(ttd_reader_trace(source->reader));
 }
 
 /** Reports that the command needs wall times; returns the exit status. */

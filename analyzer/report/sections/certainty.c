@@ -82,8 +82,10 @@ void certainty_judge(struct certainty *certainty, const struct certainty_facts *
             "the trace is not complete: a position in %% is a part of the %llu events that can "
             "be read",
             (unsigned long long)facts->part_of);
-    if (facts->uses_times && !facts->trace->time_unit)
-        certainty_add(certainty, "wall times are not known: the trace's first chunk is lost");
+    if (facts->uses_times && !trace_has_times(facts->trace))
+        certainty_add(certainty, "wall times are not known: %s",
+                      facts->trace->time_unit ? "the trace has none"
+                                              : "the trace's first chunk is lost");
     if (facts->counts->overlaps)
         certainty_add(certainty, "%llu blocks were allocated where another was still live",
                       (unsigned long long)facts->counts->overlaps);

@@ -26,6 +26,12 @@ static inline bool info_has_origin(const struct ttd_trace *trace)
     return trace->time_unit != 0;
 }
 
+/** Whether the process and its start are known: not in a trace of another recorder's data. */
+static inline bool info_has_process(const struct ttd_trace *trace)
+{
+    return info_has_origin(trace) && (trace->process_id || trace->start_time);
+}
+
 /** Writes when the recording began, such as "2024-02-29T12:00:00Z". */
 void info_start_time(const struct report_info *data, char text[INFO_TIME_SIZE]);
 

@@ -138,7 +138,7 @@ static void summary(struct row *row, const struct report_info *data)
     row_position(row, "first_position", stats->events ? stats->first : no_position);
     row_position(row, "last_position", stats->events ? stats->last : no_position);
     row_count(row, "last_wall_time_ns",
-              data->trace->time_unit ? stats->last_wall_time : TTD_UNKNOWN);
+              trace_has_times(data->trace) ? stats->last_wall_time : TTD_UNKNOWN);
     row_bool(row, "closed", data->is_closed);
     row_text(row, "end_reason", data->is_closed ? info_end_reason(data) : NULL);
     if (info_has_end_code(data))
@@ -183,10 +183,11 @@ static void trace_object(struct row *row, const struct report_info *data)
         row_null(row, "parent_trace_id");
         row_null(row, "parent_position");
     }
-    row_text(row, "start_time", is_known ? text : NULL);
-    row_count(row, "time_unit_ns", is_known ? trace->time_unit : TTD_UNKNOWN);
-    row_count(row, "process_id", is_known ? trace->process_id : TTD_UNKNOWN);
-    row_count(row, "parent_process_id", is_known ? trace->parent_process_id : TTD_UNKNOWN);
+    row_text(row, "start_time", info_has_process(trace) ? text : NULL);
+    row_count(row, "time_unit_ns", trace_has_times(trace) ? trace->time_unit : TTD_UNKNOWN);
+    row_count(row, "process_id", info_has_process(trace) ? trace->process_id : TTD_UNKNOWN);
+    row_count(row, "parent_process_id",
+              info_has_process(trace) ? trace->parent_process_id : TTD_UNKNOWN);
     row_text(row, "architecture", info_architecture(trace->architecture));
     row_count(row, "pointer_size", is_known ? trace->pointer_size : TTD_UNKNOWN);
     flag(row, "derived", trace, TTD_TRACE_DERIVED);

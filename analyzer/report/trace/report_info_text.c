@@ -75,6 +75,10 @@ static void text_origin(struct report *report, const struct report_info *data)
         return;
     }
     label(report, "Process");
+    if (!info_has_process(trace)) {
+        out_text(output, "unknown\n");
+        return;
+    }
     out_format(output, "%llu, child of %llu, %s, started %s\n",
                (unsigned long long)trace->process_id, (unsigned long long)trace->parent_process_id,
                info_architecture(trace->architecture), text);
@@ -109,8 +113,7 @@ static void text_info_counts(struct report *report, const struct report_info *da
     out_grouped(output, stats->events);
     if (stats->events) {
         say(output, " from ", stats->first, " to ", stats->last);
-        /* A trace that lost its first chunk has no unit of time. */
-        if (data->trace->time_unit)
+        if (trace_has_times(data->trace))
             out_format(output, ", %.3g s", (double)stats->last_wall_time / 1e9);
         out_format(output, ", %.3g bytes each", info_bytes_per_event(stats));
     }

@@ -241,6 +241,28 @@ void report_redact(struct report *report, const struct report_redaction *data)
     }
 }
 
+/* The report of `import`. */
+
+void report_import(struct report *report, const struct report_import *data)
+{
+    struct row row;
+    if (report->form == REPORT_TEXT) {
+        say(report->output, escape_string(data->result), ": ", counted(data->events, "event"),
+            " of ", counted(data->lines, "line"));
+        if (data->ignored)
+            say(report->output, ", of which ", grouped(data->ignored), " had none");
+        say(report->output, "\n");
+        return;
+    }
+    ROW_ONLY(&row, report)
+    {
+        row_text(&row, "result", data->result);
+        row_unsigned(&row, "events", data->events);
+        row_unsigned(&row, "lines", data->lines);
+        row_unsigned(&row, "ignored", data->ignored);
+    }
+}
+
 /* The report of `index`: the index that was made. */
 
 static void text_index(struct report *report, const struct report_index *data)

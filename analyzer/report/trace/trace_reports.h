@@ -215,6 +215,16 @@ struct report_redaction {
     const char *result;
 };
 
+/** The outcome of `import`. */
+struct report_import {
+    uint64_t events;
+    /** Lines of the text, and those among them that meant nothing. */
+    uint64_t lines;
+    uint64_t ignored;
+    /** Name of the file that was written. */
+    const char *result;
+};
+
 /** The index that `index` made. */
 struct report_index {
     const char *file;
@@ -252,6 +262,7 @@ void report_verify_end(struct report *report, const struct report_verification *
 
 void report_recover(struct report *report, const struct report_recovery *data);
 void report_redact(struct report *report, const struct report_redaction *data);
+void report_import(struct report *report, const struct report_import *data);
 void report_index(struct report *report, const struct report_index *data);
 
 /* Properties of an event: each exists only for some actions, and a report leaves the others empty.
