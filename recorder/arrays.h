@@ -8,18 +8,24 @@
 #include <stdlib.h>
 
 /**
- * Makes room for one more than `count` elements of `size` bytes. Returns the array (it may have
- * moved); NULL if memory ran out, and then the array is as it was.
+ * Makes room for `needed` elements of `size` bytes; `needed` is not 0. Returns the array (it may
+ * have moved); NULL if memory ran out, and then the array is as it was.
  */
-static inline void *array_grow(void *array, size_t count, size_t *capacity, size_t size)
+static inline void *array_reserve(void *array, size_t needed, size_t *capacity, size_t size)
 {
-    if (count < *capacity)
+    if (needed <= *capacity)
         return array;
-    size_t new_capacity = *capacity * 2 + 16;
+    size_t new_capacity = (needed > *capacity * 2 ? needed : *capacity * 2) + 16;
     void *grown = reallocarray(array, new_capacity, size);
     if (grown)
         *capacity = new_capacity;
     return grown;
+}
+
+/** Makes room for one more than `count` elements, as array_reserve() does. */
+static inline void *array_grow(void *array, size_t count, size_t *capacity, size_t size)
+{
+    return array_reserve(array, count + 1, capacity, size);
 }
 
 /**
@@ -41,6 +47,13 @@ static inline size_t array_count_up_to(const void *array, size_t count, size_t s
             high = middle;
     }
     return low;
+}
+
+/** As array_count_up_to(), but for addresses below `address`. */
+static inline size_t array_count_below(const void *array, size_t count, size_t size, size_t offset,
+                                       uint64_t address)
+{
+    return address == 0 ? 0 : array_count_up_to(array, count, size, offset, address - 1);
 }
 
 #endif

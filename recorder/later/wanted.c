@@ -255,13 +255,10 @@ static enum ttd_status add_regions(struct wanted *wanted, struct wanted_data *da
         wanted->is_partial |= end > WANTED_REGIONS_MAX;
         return TTD_OK;
     }
-    if (end > data->capacity) {
-        void *grown = reallocarray(data->regions, 2 * end, sizeof *data->regions);
-        if (!grown)
-            return TTD_ERROR_NO_MEMORY;
-        data->regions = grown;
-        data->capacity = 2 * end;
-    }
+    void *grown = array_reserve(data->regions, end, &data->capacity, sizeof *data->regions);
+    if (!grown)
+        return TTD_ERROR_NO_MEMORY;
+    data->regions = grown;
     while (data->count < first)
         data->regions[data->count++] = (struct wanted_region){0};
     for (size_t i = 0; i < regions->count; i++)

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "arrays.h"
 #include "common/visible.h"
 
 #include "launch.h"
@@ -89,6 +90,7 @@ int client_read(int connected, struct client_list *list)
 {
     static struct session_request request;
     static struct session_answer answer;
+    size_t capacity = 0;
     *list = (struct client_list){0};
     request.magic = SESSION_MAGIC;
     request.command = SESSION_LIST;
@@ -98,8 +100,8 @@ int client_read(int connected, struct client_list *list)
             free(list->entries);
             return EXIT_RECORDER;
         }
-        void *entries =
-            realloc(list->entries, (list->count + answer.count + 1) * sizeof *list->entries);
+        void *entries = array_reserve(list->entries, list->count + answer.count + 1, &capacity,
+                                      sizeof *list->entries);
         if (!entries) {
             free(list->entries);
             return EXIT_MEMORY;

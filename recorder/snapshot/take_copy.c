@@ -3,6 +3,7 @@
 #include "snapshot/taking.h"
 
 #include <poll.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -10,6 +11,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "arrays.h"
 #include "quiet_thread.h"
 #include "snapshot/process_reader.h"
 #include "snapshot/stop/borrow.h"
@@ -23,16 +25,10 @@ enum { COPY_PATIENCE = 8 };
 /* Returns the mapping that an address lies in; NULL if there is none. */
 static const struct mapping *mapping_at(const struct maps *maps, uint64_t address)
 {
-    size_t low = 0, high = maps->count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (maps->items[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    bool is_in = low < maps->count && maps->items[low].begin <= address;
-    return is_in ? &maps->items[low] : NULL;
+    size_t i = array_count_up_to(maps->items, maps->count, sizeof *maps->items,
+                                 offsetof(struct mapping, end), address);
+    bool is_in = i < maps->count && maps->items[i].begin <= address;
+    return is_in ? &maps->items[i] : NULL;
 }
 
 static bool is_in_gap(const struct copy_gaps *gaps, uint64_t begin, uint64_t end)

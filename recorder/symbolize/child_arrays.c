@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbolize/child_arrays.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#include "arrays.h"
 
 void *grow_new(size_t count, size_t size)
 {
@@ -15,16 +16,9 @@ void *grow_new(size_t count, size_t size)
 
 void *grow_by_one(void *array, size_t *capacity, size_t count, size_t size)
 {
-    if (count < *capacity)
-        return array;
-    size_t new_capacity = *capacity > 0 ? *capacity : 32;
-    if (new_capacity > SIZE_MAX / 2 / size)
-        _exit(EXIT_FAILURE);
-    new_capacity *= 2;
-    array = realloc(array, new_capacity * size);
+    array = array_grow(array, count, capacity, size);
     if (!array)
         _exit(EXIT_FAILURE);
-    *capacity = new_capacity;
     return array;
 }
 
@@ -67,14 +61,5 @@ void spans_find(const struct span *spans, size_t count, const uint64_t *addresse
 
 size_t addresses_from(const uint64_t *addresses, size_t count, uint64_t address)
 {
-    size_t low = 0;
-    size_t high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (addresses[middle] < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return array_count_below(addresses, count, sizeof *addresses, 0, address);
 }

@@ -136,12 +136,13 @@ static enum ttd_status grow_effects(struct chronicle *chronicle)
         return TTD_ERROR_LIMIT;
     enum ttd_status status =
         grow_array((void **)&chronicle->effects, &capacity, needed, sizeof *chronicle->effects);
-    uint8_t *kinds = status == TTD_OK ? realloc(chronicle->kinds, capacity) : NULL;
-    if (!kinds)
-        return TTD_ERROR_NO_MEMORY;
-    chronicle->kinds = kinds;
-    chronicle->effect_capacity = capacity;
-    return TTD_OK;
+    size_t kind_capacity = chronicle->effect_capacity;
+    if (status == TTD_OK)
+        status = grow_array((void **)&chronicle->kinds, &kind_capacity, needed,
+                            sizeof *chronicle->kinds);
+    if (status == TTD_OK)
+        chronicle->effect_capacity = capacity;
+    return status;
 }
 
 static enum ttd_status add_effect(struct chronicle *chronicle, const struct heap_effect *effect,
@@ -173,13 +174,13 @@ static enum ttd_status grow_blocks(struct chronicle *chronicle)
         return TTD_OK;
     enum ttd_status status =
         grow_array((void **)&chronicle->blocks, &capacity, needed, sizeof *chronicle->blocks);
-    struct chronicle_life *lives =
-        status == TTD_OK ? realloc(chronicle->lives, capacity * sizeof *lives) : NULL;
-    if (!lives)
-        return TTD_ERROR_NO_MEMORY;
-    chronicle->lives = lives;
-    chronicle->block_capacity = capacity;
-    return TTD_OK;
+    size_t life_capacity = chronicle->block_capacity;
+    if (status == TTD_OK)
+        status = grow_array((void **)&chronicle->lives, &life_capacity, needed,
+                            sizeof *chronicle->lives);
+    if (status == TTD_OK)
+        chronicle->block_capacity = capacity;
+    return status;
 }
 
 /* The chronicle's block of a live one is its `user` member. */

@@ -197,6 +197,24 @@ uint32_t process_seen_tid(const struct process *process, uint32_t tid)
     return tid == process->inner_pid ? process->pid : namespace_thread(process->pid, tid);
 }
 
+/* Makes room for one more thread. */
+static bool process_reserve(struct process *process)
+{
+    size_t capacity = process->thread_capacity, queue_capacity = capacity;
+    void *threads =
+        array_grow(process->threads, process->thread_count, &capacity, sizeof *process->threads);
+    if (threads)
+        process->threads = threads;
+    void *queue =
+        array_grow(process->queue, process->thread_count, &queue_capacity, sizeof *process->queue);
+    if (queue)
+        process->queue = queue;
+    if (!threads || !queue)
+        return false;
+    process->thread_capacity = capacity;
+    return true;
+}
+
 bool process_add_thread(struct process *process, struct host *host, uint32_t slot)
 {
     if (host->threads[slot])
@@ -204,19 +222,9 @@ bool process_add_thread(struct process *process, struct host *host, uint32_t slo
     struct thread_stream *thread = calloc(1, sizeof *thread);
     if (!thread)
         return false;
-    if (process->thread_count == process->thread_capacity) {
-        size_t capacity = process->thread_capacity * 2 + 8;
-        void *threads = reallocarray(process->threads, capacity, sizeof *process->threads);
-        if (threads)
-            process->threads = threads;
-        void *queue = reallocarray(process->queue, capacity, sizeof *process->queue);
-        if (queue)
-            process->queue = queue;
-        if (!threads || !queue) {
-            free(thread);
-            return false;
-        }
-        process->thread_capacity = capacity;
+    if (!process_reserve(process)) {
+        free(thread);
+        return false;
     }
     struct thread_slot *shared = channel_thread(&host->view, slot);
     thread->slot = slot;
@@ -424,13 +432,13 @@ struct process *processes_parent(const struct processes *processes, const struct
 
 bool processes_reserve(struct processes *processes)
 {
-    if (processes->count < processes->capacity)
-        return true;
-    size_t capacity = processes->capacity * 2 + 8;
-    void *items = reallocarray(processes->items, capacity, sizeof *processes->items);
+    size_t capacity = processes->capacity, polled_capacity = capacity;
+    void *items =
+        array_grow(processes->items, processes->count, &capacity, sizeof *processes->items);
     if (items)
         processes->items = items;
-    void *polled = reallocarray(processes->polled, capacity, sizeof *processes->polled);
+    void *polled = array_grow(processes->polled, processes->count, &polled_capacity,
+                              sizeof *processes->polled);
     if (polled)
         processes->polled = polled;
     if (!items || !polled)

@@ -2,10 +2,12 @@
 #include "symbolize/dwarf/qualified.h"
 
 #include <dwarf.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "arrays.h"
 #include "symbolize/child_arrays.h"
 
 /* A limit against crafted, deeply nested debug information. */
@@ -405,17 +407,10 @@ const char *statics_name(struct statics *statics, const struct units *units,
     if (!symbol->file)
         return NULL;
     statics_read_file(statics, units, symbol->file);
-    size_t low = 0;
-    size_t high = statics->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (statics->variables[middle].address < symbol->begin)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    bool is_known = low < statics->count && statics->variables[low].address == symbol->begin;
-    return is_known ? statics->variables[low].name : NULL;
+    size_t i = array_count_below(statics->variables, statics->count, sizeof *statics->variables,
+                                 offsetof(struct static_variable, address), symbol->begin);
+    bool is_known = i < statics->count && statics->variables[i].address == symbol->begin;
+    return is_known ? statics->variables[i].name : NULL;
 }
 
 void statics_free(struct statics *statics)

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "arrays.h"
+
 enum {
     FLUSH_AT = 64 * 1024,
     CUT_NAME_KEPT = 1024, /* bytes of a name that is too long */
@@ -29,15 +31,12 @@ static void wire_flush(struct wire_encoder *encoder)
 
 static void wire_put(struct wire_encoder *encoder, const void *data, size_t size)
 {
-    if (size > encoder->capacity - encoder->size) {
-        size_t new_capacity = 2 * (encoder->size + size) + FLUSH_AT;
-        encoder->data = realloc(encoder->data, new_capacity);
+    if (size > 0) {
+        encoder->data = array_reserve(encoder->data, encoder->size + size, &encoder->capacity, 1);
         if (!encoder->data)
             _exit(EXIT_FAILURE);
-        encoder->capacity = new_capacity;
-    }
-    if (size > 0)
         memcpy(encoder->data + encoder->size, data, size);
+    }
     encoder->size += size;
 }
 
