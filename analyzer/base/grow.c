@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Apart from tables, since nearly all parts of the analyzer grow arrays and few have tables. */
 #include "base/grow.h"
 
 #include <stdint.h>
