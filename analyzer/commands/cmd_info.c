@@ -62,6 +62,22 @@ static enum ttd_status info_add_metadata(struct info_findings *findings,
     return status;
 }
 
+/* Keeps the losses that the statistics only count. Their number depends on the file only. */
+static enum ttd_status info_add_losses(struct info_findings *findings,
+                                       const struct ttd_batch *batch)
+{
+    enum ttd_status status = TTD_OK;
+    for (size_t i = 0; i < batch->count && status == TTD_OK; i++) {
+        if (findings->loss_seen++ < HEAP_LOSSES_KEPT)
+            continue;
+        status = grow_array((void **)&findings->losses, &findings->loss_capacity,
+                            findings->loss_count + 1, sizeof *findings->losses);
+        if (status == TTD_OK)
+            findings->losses[findings->loss_count++] = batch->u.losses[i];
+    }
+    return status;
+}
+
 /* Collects names and facts of the recording in the same reading that counts. */
 static enum ttd_status info_see_batch(void *context, const struct ttd_batch *batch)
 {
@@ -73,13 +89,16 @@ static enum ttd_status info_see_batch(void *context, const struct ttd_batch *bat
         if (status == TTD_OK)
             status = info_add_metadata(findings, &batch->u.metadata[i]);
     }
+    if (status == TTD_OK && batch->kind == TTD_KIND_LOSSES && findings->keeps_losses)
+        status = info_add_losses(findings, batch);
     return status;
 }
 
 static void info_begin(struct session *session, struct info_findings *findings)
 {
     *findings =
-        (struct info_findings){.definitions = session->has_names ? NULL : &session->definitions};
+        (struct info_findings){.definitions = session->has_names ? NULL : &session->definitions,
+                               .keeps_losses = session->report.sink != NULL};
 }
 
 void info_watch(struct session *session, struct info_findings *findings, struct heap_pass *pass)
@@ -105,7 +124,9 @@ int info_print(struct session *session, const struct info_findings *findings)
                                .end = &session->source.end,
                                .file_bytes = ttd_reader_size(session->source.reader),
                                .metadata = findings->metadata,
-                               .metadata_count = findings->metadata_count};
+                               .metadata_count = findings->metadata_count,
+                               .losses = findings->losses,
+                               .loss_count = findings->loss_count};
     report_info(&session->report, &data);
     return STATUS_OK;
 }
@@ -114,6 +135,7 @@ void info_free(struct info_findings *findings)
 {
     heap_trace_stats_free(&findings->stats);
     free(findings->metadata);
+    free(findings->losses);
     arena_free(&findings->text);
 }
 

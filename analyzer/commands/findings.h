@@ -77,6 +77,12 @@ struct info_findings {
     struct ttd_metadata *metadata;
     size_t metadata_count;
     size_t metadata_capacity;
+    /** Losses behind those that the statistics keep, for a table of a query. */
+    bool keeps_losses;
+    uint64_t loss_seen;
+    struct ttd_loss *losses;
+    size_t loss_count;
+    size_t loss_capacity;
     struct arena text;
 };
 

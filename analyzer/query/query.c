@@ -53,15 +53,22 @@ static int query_authorize(void *context, int action, const char *one, const cha
 }
 
 struct query_deadline {
-    /** Seconds of a monotonic clock; 0 for none. */
-    int64_t end;
+    /** Milliseconds of a monotonic clock; 0 for none. */
+    uint64_t end;
 };
 
-static int64_t query_now(void)
+static uint64_t query_now(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec;
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* A time that no clock reaches is no deadline. */
+static struct query_deadline query_deadline_in(uint64_t seconds)
+{
+    bool is_reached = seconds && seconds < UINT32_MAX;
+    return (struct query_deadline){is_reached ? query_now() + seconds * 1000 : 0};
 }
 
 static int query_is_late(void *context)
@@ -261,8 +268,7 @@ static int query_run_traces(struct query *query, const struct query_options *opt
                             const struct query_table *tables)
 {
     sqlite3 *database = NULL;
-    struct query_deadline deadline = {options->timeout ? query_now() + (int64_t)options->timeout
-                                                       : 0};
+    struct query_deadline deadline = query_deadline_in(options->timeout);
     int status =
         sqlite3_open_v2(":memory:", &database,
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX, NULL);

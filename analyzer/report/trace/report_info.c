@@ -2,6 +2,7 @@
 /* The values of `info` that its formats share. */
 #include "report/trace/info.h"
 
+#include <string.h>
 #include <time.h>
 
 #include "report/trace/trace_reports.h"
@@ -288,12 +289,10 @@ static void chunk_list(struct row *row, const struct heap_trace_stats *stats)
     row_end_array(row);
 }
 
-/* Only the first losses are listed; `lost_events` counts all of them. */
-static void loss_list(struct row *row, const struct heap_losses *losses)
+static void info_write_losses(struct row *row, const struct ttd_loss *losses, size_t count)
 {
-    row_begin_array(row, "loss_list");
-    for (size_t i = 0; i < losses->kept_count; i++) {
-        const struct ttd_loss *loss = &losses->kept[i];
+    for (size_t i = 0; i < count; i++) {
+        const struct ttd_loss *loss = &losses[i];
         row_begin_object(row, NULL);
         row_text(row, "reason", heap_loss_text(loss->reason));
         row_unsigned(row, "thread", loss->thread);
@@ -302,7 +301,18 @@ static void loss_list(struct row *row, const struct heap_losses *losses)
         row_position(row, "first_good", loss->first_good);
         row_end_object(row);
     }
+}
+
+/* JSON lists only the first losses, and `lost_events` counts all of them; a table has all. */
+static void loss_list(struct row *row, const struct report_info *data)
+{
+    const struct heap_losses *losses = &data->stats->outcome.losses;
+    row_begin_array(row, "loss_list");
+    info_write_losses(row, losses->kept, losses->kept_count);
+    info_write_losses(row, data->losses, data->loss_count);
     row_end_array(row);
+    if (row->sink && strcmp(row->sink->list, "loss_list") == 0)
+        row->report->left_out = losses->records - losses->kept_count - data->loss_count;
 }
 
 static void json_info(struct report *report, const struct report_info *data)
@@ -325,7 +335,7 @@ static void json_info(struct report *report, const struct report_info *data)
     json_client_list(&row, "activity_list", &data->stats->clients.activities, true);
     module_list(report, &row);
     chunk_list(&row, data->stats);
-    loss_list(&row, &data->stats->outcome.losses);
+    loss_list(&row, data);
     row_end_object(&row);
 }
 

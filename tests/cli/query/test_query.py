@@ -259,6 +259,29 @@ class Query(TestCase):
         self.assertEqual(result.status, support.INTERNAL)
         self.assertIn("--timeout", result.errors)
 
+    def test_long_timeout(self):
+        path = self.random_trace(7)
+        sql = "WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x+1 FROM c WHERE x < 20000) " \
+              "SELECT count(*) AS n FROM c"
+        for seconds in (2**32, 2**63 - 1, 2**63, 2**64 - 1):
+            data = self.query(path, sql, "--timeout", str(seconds))
+            self.assertEqual(data["rows"], [{"n": 20000}])
+
+    def test_all_losses(self):
+        """JSON lists 256 of them."""
+        script = Script().basics()
+        for i in range(400):
+            script.alloc(0x1000 * (i + 1), 8)
+            script.add("loss", reason=1, count=i + 1, last_good=f"0:{2 * i:X}",
+                       first_good=f"0:{2 * i + 1:X}")
+        path = self.write(script.close())
+        rows = self.rows(path, "SELECT * FROM losses")
+        self.assertEqual([row["events"] for row in rows], list(range(1, 401)))
+        self.assertEqual([row["last_good"] for row in rows], [f"0:{2 * i:X}" for i in range(400)])
+        self.assertEqual(len(self.json_of("info", path)["loss_list"]), 256)
+        self.assertFalse(any("has only" in reason for reason in
+                             self.query(path, "SELECT * FROM threads, losses")["reasons"]))
+
     def test_uncertain(self):
         """Of several tables, each reason once; in every form."""
         script = oracle.random_script(random.Random(8), 30)
