@@ -10,6 +10,8 @@
 const struct import_format import_formats[] = {
     {"heaptrack", "raw data of heaptrack (heaptrack --raw)", import_heaptrack},
     {"windbg", "heap objects of a TTD trace, printed by dx in WinDbg", import_windbg},
+    {"mtrace", "a log of glibc's mtrace()", import_mtrace},
+    {"lttng", "events of LTTng's wrapper of the C library, printed by babeltrace2", import_lttng},
     {NULL, NULL, NULL}};
 
 const struct import_format *import_find(const char *name)

@@ -140,7 +140,7 @@ static const char *const queries[] = {
     NULL,
 };
 
-static const char *const import_names[] = {"heaptrack", "windbg", "none", NULL};
+static const char *const import_names[] = {"heaptrack", "windbg", "mtrace", "lttng", "none", NULL};
 
 static unsigned draw(uint64_t *state)
 {

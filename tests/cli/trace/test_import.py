@@ -85,6 +85,32 @@ OLD_GRID = """\
 = [0x0]     - UnknownOrMissingSymbols    - 0x16c7d7b4050    - {...}          - 50C74:8E      - 50C76:3B    =
 """
 
+MTRACE = """\
+= Start
+@ ./t2:(main+0x1c)[0x11a0] + 0x563630bcc4a0 0x64
+@ ./t2:[0x11b5] < 0x563630bcc4a0
+@ ./t2:[0x11b5] > 0x563630bcd000 0xc8
+@ ./t2:[0x11c0] ! 0x563630bcd000 0xffffffffff
+@ ./t2:[0x11e4] + 0x563630bcc2a0 0x5
+@ [0x7f0012345678] - 0x563630bcd000
+@ ./t2:[0x120c] - 0x563630bcc000
+= End
+"""
+
+LTTNG = """\
+[23:59:59.999999000] (+?.?????????) vm lttng_ust_libc:calloc: { cpu_id = 1 }, { vpid = 7633, vtid = 7634, \
+procname = "t1", ip = 139934232532923 }, { nmemb = 100, size = 2, ptr = 0x5647DB447540 }
+[00:00:00.000001000] (+0.000002000) vm lttng_ust_libc:realloc: { cpu_id = 1 }, { vpid = 7633, vtid = 7633, \
+procname = "t1", ip = 139934232533191 }, { in_ptr = 0x5647DB447540, size = 48, ptr = 0x5647DB4475B0 }
+[00:00:00.000002000] (+0.000001000) vm lttng_ust_libc:posix_memalign: { cpu_id = 1 }, { vpid = 7633, \
+vtid = 7633 }, { out_ptr = 0x0, size = 48, alignment = 3, result = 22 }
+[00:00:00.000003000] (+0.000001000) vm lttng_ust_libc:malloc: { cpu_id = 1 }, { vpid = 7633, vtid = 7633 }, \
+{ size = 16, ptr = 0x5647DB448000 }
+[00:00:00.000004000] (+0.000001000) vm lttng_ust_libc:realloc: { cpu_id = 1 }, { vpid = 7633, vtid = 7633 }, \
+{ in_ptr = 0x5647DB448000, size = 0, ptr = 0x0 }
+[00:00:00.000005000] (+0.000001000) vm other:event: { cpu_id = 1 }, { vpid = 7633 }, { x = 1 }
+"""
+
 
 class Import(TestCase):
     def saved(self, data, name):
@@ -133,7 +159,8 @@ class Import(TestCase):
 
     def test_no_answer_is_certain(self):
         """Each trace has a loss without an end."""
-        for form, text in ("heaptrack", HEAPTRACK), ("windbg", GRID):
+        for form, text in (("heaptrack", HEAPTRACK), ("windbg", GRID), ("mtrace", MTRACE),
+                           ("lttng", LTTNG)):
             trace = self.made(form, text)
             for command in "leaks", "errors", "hot", "peak", "state", "moves", "summary", "diff":
                 with self.subTest(form=form, command=command):
@@ -170,6 +197,36 @@ class Import(TestCase):
         self.refused("windbg", OLD_GRID.replace("UnknownOrMissingSymbols", "ntdll!RtlFreeHeap"),
                      "dx -r3", status=3)
 
+    def test_mtrace(self):
+        trace = self.made("mtrace", MTRACE)
+        found = [event[:2] for event in self.events(trace)]
+        self.assertEqual(found, [("Alloc", "0x563630bcc4a0"), ("ReAlloc", "0x563630bcd000"),
+                                 ("ReAlloc", "0x0"), ("Alloc", "0x563630bcc2a0"),
+                                 ("Free", "0x563630bcd000"), ("Free", "0x563630bcc000")])
+        self.assertEqual(self.json_of("info", trace)["failed"], 1)
+        text = self.run_ok("events", "--stacks", trace).text
+        for caller in "main", "t2+0x11b5", "0x7f0012345678":
+            self.assertIn(caller, text)
+        found = self.json_of("leaks", trace)
+        self.assertEqual((found["total_blocks"], found["total_bytes"]), (1, 5))
+        findings = self.json_of("errors", trace)["findings"]
+        self.assertEqual([(finding["kind"], finding["certain"]) for finding in findings],
+                         [("failed-call", True), ("invalid-free", False)])
+
+    def test_lttng(self):
+        """A realloc to size 0 releases; midnight is no step back."""
+        trace = self.made("lttng", LTTNG)
+        events = self.run_ok("events", "-f", "json", trace).json_lines
+        self.assertEqual([(event["action"], event["api"], event["result"]) for event in events],
+                         [("Alloc", "calloc", 1), ("ReAlloc", "realloc", 1),
+                          ("Alloc", "posix_memalign", 0), ("Alloc", "malloc", 1),
+                          ("Free", "realloc", 1)])
+        self.assertEqual(events[0]["size"], 200)
+        self.assertEqual([event["wall_time_ns"] for event in events], [0, 2000, 3000, 4000, 5000])
+        self.assertEqual([entry["os_id"] for entry in self.json_of("info", trace)["thread_list"]],
+                         [7634, 7633])
+        self.assertEqual(self.json_of("leaks", trace)["total_bytes"], 48)
+
     def test_refused(self):
         """Bad text makes no trace, and its line is named."""
         for line, reason in (("+ 10 9 1000", "stack of an allocation"), ("+ 10 1", "were expected"),
@@ -183,6 +240,12 @@ class Import(TestCase):
         self.refused("windbg", GRID.replace("FAB:17B1", "FAE:17B1"), "TimeEnd before its TimeStart")
         self.refused("windbg", GRID.replace("0x4c", "0x4z"), "value of Size is not valid")
         self.refused("windbg", GRID[:-2], "cut off")
+        for line, reason in (("@ ./t2:[0x1] ? 0x10", "none of + - < > !"),
+                             ("@ ./t2:[0x1] + 0x10", "an address and a size"),
+                             ("@ ./t2 + 0x10 0x5", "a caller was expected")):
+            self.refused("mtrace", MTRACE + line + "\n", "line 10, offset", reason)
+        self.refused("lttng", LTTNG + LTTNG.replace("7633", "7639"), "a second process", status=3)
+        self.refused("lttng", LTTNG.replace("size = 48, ", ""), "fields is missing")
         for text, reason in ((b"heap_v2/524288\n", "sums of samples"),
                              (b"heap profile: 1: 2 [ 3: 4] @ heap_v2/1\n", "sums of samples"),
                              (b"\x28\xb5\x2f\xfd0000", "zstd -dc"), (b"", "nothing in it"),
