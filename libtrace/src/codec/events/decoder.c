@@ -265,10 +265,22 @@ static bool decoder_reserve_addresses(struct ttd_events_decoder *decoder, size_t
 
 static bool reserve_buffers(struct ttd_events_decoder *decoder)
 {
+    const struct ttd_allocator *allocator = decoder->state.allocator;
     if (!decoder->buffers)
-        decoder->buffers = ttd_allocate_zeroed(decoder->state.allocator,
-                                               decoder->buffer_count * sizeof *decoder->buffers);
+        decoder->buffers = allocator->resize(allocator->context, NULL,
+                                             decoder->buffer_count * sizeof *decoder->buffers);
     return decoder->buffers;
+}
+
+/** Clears a buffer when it is used first: a short trace needs few of them. */
+static struct ttd_event_buffer *decoder_next_buffer(struct ttd_events_decoder *decoder)
+{
+    struct ttd_event_buffer *buffer = &decoder->buffers[decoder->buffer_next];
+    if (decoder->buffer_next == decoder->buffers_cleared) {
+        memset(buffer, 0, sizeof *buffer);
+        decoder->buffers_cleared++;
+    }
+    return buffer;
 }
 
 /** Moves the first error of a column to the decoder; true if there is one. */
@@ -356,7 +368,7 @@ enum ttd_status ttd_events_decoder_next(struct ttd_events_decoder *decoder, size
     if (decoder->left == 0)
         return TTD_END;
     uint32_t n = decoder->left < TTD_EVENT_BATCH ? decoder->left : TTD_EVENT_BATCH;
-    decoder->batch = &decoder->buffers[decoder->buffer_next];
+    decoder->batch = decoder_next_buffer(decoder);
     ttd_events_decode_batch(decoder, n);
     if (decoder->no_memory)
         return TTD_ERROR_NO_MEMORY;

@@ -357,6 +357,8 @@ struct ttd_events_decoder {
     struct ttd_event_buffer *buffers;
     size_t buffer_count;
     size_t buffer_next;
+    /** Number of buffers, from the first on, that have been used or cleared. */
+    size_t buffers_cleared;
     /** The batch that is being decoded, or was decoded last. */
     struct ttd_event_buffer *batch;
     /** By event of that batch: its shape and class. And the sum of their tallies. */
