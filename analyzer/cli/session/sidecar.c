@@ -287,9 +287,6 @@ int sidecar_make(struct source *source, const char *path, bool silent,
     return STATUS_INTERNAL;
 }
 
-/* A shorter trace is replayed faster than an index is found and checked. */
-#define PAYS_EVENTS 4000000
-
 char *sidecar_path(const char *trace)
 {
     size_t size = strlen(trace) + sizeof ".idx";
@@ -370,7 +367,9 @@ void sidecar_refute(struct source *source)
     source->has_refuted_index = true;
 }
 
-/* Finds the keyframes. `pays`: an index may be made if the trace is long. */
+/* Finds the keyframes. `pays`: an index may be made if the trace has PAYS_EVENTS events
+ * (meson.build has their number): a shorter one is replayed faster than an index is found and
+ * checked. */
 static const struct heap_keyframes *use(struct session *session, bool pays)
 {
     struct source *source = &session->source;
