@@ -220,15 +220,20 @@ static unsigned long pid_of(const char *text)
     return pid != 0 && pid <= INT32_MAX && *end == '\0' ? pid : 0;
 }
 
-bool attach_clean_command(const char *text)
+int attach_clean_command(const char *text)
 {
     char reason[ATTACH_REASON_SIZE];
     unsigned long pid = pid_of(text);
-    if (pid == 0 || !launch_find_attached(library) ||
-        !attach_clean_left((uint32_t)pid, library, reason))
-        return false;
-    message("removed from process %lu what a recorder has left that was killed", pid);
-    return true;
+    if (pid == 0 || !launch_find_attached(library))
+        return -1;
+    if (attach_clean_left((uint32_t)pid, library, reason)) {
+        message("removed from process %lu what a recorder has left that was killed", pid);
+        return EXIT_SUCCESS;
+    }
+    if (reason[0] == '\0')
+        return -1;
+    message("cannot remove from process %lu what a recorder has left: %s", pid, reason);
+    return EXIT_RECORDER;
 }
 
 int attach_process(const struct options *options, uint32_t pid)

@@ -14,8 +14,9 @@
 /** Whether the command line names the command. */
 bool attach_is_command(int argc, char **argv);
 
-/** Removes the remains of a killed recorder from a process. Returns whether there was any. */
-bool attach_clean_command(const char *pid);
+/** Removes the remains of a killed recorder from a process. Returns an exit status, after a
+ * message; -1 if there were none. */
+int attach_clean_command(const char *text);
 
 /** Records a process until it ends, or somebody wants it to be detached. Returns an exit status. */
 int attach_command(int argc, char **argv);

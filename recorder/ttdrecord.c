@@ -150,9 +150,10 @@ int main(int argc, char **argv)
     char path[LAUNCH_PATH_MAX], preload[LAUNCH_PATH_MAX];
     inherited_note();
     standard_descriptors_open();
-    if (control_is_command(argc, argv) && strcmp(argv[1], "detach") == 0 &&
-        attach_clean_command(argv[2]))
-        return EXIT_SUCCESS;
+    bool detaches = control_is_command(argc, argv) && strcmp(argv[1], "detach") == 0;
+    int cleaned = detaches ? attach_clean_command(argv[2]) : -1;
+    if (cleaned >= 0)
+        return cleaned;
     if (control_is_command(argc, argv) && strcmp(argv[1], "resume") == 0 && suspend_resume(argv[2]))
         return EXIT_SUCCESS;
     if (control_is_command(argc, argv))

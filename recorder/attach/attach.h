@@ -135,7 +135,8 @@ struct attachment {
     bool is_mapped;    /* all of the image */
     bool has_run;      /* the library, so that any thread may be in it */
     bool is_patched;
-    bool was_cleaned; /* an image that another recorder has left was removed */
+    bool was_found;   /* an image that another recorder has left */
+    bool was_cleaned; /* it was removed */
     bool is_left;     /* pages stay in the process, since a thread has not left the hooks */
     /** The blocks that it had, and why these may not be all; NULL if they are. */
     struct known_blocks known;

@@ -116,6 +116,8 @@ bool attach_clean_left(uint32_t pid, const char *library, char reason[ATTACH_REA
     struct attachment attachment;
     bool is_clean = plan_clean(&attachment, pid, library) && attachment.was_cleaned;
     memcpy(reason, attachment.reason, ATTACH_REASON_SIZE);
+    if (!attachment.was_found)
+        reason[0] = '\0';
     attachment_free(&attachment);
     return is_clean;
 }

@@ -193,17 +193,34 @@ static void unmap_own(struct attachment *attachment, struct threads *threads,
                     (struct attached_area){parts[count - 1], sizeof(struct own_memory)});
 }
 
-/* Unmaps the gates. */
+/* Whether code of no file is mapped in all of an area, as gates are. */
+static bool has_gates(const struct maps *maps, const struct attached_area *area)
+{
+    for (size_t i = 0; i < maps->count; i++) {
+        const struct mapping *mapping = &maps->items[i];
+        if (mapping->begin <= area->begin && mapping->end >= area->begin + area->size)
+            return mapping->is_executable && !mapping->is_writable && !mapping->is_file;
+    }
+    return false;
+}
+
+/* Unmaps the gates. An area is noted from before it is mapped until after it is unmapped: whenever
+ * a recorder is killed, another one finds it. Other mappings there are the program's. */
 static void unmap_areas(struct attachment *attachment, struct threads *threads,
                         const struct borrowed_code *code)
 {
-    for (size_t i = 0; i < attachment->undo.area_count; i++) {
+    struct maps maps;
+    bool is_read = maps_read(&maps, attachment->pid, attach_living(threads));
+    for (size_t i = 0; is_read && i < attachment->undo.area_count; i++) {
         struct attached_area *area = &attachment->undo.areas[i];
-        uint64_t note =
-            attach_own_address(attachment) + offsetof(struct attached, undo.areas[i].size);
-        unmap_noted(attachment, threads, code, note, *area);
-        area->size = attachment->is_to_wait ? area->size : 0;
+        if (area->size == 0 || !has_gates(&maps, area) ||
+            attach_remove_mapping(threads, code, area->begin, area->size))
+            area->size = 0;
+        else
+            attachment->is_to_wait = true; /* no thread could, as when a signal has come */
     }
+    attachment->is_to_wait |= !is_read || !attach_write_undo(attachment);
+    maps_free(&maps);
 }
 
 /* Unmaps the windows of the channel, all of the file that is mapped at its address. */
@@ -403,6 +420,7 @@ bool attach_clean(struct attachment *attachment)
 {
     Elf64_Ehdr header;
     uint64_t begin = find_left(attachment, &header);
+    attachment->was_found = begin != 0;
     if (begin == 0)
         return true;
     if (!read_left(attachment, begin, &header))

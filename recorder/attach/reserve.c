@@ -120,6 +120,8 @@ static bool map_area(struct attachment *attachment, struct threads *threads,
         maps_free(&maps);
         if (area->begin == 0)
             return attach_refuse(attachment, "there is no room near '%s'", module->path);
+        if (!attach_write_undo(attachment))
+            return false;
         result = attach_call(threads, &code, SYS_mmap,
                              (const uint64_t[6]){area->begin, area->size, PROT_READ | PROT_EXEC,
                                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
@@ -143,11 +145,12 @@ static bool map_areas(struct attachment *attachment, struct threads *threads)
             continue;
         if (undo->area_count == ATTACHED_AREAS)
             return attach_refuse(attachment, "it has too many allocators");
-        if (!map_area(attachment, threads, module, &area))
+        undo->areas[undo->area_count] = area;
+        undo->area_count++;
+        if (!map_area(attachment, threads, module, &undo->areas[undo->area_count - 1])) {
+            undo->area_count--;
             return false;
-        undo->areas[undo->area_count++] = area;
-        if (!attach_write_undo(attachment))
-            return false;
+        }
     }
     return true;
 }
