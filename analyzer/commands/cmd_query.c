@@ -8,6 +8,7 @@
 #include "cli/process/message.h"
 #include "cli/session/session.h"
 #include "cli/traces/input.h"
+#include "commands/query_refs.h"
 #include "query/query.h"
 
 /* The columns of each table are the members of its command's records: a test compares them. Some
@@ -152,6 +153,11 @@ static const struct query_column query_retained_columns[] = {{"depth", QUERY_INT
                                                              {"stack", QUERY_TEXT},
                                                              {NULL, QUERY_INTEGER}};
 
+static const struct query_column query_refs_columns[] = {
+    {"holder", QUERY_ADDRESS}, {"root", QUERY_TEXT},        {"offset", QUERY_INTEGER},
+    {"target", QUERY_ADDRESS}, {"interior", QUERY_INTEGER}, {"stale", QUERY_INTEGER},
+    {NULL, QUERY_INTEGER}};
+
 static const struct query_column query_fragmentation_columns[] = {
     {"begin", QUERY_ADDRESS},          {"last", QUERY_ADDRESS},        {"blocks", QUERY_INTEGER},
     {"used_bytes", QUERY_INTEGER},     {"gaps", QUERY_INTEGER},        {"gap_bytes", QUERY_INTEGER},
@@ -275,6 +281,12 @@ static const struct query_table query_tables[] = {
      .columns = query_retained_columns,
      .parameters = {{"at", "at"}},
      .options = {{"limit", "0"}}},
+    {.name = "refs",
+     .summary = "the pointers to blocks, from blocks and other places, by the newest snapshot",
+     .command = &command_query_refs,
+     .list = "refs",
+     .columns = query_refs_columns,
+     .parameters = {{"at", "at"}}},
     {.name = "fragmentation",
      .summary = "runs of blocks, and the gaps between them",
      .command = &command_fragmentation,

@@ -130,6 +130,7 @@ static const char *const queries[] = {
     "SELECT * FROM diff('20%', '80%')",
     "SELECT * FROM retained",
     "SELECT * FROM fragmentation",
+    "SELECT holder, count(*) FROM refs GROUP BY 1",
     "SELECT (SELECT count(*) FROM losses), (SELECT count(*) FROM marks), count(*) FROM snapshots",
     "SELECT l.api FROM live JOIN events l ON l.number = live.number",
     "SELECT char(27), x'00ff', 1e999, -9223372036854775808, NULL",
