@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Programs that start once, and run in a child of theirs for each command line: see serve.c."""
+"""Programs that start once, and run in a child of theirs for each command line: see serve.c.
+
+A child has the environment and the working directory of its test, and limits, umask and signals as
+they were at the test's first call. A test that changes these gives an option of subprocess.run()."""
 
 import atexit
 import os
