@@ -400,6 +400,7 @@ static const char import_help[] =
     "  windbg      heap objects of a TTD trace on Windows, printed by WinDbg's dx\n"
     "  mtrace      a log of glibc's mtrace()\n"
     "  lttng       events of LTTng's wrapper of the C library, printed by babeltrace2\n"
+    "  xperf       heap events in the text of xperf -a dumper (experimental)\n"
     "\n"
     "No source has all calls for certain, so every answer about OUT is uncertain.\n"
     "\n"

@@ -12,6 +12,7 @@ const struct import_format import_formats[] = {
     {"windbg", "heap objects of a TTD trace, printed by dx in WinDbg", import_windbg},
     {"mtrace", "a log of glibc's mtrace()", import_mtrace},
     {"lttng", "events of LTTng's wrapper of the C library, printed by babeltrace2", import_lttng},
+    {"xperf", "heap events in the text of xperf -a dumper (experimental)", import_xperf},
     {NULL, NULL, NULL}};
 
 const struct import_format *import_find(const char *name)

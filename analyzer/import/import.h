@@ -64,6 +64,7 @@ enum ttd_status import_trace(const struct import_format *format, const struct tt
 enum ttd_status import_heaptrack(struct import_text *text, struct import_builder *builder);
 enum ttd_status import_windbg(struct import_text *text, struct import_builder *builder);
 enum ttd_status import_mtrace(struct import_text *text, struct import_builder *builder);
+enum ttd_status import_xperf(struct import_text *text, struct import_builder *builder);
 enum ttd_status import_lttng(struct import_text *text, struct import_builder *builder);
 
 #endif

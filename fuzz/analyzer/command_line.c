@@ -141,7 +141,8 @@ static const char *const queries[] = {
     NULL,
 };
 
-static const char *const import_names[] = {"heaptrack", "windbg", "mtrace", "lttng", "none", NULL};
+static const char *const import_names[] = {"heaptrack", "windbg", "mtrace", "lttng",
+                                           "xperf",     "none",   NULL};
 
 static unsigned draw(uint64_t *state)
 {

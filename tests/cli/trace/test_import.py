@@ -111,6 +111,22 @@ vtid = 7633 }, { out_ptr = 0x0, size = 48, alignment = 3, result = 22 }
 [00:00:00.000005000] (+0.000001000) vm other:event: { cpu_id = 1 }, { vpid = 7633 }, { x = 1 }
 """
 
+# Made from the documented names of the events: no such text is published.
+XPERF = """\
+BeginHeader
+      P-Start,  TimeStamp,     Process Name ( PID),  ParentPID
+    HeapAlloc,  TimeStamp,     Process Name ( PID),   ThreadID, HeapHandle, AllocSize, AllocAddress, SourceId
+  HeapRealloc,  TimeStamp,     Process Name ( PID),   ThreadID, HeapHandle, NewAllocAddress, OldAllocAddress, \
+NewAllocSize, OldAllocSize, SourceId
+     HeapFree,  TimeStamp,     Process Name ( PID),   ThreadID, HeapHandle, FreeAddress, SourceId
+EndHeader
+      P-Start,         10, a, b.exe (x) (4711),          1
+    HeapAlloc,        100,      note (1).exe (4711),        815, 0x1f0000, 64, 0x1f1000, 1
+    HeapAlloc,        120,      note (1).exe (4711),        815, 0x1f0000, 32, 0x1f2000, 1
+  HeapRealloc,        130,      note (1).exe (4711),        816, 0x1f0000, 0x1f3000, 0x1f1000, 128, 64, 1
+     HeapFree,        140,      note (1).exe (4711),        816, 0x1f0000, 0x1f2000, 1
+"""
+
 
 class Import(TestCase):
     def saved(self, data, name):
@@ -160,7 +176,7 @@ class Import(TestCase):
     def test_no_answer_is_certain(self):
         """Each trace has a loss without an end."""
         for form, text in (("heaptrack", HEAPTRACK), ("windbg", GRID), ("mtrace", MTRACE),
-                           ("lttng", LTTNG)):
+                           ("lttng", LTTNG), ("xperf", XPERF)):
             trace = self.made(form, text)
             for command in "leaks", "errors", "hot", "peak", "state", "moves", "summary", "diff":
                 with self.subTest(form=form, command=command):
@@ -226,6 +242,18 @@ class Import(TestCase):
         self.assertEqual([entry["os_id"] for entry in self.json_of("info", trace)["thread_list"]],
                          [7634, 7633])
         self.assertEqual(self.json_of("leaks", trace)["total_bytes"], 48)
+
+    def test_xperf(self):
+        trace = self.made("xperf", XPERF)
+        self.assertEqual([event[:2] for event in self.events(trace)],
+                         [("Alloc", "0x1f1000"), ("Alloc", "0x1f2000"), ("ReAlloc", "0x1f3000"),
+                          ("Free", "0x1f2000")])
+        self.assertEqual(self.json_of("leaks", trace)["total_bytes"], 128)
+        self.assertEqual(self.json_of("info", trace)["last_wall_time_ns"], 40000)
+        self.refused("xperf", XPERF.replace("4711),        816", "4712),        816"),
+                     "a second process", status=3)
+        self.refused("xperf", XPERF.replace("64, 0x1f1000", "x, 0x1f1000"), "line 8", "column 6")
+        self.refused("xperf", XPERF.replace("FreeAddress", "Where"), "columns of HeapFree", status=3)
 
     def test_refused(self):
         """Bad text makes no trace, and its line is named."""
