@@ -1,18 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 #include "snapshot/layout/process_layout.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "channel.h"
+#include "snapshot/layout/backing.h"
 #include "snapshot/layout/glibc.h"
-#include "snapshot/layout/layout_parts.h"
+#include "snapshot/layout/tls.h"
+
+/* A search for regions. Each part of it collects regions in `refined`, then cuts `regions` by
+ * them. */
+struct layout_search {
+    const struct memory *memory;
+    const struct snapshot_subject *subject;
+    const struct layout_thread *threads; /* sorted by tid */
+    size_t thread_count;
+    uint32_t pid;
+    struct regions *regions;
+    struct regions refined;
+    bool has_arena;           /* blocks come from the allocator of the GNU C library */
+    struct glibc_arena arena; /* its main one */
+    ttd_id arena_module;      /* the library that has it */
+    struct tls_blocks blocks;
+    struct backing backing;
+};
 
 static bool layout_begins_with(const char *text, const char *begin)
 {
     return strncmp(text, begin, strlen(begin)) == 0;
 }
 
-const struct layout_thread *layout_thread_find(const struct layout_search *search, uint32_t tid)
+/* Returns the living thread with a number; NULL if there is none. */
+static const struct layout_thread *layout_thread_find(const struct layout_search *search,
+                                                      uint32_t tid)
 {
     size_t low = 0, high = search->thread_count;
     while (low < high) {
@@ -26,7 +47,8 @@ const struct layout_thread *layout_thread_find(const struct layout_search *searc
     return is_found ? &search->threads[low] : NULL;
 }
 
-void layout_skip(struct layout_search *search, uint64_t begin, uint64_t end)
+/* Adds memory that is not searched. */
+static void layout_skip(struct layout_search *search, uint64_t begin, uint64_t end)
 {
     struct region region = {.begin = begin, .end = end, .kind = REGION_SKIPPED};
     regions_add(&search->refined, &region);
@@ -140,52 +162,6 @@ static void remove_skipped(struct regions *regions)
     regions->count = count;
 }
 
-bool layout_find(struct layout *layout, uint32_t pid, const struct memory *memory,
-                 const struct snapshot_subject *subject, const struct layout_thread *threads,
-                 size_t thread_count)
-{
-    *layout = (struct layout){0};
-    struct layout_search search = {.memory = memory,
-                                   .subject = subject,
-                                   .threads = threads,
-                                   .thread_count = thread_count,
-                                   .pid = pid,
-                                   .backing = {.pid = pid, .tid = memory->tid},
-                                   .regions = &layout->regions};
-    if (!maps_read(&layout->maps, pid, memory->tid))
-        return false;
-    for (size_t i = 0; i < layout->maps.count; i++) {
-        add_mapping(&search, &layout->maps.items[i]);
-        /* Requests that the program has submitted to io_uring or AIO are the kernel's until they
-         * are done. */
-        const char *name = layout->maps.items[i].name;
-        layout->has_kernel_queue |=
-            layout_begins_with(name, "anon_inode:[io_uring]") || layout_begins_with(name, "/[aio]");
-    }
-    layout_add_modules(&search);
-    add_own(&search);
-    layout_add_threads(&search);
-    tls_blocks_cut(&search.blocks, &layout->regions);
-    layout_add_heaps(&search);
-    layout->arena = search.arena;
-    layout->arena_module = search.has_arena ? search.arena_module : TTD_NONE;
-    backing_free(&search.backing);
-    remove_skipped(&layout->regions);
-    layout->is_whole =
-        layout->maps.is_whole && !layout->regions.is_short && !memory_is_late(memory);
-    return true;
-}
-
-void layout_free(struct layout *layout)
-{
-    regions_free(&layout->regions);
-    maps_free(&layout->maps);
-}
-
-/* The data of modules, by their program headers in memory. */
-
-const char layout_data_name[] = ".data", layout_bss_name[] = ".bss";
-
 static bool module_path_begins(const char *text, const char *begin)
 {
     return strncmp(text, begin, strlen(begin)) == 0;
@@ -204,7 +180,8 @@ static const char *module_base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-bool layout_is_library(const char *path)
+/* Whether a module is the C library, a part of it, or the loader. */
+static bool layout_is_library(const char *path)
 {
     const char *name = module_base_name(path);
     return module_path_begins(name, "libc.so") || module_path_begins(name, "libc-") ||
@@ -257,7 +234,8 @@ static void layout_find_tls_block(struct layout_search *search,
     }
 }
 
-void layout_add_modules(struct layout_search *search)
+/* Cuts out the data of modules, and finds the blocks of their thread-local storage. */
+static void layout_add_modules(struct layout_search *search)
 {
     Elf64_Phdr segments[MODULE_SEGMENTS];
     for (size_t i = 0; i < search->subject->module_count; i++) {
@@ -358,8 +336,9 @@ static bool is_data_of_library(const struct layout_search *search, const struct 
     return false;
 }
 
-/* Cuts out threads, and the allocator's part of the library's data. */
-void layout_add_threads(struct layout_search *search)
+/* Cuts out stacks and thread-local storage, and the data of the C library's allocator. Needs the
+ * modules. */
+static void layout_add_threads(struct layout_search *search)
 {
     const struct glibc_calls calls = {may_be_thread, add_listed, search};
     for (size_t i = 0; i < search->thread_count; i++)
@@ -378,3 +357,177 @@ void layout_add_threads(struct layout_search *search)
     }
     regions_refine(search->regions, &search->refined);
 }
+
+/* ---- The memory that allocators give blocks from ---- */
+
+static void add_heap(struct layout_search *search, const struct region *region, uint64_t begin,
+                     uint64_t end, ttd_id allocator)
+{
+    struct region heap = {.begin = begin > region->begin ? begin : region->begin,
+                          .end = end < region->end ? end : region->end,
+                          .kind = TTD_REGION_HEAP,
+                          .module = allocator};
+    regions_add(&search->refined, &heap);
+}
+
+/* The first words of pages side by side, read at once. */
+struct page_heads {
+    struct memory memory;
+    struct memory_batch *batch;
+    uint64_t begin;
+};
+
+/* Reads the two words at the begin of a page, and ahead those of more pages before `end`. */
+static bool page_head(struct page_heads *heads, uint64_t page, uint64_t end, uint64_t words[2])
+{
+    enum { SIZE = 2 * sizeof(uint64_t) };
+    struct memory_batch *batch = heads->batch;
+    size_t index = (page - heads->begin) / MEMORY_PAGE;
+    if (!batch)
+        batch = heads->batch = calloc(1, sizeof *batch);
+    if (!batch)
+        return false;
+    if (page < heads->begin || index >= batch->count) {
+        memory_batch_clear(batch);
+        heads->begin = page;
+        for (uint64_t next = page; next < end; next += MEMORY_PAGE)
+            if (memory_batch_add(batch, next, SIZE, 0) == 0)
+                break;
+        memory_batch_read(batch, &heads->memory);
+        index = 0;
+    }
+    memcpy(words, batch->pieces[index].bytes, SIZE);
+    return true;
+}
+
+/* Adds the memory of arenas that begins at a page, if there is any. Returns where to look next. A
+ * block that has a mapping of its own stays a part of that: it leaves nothing behind. */
+static uint64_t add_arena_at(struct layout_search *search, const struct region *region,
+                             struct page_heads *heads, uint64_t page, uint64_t end)
+{
+    const struct heap_pages *pages = search->subject->pages;
+    struct memory_span part;
+    uint64_t words[2];
+    if (page % GLIBC_HEAP_ALIGNMENT == 0 && glibc_heap_find(search->memory, page, &part) &&
+        heap_pages_touch(pages, part.begin, part.end)) {
+        add_heap(search, region, part.begin, part.end, search->arena_module);
+        return part.end;
+    }
+    if (!heap_pages_has(pages, page) || !page_head(heads, page, end, words))
+        return page + MEMORY_PAGE;
+    uint64_t size = glibc_mapped_size(words);
+    if (size != 0 && size <= region->end - page)
+        return page + size;
+    if (!glibc_segment_find(search->memory, page, words, region->end, &search->arena, &part))
+        return page + MEMORY_PAGE;
+    add_heap(search, region, part.begin, part.end, search->arena_module);
+    return part.end;
+}
+
+/* Adds the memory of arenas in a region: the heaps of arenas other than the main one, and the main
+ * one's mappings. */
+static void add_arenas(struct layout_search *search, const struct region *region)
+{
+    struct memory_span spans[MEMORY_SPANS];
+    struct page_heads heads = {.memory = *search->memory};
+    uint64_t address = (region->begin + MEMORY_PAGE - 1) / MEMORY_PAGE * MEMORY_PAGE;
+    uint64_t end = region->end / MEMORY_PAGE * MEMORY_PAGE, next = address;
+    while (address < end && !memory_is_late(&heads.memory)) {
+        size_t count = memory_touched(&heads.memory, &address, end, spans);
+        for (size_t i = 0; i < count; i++) {
+            next = spans[i].begin > next ? spans[i].begin : next;
+            while (next < spans[i].end)
+                next = add_arena_at(search, region, &heads, next, spans[i].end);
+        }
+    }
+    free(heads.batch);
+}
+
+/* Adds the heap pages of the program break that have held blocks of the main arena. All else there
+ * belongs to the program: the program break is open to all. If the program has moved it, even
+ * memory that has held blocks may be the program's now. */
+static void add_heap_pages(struct layout_search *search, const struct region *region)
+{
+    const struct heap_pages *pages = search->subject->pages;
+    ttd_id allocator = search->subject->moves_break ? TTD_NONE : search->arena_module;
+    uint64_t begin = 0, end = region->end < pages->high ? region->end : pages->high;
+    uint64_t address = region->begin > pages->low ? region->begin : pages->low;
+    end = end < search->arena.end ? end : search->arena.end;
+    for (address = address / HEAP_PAGE_SIZE * HEAP_PAGE_SIZE; address < end;
+         address += HEAP_PAGE_SIZE) {
+        bool is_heap = heap_pages_has(pages, address);
+        if (is_heap && begin == 0)
+            begin = address;
+        if (!is_heap && begin != 0) {
+            add_heap(search, region, begin, address, allocator);
+            begin = 0;
+        }
+    }
+    if (begin != 0)
+        add_heap(search, region, begin, end, allocator);
+}
+
+/* Cuts out the memory that blocks come from. Needs to know whether there is an arena: another
+ * allocator may keep anything beside its blocks, so that a mapping with blocks is all heap. */
+static void layout_add_heaps(struct layout_search *search)
+{
+    for (size_t i = 0; i < search->regions->count; i++) {
+        const struct region *region = &search->regions->items[i];
+        if (region->kind != TTD_REGION_ANONYMOUS ||
+            !heap_pages_touch(search->subject->pages, region->begin, region->end))
+            continue;
+        if (!search->has_arena)
+            add_heap(search, region, region->begin, region->end, TTD_NONE);
+        else if (!region->name || strcmp(region->name, "[heap]") != 0)
+            add_arenas(search, region);
+        else
+            add_heap_pages(search, region);
+    }
+    regions_refine(search->regions, &search->refined);
+}
+
+bool layout_find(struct layout *layout, uint32_t pid, const struct memory *memory,
+                 const struct snapshot_subject *subject, const struct layout_thread *threads,
+                 size_t thread_count)
+{
+    *layout = (struct layout){0};
+    struct layout_search search = {.memory = memory,
+                                   .subject = subject,
+                                   .threads = threads,
+                                   .thread_count = thread_count,
+                                   .pid = pid,
+                                   .backing = {.pid = pid, .tid = memory->tid},
+                                   .regions = &layout->regions};
+    if (!maps_read(&layout->maps, pid, memory->tid))
+        return false;
+    for (size_t i = 0; i < layout->maps.count; i++) {
+        add_mapping(&search, &layout->maps.items[i]);
+        /* Requests that the program has submitted to io_uring or AIO are the kernel's until they
+         * are done. */
+        const char *name = layout->maps.items[i].name;
+        layout->has_kernel_queue |=
+            layout_begins_with(name, "anon_inode:[io_uring]") || layout_begins_with(name, "/[aio]");
+    }
+    layout_add_modules(&search);
+    add_own(&search);
+    layout_add_threads(&search);
+    tls_blocks_cut(&search.blocks, &layout->regions);
+    layout_add_heaps(&search);
+    layout->arena = search.arena;
+    layout->arena_module = search.has_arena ? search.arena_module : TTD_NONE;
+    backing_free(&search.backing);
+    remove_skipped(&layout->regions);
+    layout->is_whole =
+        layout->maps.is_whole && !layout->regions.is_short && !memory_is_late(memory);
+    return true;
+}
+
+void layout_free(struct layout *layout)
+{
+    regions_free(&layout->regions);
+    maps_free(&layout->maps);
+}
+
+/* The data of modules, by their program headers in memory. */
+
+const char layout_data_name[] = ".data", layout_bss_name[] = ".bss";
