@@ -135,6 +135,8 @@ COMMANDS = {
     'marks': ['--from 25% --to 75%', '--thread 0', '--limit 1'],
     'snapshots': [],
     'memory': ['--address {a} --length 4K', '--address {b} --at 50%'],
+    'query': ['select*from"sites"', 'select(number)from"events"limit(5)'],
+    'import': [],
     'find': ['--string a --limit 3', '--address {b} --at 50%'],
     'referrers': ['--address {b} --depth 3', '--address {a} --limit 2 --at 50%'],
     'index': ['--no-index'],
