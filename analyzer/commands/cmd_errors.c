@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze errors */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/options/command.h"
@@ -11,6 +13,7 @@
 #include "symbols/frames.h"
 #include "view/function_names.h"
 #include "report/errors/error_reports.h"
+#include "report/sections/section_findings.h"
 
 static const char help[] =
     "Usage: ttdanalyze errors [OPTIONS] [TRACE]\n"
@@ -234,6 +237,41 @@ int errors_judge(struct session *session, struct heap_errors *errors, struct hea
     return status;
 }
 
+static void errors_list_at(const void *context, size_t index, struct listed_finding *finding)
+{
+    const struct report_errors *data = context;
+    char times[48] = "";
+    if (data->fatal && index == 0) {
+        *finding = (struct listed_finding){.rule = "fatal-signal",
+                                           .is_error = true,
+                                           .is_certain = true,
+                                           .stack = data->fatal->signal.stack};
+        const char *name = report_signal_name(data->fatal->signal.signal);
+        snprintf(finding->text, sizeof finding->text, "the program died of %s",
+                 name ? name : "a signal");
+        return;
+    }
+    const struct heap_finding *found = &data->errors->findings[index - (data->fatal != NULL)];
+    *finding = (struct listed_finding){.rule = heap_error_name(found->kind),
+                                       .is_error = found->kind != HEAP_ERROR_TRACE_INCONSISTENCY,
+                                       .is_certain = found->is_certain,
+                                       .stack = found->call.stack};
+    if (found->count > 1)
+        snprintf(times, sizeof times, ", %" PRIu64 " times", found->count);
+    snprintf(finding->text, sizeof finding->text, "%s(0x%" PRIx64 ")%s",
+             ttd_api_name(found->call.api), found->address, times);
+}
+
+static void errors_report(struct session *session, const struct report_errors *data)
+{
+    const struct listed_findings findings = {"errors", data->errors->count + (data->fatal != NULL),
+                                             errors_list_at, data, &session->view};
+    if (report_form_lists_findings(session->options.form))
+        report_findings(&session->report, &findings);
+    else
+        report_errors(&session->report, data);
+}
+
 /* Judges and prints the findings. Sets `has_errors` to whether the program made any. */
 static int errors_print_findings(struct session *session, size_t limit, struct heap_errors *errors,
                                  struct heap_fatal *fatal, bool *has_errors)
@@ -250,7 +288,7 @@ static int errors_print_findings(struct session *session, size_t limit, struct h
                                  .places = names.are_known ? &names.places : NULL};
     session->report.limit = limit;
     if (status == STATUS_OK)
-        report_errors(&session->report, &data);
+        errors_report(session, &data);
     heap_places_free(&names.places);
     heap_reach_free(&names.reach);
     if (status != STATUS_OK)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze leaks */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analyses/state/heap_tree.h"
@@ -10,6 +12,7 @@
 #include "commands/family.h"
 #include "commands/findings.h"
 #include "report/reachability/reachability_reports.h"
+#include "report/sections/section_findings.h"
 
 /** A set of kinds of leaks is a bit mask. */
 #define KIND_BIT(kind) (1u << (kind))
@@ -205,6 +208,40 @@ static int leaks_find_heaps(struct session *session, struct ttd_position positio
     return result == TTD_OK ? STATUS_OK : source_fail(&session->source, result, &error);
 }
 
+/* Groups as findings for services that run tests. */
+struct leaks_listed {
+    const struct heap_groups *groups;
+    unsigned errors;
+};
+
+static void leaks_list_at(const void *context, size_t index, struct listed_finding *finding)
+{
+    const struct leaks_listed *listed = context;
+    const struct heap_group *group = &listed->groups->items[index];
+    static const char *const rules[] = {
+        [HEAP_DEFINITELY_LOST] = "definitely-lost", [HEAP_POSSIBLY_LOST] = "possibly-lost",
+        [HEAP_INDIRECTLY_LOST] = "indirectly-lost", [HEAP_HELD_BY_STALE] = "still-reachable",
+        [HEAP_HELD_WEAKLY] = "still-reachable",     [HEAP_REACHABLE] = "still-reachable",
+        [HEAP_NOT_SEEN] = "never-released",         [HEAP_UNKNOWN] = "unknown"};
+    *finding = (struct listed_finding){.rule = rules[group->kind],
+                                       .is_error = listed->errors & KIND_BIT(group->kind),
+                                       .is_certain = group->kind == HEAP_DEFINITELY_LOST,
+                                       .stack = group->key.stack};
+    snprintf(finding->text, sizeof finding->text, "%" PRIu64 " byte%s in %" PRIu64 " block%s %s",
+             group->bytes, group->bytes == 1 ? "" : "s", group->blocks,
+             group->blocks == 1 ? "" : "s",
+             group->kind == HEAP_NOT_SEEN ? "never released" : report_leak_kinds[group->kind].text);
+}
+
+static void leaks_print_findings(struct session *session, const struct heap_leaks *leaks,
+                                 const struct heap_groups *groups, unsigned errors)
+{
+    const struct leaks_listed listed = {groups, kinds_of(leaks, errors)};
+    const struct listed_findings findings = {"leaks", groups->count, leaks_list_at, &listed,
+                                             &session->view};
+    report_findings(&session->report, &findings);
+}
+
 static int leaks_print_list(struct session *session, const struct leaks_options *options,
                             struct heap_leaks *leaks, struct heap_groups *list,
                             struct ttd_position position)
@@ -223,6 +260,10 @@ static int leaks_print_list(struct session *session, const struct leaks_options 
     if (status != STATUS_OK || session_print_tree(session, "block", "bytes")) {
         heap_tree_free(&heaps);
         return status;
+    }
+    if (report_form_lists_findings(session->options.form)) {
+        leaks_print_findings(session, leaks, list, options->errors);
+        return STATUS_OK;
     }
     struct report_leaks data = {
         .leaks = leaks,

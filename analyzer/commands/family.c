@@ -9,6 +9,7 @@
 #include "base/grow.h"
 #include "cli/process/message.h"
 #include "cli/traces/input.h"
+#include "report/sections/section_findings.h"
 #include "symbols/fingerprint.h"
 #include "report/trace/trace_reports.h"
 
@@ -250,6 +251,9 @@ static int family_check(const struct common_options *common)
     const struct known_findings_options *known = &common->known_findings;
     if (common->view.by != VIEW_BY_STACK || common->view.shape != VIEW_FLAT)
         return message_usage(name, "--group is by call site: --by and --tree do not apply");
+    if (report_form_lists_findings(common->form))
+        return message_usage(name, "format '%s' is for one trace, not for --group",
+                             command_form_name(common->form));
     if (known->written_baseline || known->fails_on_growth)
         return message_usage(name, "--write-baseline and --fail-on-growth are for one trace, not "
                                    "for --group");

@@ -225,7 +225,8 @@ static const struct command *draw_command(uint64_t *state)
 struct command_line command_line_draw(uint64_t state, const char *trace_path,
                                       const char *output_path)
 {
-    static const char *const formats[] = {"text", "json", "csv", "folded"};
+    static const char *const formats[] = {"text",  "json",  "csv",   "folded",
+                                          "sarif", "junit", "github"};
     struct command_line line = {.command = draw_command(&state)};
     add(&line, line.command->name);
     if (line.command != &command_report) {

@@ -17,6 +17,7 @@
 #include "cli/process/output.h"
 #include "cli/traces/input.h"
 #include "cli/traces/position_spec.h"
+#include "report/sections/section_findings.h"
 
 enum { NAME_MAX_SIZE = 32 };
 
@@ -110,20 +111,22 @@ size_t command_list_options(struct option long_options[COMMAND_OPTIONS_MAX],
 
 const char *command_form_name(enum report_form form)
 {
-    static const char *const names[] = {"text", "json", "csv", "folded"};
+    static const char *const names[] = {"text",  "json",  "csv",   "folded",
+                                        "sarif", "junit", "github"};
     return names[form];
 }
 
 static int take_format(struct common_options *result, const char *name)
 {
-    for (int form = 0; form <= REPORT_FOLDED; form++) {
+    for (int form = 0; form <= REPORT_GITHUB; form++) {
         result->form = (enum report_form)form;
         if (strcmp(command_form_name(result->form), name) == 0)
             return -1;
     }
-    bool has_trees = result->command->shares & COMMAND_GROUPS;
-    return message_usage(result->command->name, "unknown format '%s' (text, json%s)", name,
-                         has_trees ? ", csv or folded" : " or csv");
+    unsigned shares = result->command->shares;
+    return message_usage(result->command->name, "unknown format '%s' (text, json, csv%s%s)", name,
+                         shares & COMMAND_GROUPS ? ", folded" : "",
+                         shares & COMMAND_KNOWN_FINDINGS ? ", sarif, junit, github" : "");
 }
 
 /* Finds the lines of a help text about an option: the line that begins with it, and those indented
@@ -241,6 +244,10 @@ static int command_check_options(struct common_options *result)
     const char *problem = known_findings_check(&result->known_findings);
     if (problem)
         return message_usage(name, "%s", problem);
+    if (report_form_lists_findings(result->form) &&
+        !(result->command->shares & COMMAND_KNOWN_FINDINGS))
+        return message_usage(name, "format '%s' works only with leaks and errors",
+                             command_form_name(result->form));
     if (!(result->command->shares & COMMAND_GROUPS))
         return result->form == REPORT_FOLDED
                    ? message_usage(name, "format '%s' works only with commands that group by stack",
@@ -500,6 +507,9 @@ const char *view_options_check(struct view_options *options, enum report_form fo
     /* Folded stacks are a tree; who asks for them need not say so. */
     if (form == REPORT_FOLDED && options->shape == VIEW_FLAT)
         options->shape = VIEW_TOP_DOWN;
+    if (report_form_lists_findings(form) &&
+        (options->shape != VIEW_FLAT || options->by != VIEW_BY_STACK))
+        return "this format lists findings by stack: it takes neither --tree nor --by";
     if (options->depth && options->shape == VIEW_FLAT)
         return "--depth needs --tree";
     return NULL;

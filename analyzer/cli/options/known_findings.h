@@ -48,7 +48,8 @@ const char *known_findings_check(const struct known_findings_options *options);
     "                             functions on the stack; --error-exitcode counts only these\n"    \
     "      --write-baseline FILE  write a baseline of all that is not suppressed\n"                \
     "      --fail-on-growth       exit with the status of --error-exitcode, or 1, as well if\n"    \
-    "                             a finding of the baseline has grown\n"
+    "                             a finding of the baseline has grown\n"                           \
+    "      --format FORMAT        also sarif, junit or github\n"
 
 /** A finding: calls with the first stack, and the stacks that they conflict with. */
 struct finding {

@@ -136,7 +136,11 @@ enum report_form {
     REPORT_JSON,
     REPORT_CSV,
     /** Folded stacks, for flame graphs: trees of calls only. */
-    REPORT_FOLDED
+    REPORT_FOLDED,
+    /** Findings for services that run tests, see section_findings.h: leaks and errors only. */
+    REPORT_SARIF,
+    REPORT_JUNIT,
+    REPORT_GITHUB
 };
 
 struct row_sink;

@@ -420,6 +420,43 @@ void escape_folded(struct text_output *output, struct ttd_string text)
         escape_write_text(output, text, 0, LIST);
 }
 
+/* A character that has a meaning in some output, and the text that stands for it. */
+struct escape_name {
+    char character;
+    const char *name;
+};
+
+/* Writes a text, with names for some characters. */
+static void escape_by_name(struct text_output *output, struct ttd_string text,
+                           const struct escape_name *names)
+{
+    size_t begin = 0;
+    for (size_t i = 0; i < text.size; i++) {
+        const struct escape_name *name = names;
+        while (name->name && name->character != text.data[i])
+            name++;
+        if (!name->name)
+            continue;
+        escape_text(output, (struct ttd_string){text.data + begin, i - begin});
+        out_text(output, name->name);
+        begin = i + 1;
+    }
+    escape_text(output, (struct ttd_string){text.data + begin, text.size - begin});
+}
+
+void escape_xml(struct text_output *output, struct ttd_string text)
+{
+    static const struct escape_name names[] = {{'&', "&amp;"},  {'<', "&lt;"},   {'>', "&gt;"},
+                                               {'"', "&quot;"}, {'\'', "&#39;"}, {0, NULL}};
+    escape_by_name(output, text, names);
+}
+
+void escape_annotation(struct text_output *output, struct ttd_string text)
+{
+    static const struct escape_name names[] = {{'%', "%25"}, {':', "%3A"}, {',', "%2C"}, {0, NULL}};
+    escape_by_name(output, text, names);
+}
+
 /* Characters that are seen as a space: many spreadsheets drop them at the beginning of a field. */
 static bool escape_is_blank(uint32_t character)
 {

@@ -115,6 +115,12 @@ void escape_csv(struct text_output *output, struct ttd_string text);
  * escapes. Bytes that are no UTF-8 become U+FFFD. */
 void escape_json(struct text_output *output, struct ttd_string text);
 
+/** Writes text in an element or a quoted attribute of XML. */
+void escape_xml(struct text_output *output, struct ttd_string text);
+
+/** Writes a property or the message of a workflow command of GitHub Actions. */
+void escape_annotation(struct text_output *output, struct ttd_string text);
+
 /** Makes a string for the functions above. */
 struct ttd_string escape_string(const char *text);
 

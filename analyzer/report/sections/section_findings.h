@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/** Findings in the formats of services that run tests: SARIF 2.1.0, XML of JUnit, and annotations
+ * of GitHub Actions. */
+#ifndef ANALYZER_REPORT_SECTIONS_SECTION_FINDINGS_H
+#define ANALYZER_REPORT_SECTIONS_SECTION_FINDINGS_H
+
+#include "report/sections/report.h"
+
+#define LISTED_TEXT 160
+
+struct listed_finding {
+    /** Its kind, such as "double-free". Static. */
+    const char *rule;
+    /** The program is to blame, as --error-exitcode counts it. */
+    bool is_error;
+    bool is_certain;
+    ttd_id stack;
+    /** The finding in one line, without its place: words and numbers of ours only. */
+    char text[LISTED_TEXT];
+};
+
+struct listed_findings {
+    /** The command, such as "leaks". */
+    const char *command;
+    size_t count;
+    /** Sets one of them. It is called several times for each. */
+    void (*at)(const void *context, size_t index, struct listed_finding *finding);
+    const void *context;
+    /** Finds the program's own frame in stacks. */
+    struct view *view;
+};
+
+/** Whether a form is one of these formats. */
+static inline bool report_form_lists_findings(enum report_form form)
+{
+    return form >= REPORT_SARIF;
+}
+
+/** Writes all findings: these formats have no place to say that some are left out. Paths of files
+ * below the current directory are relative to it, as the services expect them. */
+void report_findings(struct report *report, const struct listed_findings *findings);
+
+#endif

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT
+"""Findings in the formats of services that run tests: SARIF, JUnit and annotations of GitHub."""
+
+import os
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+from support import Script, TestCase, run
+
+HOSTILE = "f<script>\"'&%25,:]]>\\x"
+LEAKS = "leaks", "--errors-for", "definite,possible"
+
+
+class Services(TestCase):
+    def script(self, function="make", file="/src/a.c", line=7):
+        script = Script()
+        script.add("module", path="/opt/demo", bias=1 << 24, begin=1 << 24, end=2 << 24,
+                   position="0:0")
+        script.add("thread", os=1, position="0:0").add("heap", name="malloc")
+        for number, frames in enumerate((f"main@{file}@3", f"{function}@{file}@{line}")):
+            script.add("stack", parent=number, module=1, offset=0x10 * (number + 1))
+            escaped = "".join(c if c.isalnum() or c in "@/._" else f"%{ord(c):02x}" for c in frames)
+            script.add("symbol", module=1, offset=0x10 * (number + 1), frames=escaped)
+        return script
+
+    def leaking(self, **names):
+        script = self.script(**names)
+        script.alloc(0x1000, 100)
+        script.alloc(0x2000, 50)
+        return self.write(script.close(), f"{len(os.listdir(self.folder))}.ttd")
+
+    def twice_released(self):
+        script = self.script()
+        script.alloc(0x1000, 100)
+        script.free(0x1000)
+        script.free(0x1000)
+        return self.write(script.close(), "twice.ttd")
+
+    def sarif(self, path, *arguments, **options):
+        found = self.run_ok(*arguments, "-f", "sarif", path, **options).json
+        self.assertEqual((found["version"], len(found["runs"])), ("2.1.0", 1))
+        run = found["runs"][0]
+        self.assertEqual(run["tool"]["driver"]["name"], "ttdanalyze")
+        return run
+
+    def junit(self, path, *arguments):
+        suite, = ElementTree.fromstring(self.run_ok(*arguments, "-f", "junit", path).raw)
+        self.assertEqual(int(suite.get("tests")), len(suite))
+        self.assertEqual(int(suite.get("failures")), len(suite.findall("*/failure")))
+        self.assertEqual(int(suite.get("skipped")), len(suite.findall("*/skipped")))
+        return suite
+
+    def github(self, path, *arguments, **options):
+        return self.run_ok(*arguments, "-f", "github", path, **options).text.splitlines()
+
+    def test_a_leak(self):
+        """Without a snapshot it is not known what is lost."""
+        path = self.leaking()
+        result, = self.sarif(path, *LEAKS)["results"]
+        self.assertEqual((result["ruleId"], result["level"]), ("never-released", "warning"))
+        self.assertEqual(result["message"]["text"], "150 bytes in 2 blocks never released")
+        place = result["locations"][0]["physicalLocation"]
+        self.assertEqual((place["artifactLocation"]["uri"], place["region"]["startLine"]),
+                         ("file:///src/a.c", 7))
+        self.assertEqual([frame["location"]["logicalLocations"][0]["name"]
+                          for frame in result["stacks"][0]["frames"]], ["make", "main"])
+        suite = self.junit(path, *LEAKS)
+        self.assertEqual([test.get("name") for test in suite], ["never-released in make", "certainty"])
+        self.assertEqual(suite[0][0].get("message"),
+                         "uncertain: 150 bytes in 2 blocks never released by make (/src/a.c:7)")
+        self.assertEqual(suite[0][0].text, "\n#0  make (/src/a.c:7)\n#1  main (/src/a.c:3)\n")
+        self.assertEqual(self.github(path, *LEAKS), [
+            "::warning title=never-released,file=/src/a.c,line=7::uncertain: 150 bytes in 2 blocks "
+            "never released by make"])
+
+    def test_an_error(self):
+        path = self.twice_released()
+        result, = self.sarif(path, "errors")["results"]
+        self.assertEqual((result["ruleId"], result["level"]), ("double-free", "error"))
+        self.assertEqual(self.junit(path, "errors")[0][0].get("message"),
+                         "free(0x1000) by main (/src/a.c:3)")
+        self.assertEqual(self.github(path, "errors"), [
+            "::error title=double-free,file=/src/a.c,line=3::free(0x1000) by main"])
+
+    def test_nothing(self):
+        path = self.write(self.script().close())
+        self.assertEqual(self.sarif(path, "errors")["results"], [])
+        self.assertEqual([test.get("name") for test in self.junit(path, "errors")], ["certainty"])
+        self.assertEqual(self.github(path, "errors"), [])
+
+    def test_paths_below_the_current_directory_are_relative(self):
+        path = self.leaking(file=f"{os.path.realpath(self.folder)}/s/b%c.c")
+        result, = self.sarif(path, *LEAKS, cwd=self.folder)["results"]
+        self.assertEqual(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"],
+                         "s/b%25c.c")
+        self.assertIn(",file=s/b%25c.c,line=7::", self.github(path, *LEAKS, cwd=self.folder)[0])
+
+    def test_what_is_uncertain_does_not_pass(self):
+        script = self.script()
+        script.alloc(0x1000, 100)
+        script.free(0x1000)
+        script.add("loss", reason=1, first="0:0", last="9:0", count=3)
+        script.free(0x1000)
+        path = self.write(script.close(), "lost.ttd")
+        run = self.sarif(path, "errors")
+        self.assertNotEqual(run["invocations"][0]["toolExecutionNotifications"], [])
+        self.assertNotIn("error", [result["level"] for result in run["results"]])
+        suite = self.junit(path, "errors")
+        self.assertIn("uncertain: ", suite[-1][0].get("message"))
+        self.assertEqual([line.split(" ")[0] for line in self.github(path, "errors")],
+                         ["::warning"] * (len(run["results"]) + 1))
+
+    def test_hostile_names(self):
+        path = self.leaking(function=HOSTILE)
+        shown = HOSTILE.replace("\\", "\\\\")
+        result, = self.sarif(path, *LEAKS)["results"]
+        self.assertEqual(result["locations"][0]["logicalLocations"][0]["name"], HOSTILE)
+        self.assertEqual(self.junit(path, *LEAKS)[0].get("name"), f"never-released in {shown}")
+        line, = self.github(path, *LEAKS)
+        self.assertEqual(line.split(" by ")[1].replace("%2C", ",").replace("%3A", ":")
+                         .replace("%25", "%"), shown)
+
+    def test_a_baseline_that_has_grown(self):
+        baseline = self.path("baseline")
+        script = self.script()
+        script.alloc(0x1000, 100)
+        self.run_ok("leaks", "--write-baseline", baseline, self.write(script.close(), "old.ttd"))
+        path = self.leaking()
+        result, = self.sarif(path, *LEAKS, "--baseline", baseline)["results"]
+        self.assertEqual((result["ruleId"], result["message"]["text"]),
+                         ("grown", "2 where the baseline has 1"))
+
+    def test_more_than_the_limit(self):
+        script = self.script()
+        for number in range(30):
+            script.add("stack", parent=1, module=1, offset=0x1000 + number)
+            script.alloc(0x1000 * (number + 1), 100, stack=number + 3)
+        path = self.write(script.close())
+        self.assertEqual(len(self.sarif(path, *LEAKS, "--limit", "2")["results"]), 30)
+
+    def test_refused(self):
+        path = self.leaking()
+        for arguments, reason in ((("hot",), "works only with leaks and errors"),
+                                  (("leaks", "--by", "function"), "neither --tree nor --by"),
+                                  (("leaks", "--tree", "top-down"), "neither --tree nor --by"),
+                                  (("errors", "--group"), "not for --group")):
+            result = run(*arguments, "-f", "sarif", path)
+            self.assertEqual(result.status, 2, result.errors)
+            self.assertIn(reason, result.errors)
+
+
+if __name__ == "__main__":
+    unittest.main()
