@@ -32,5 +32,6 @@ const struct command_entry command_table[] = {{&command_summary, "Start here"},
                                               {&command_recover, NULL},
                                               {&command_redact, NULL},
                                               {&command_index, NULL},
+                                              {&command_export, NULL},
                                               {&command_import, NULL},
                                               {NULL, NULL}};

@@ -141,6 +141,7 @@ static const char *const queries[] = {
     NULL,
 };
 
+static const char *const export_names[] = {"folded", "pprof", "speedscope", "none", NULL};
 static const char *const import_names[] = {"heaptrack", "windbg", "mtrace", "lttng",
                                            "xperf",     "none",   NULL};
 
@@ -229,7 +230,7 @@ struct command_line command_line_draw(uint64_t state, const char *trace_path,
                                           "sarif", "junit", "github"};
     struct command_line line = {.command = draw_command(&state)};
     add(&line, line.command->name);
-    if (line.command != &command_report) {
+    if (line.command != &command_report && line.command != &command_export) {
         line.format = formats[draw(&state) % (line.command->shares & COMMAND_GROUPS ? 4 : 3)];
         add(&line, "--format");
         add(&line, line.format);
@@ -244,6 +245,8 @@ struct command_line command_line_draw(uint64_t state, const char *trace_path,
     add_options(&line, &state);
     if (line.command == &command_query)
         add(&line, draw_value(queries, &state));
+    if (line.command == &command_export)
+        add(&line, draw_value(export_names, &state));
     if (line.command == &command_import)
         add(&line, draw_value(import_names, &state));
     add(&line, trace_path);

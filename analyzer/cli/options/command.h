@@ -216,6 +216,7 @@ struct command {
 extern const struct command command_diff;
 extern const struct command command_errors;
 extern const struct command command_events;
+extern const struct command command_export;
 extern const struct command command_find;
 extern const struct command command_fragmentation;
 extern const struct command command_history;

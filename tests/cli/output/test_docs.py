@@ -312,7 +312,7 @@ class Manual(TestCase):
                         "hot", "temporary", "lifetimes", "timeline", "fragmentation", "errors", "verify", "recover",
                         "redact", "memory", "find", "query",
                         "snapshots", "referrers", "roots",
-                        "retained", "index", "import"):
+                        "retained", "index", "export", "import"):
             self.assertRegex(manual, rf"(?m)^\.Ss .*\b{command}\b")
             for option in re.findall(r"(?m)^ +(?:-\w, )?--([\w-]+)", run(command, "--help").text):
                 self.assertIn(f"Fl -{option}", manual, command)

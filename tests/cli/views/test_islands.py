@@ -12,7 +12,8 @@ FILTERED = ("state", "peak", "leaks", "hot", "temporary", "lifetimes", "moves", 
             "diff", "report")
 OTHER = ("events", "marks")
 UNFILTERED = ("fragmentation", "history", "retained", "roots", "snapshots", "memory", "find", "query", "summary",
-              "info", "verify", "recover", "redact", "index", "import")
+              "info", "verify", "recover", "redact", "index", "export",
+              "import")
 # The groups of leaks are selected by islands.
 GROUPED = ("referrers",)
 

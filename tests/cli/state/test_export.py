@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: MIT
+"""`export` writes the live blocks of `state` for other viewers, whatever names the trace has"""
+
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import unittest
+
+import oracle
+import support
+from support import Script, TestCase, USAGE, run
+
+HOSTILE = '<script>"\\;\'%1b[31m%0a%ff%e2%80%ae&]]>'
+
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        byte = data[at]
+        value |= (byte & 0x7f) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            return value, at
+
+
+def fields(data):
+    """The fields of a message of protocol buffers, by number."""
+    found, at = {}, 0
+    while at < len(data):
+        key, at = varint(data, at)
+        value, at = varint(data, at)
+        if key & 7 == 2:
+            assert at + value <= len(data), "a field is longer than its message"
+            value, at = data[at:at + value], at + value
+        else:
+            assert key & 7 == 0, key
+        found.setdefault(key >> 3, []).append(value)
+    return found
+
+
+class Profile:
+    """What a file of pprof says: names are those of functions, innermost first."""
+
+    def __init__(self, data):
+        profile = fields(data)
+        self.strings = [text.decode("utf-8") for text in profile[6]]
+        self.comments = [self.strings[number] for number in profile.get(13, [])]
+        self.types = [tuple(self.strings[number] for number in (entry[1][0], entry[2][0]))
+                      for entry in map(fields, profile[1])]
+        functions = {entry[1][0]: self.strings[entry[2][0]]
+                     for entry in map(fields, profile.get(5, []))}
+        mappings = {entry[1][0] for entry in map(fields, profile.get(3, []))} | {0}
+        locations = {}
+        for entry in map(fields, profile.get(4, [])):
+            lines = [fields(line) for line in entry.get(4, [])]
+            locations[entry[1][0]] = [functions[line[1][0]] for line in lines] or ["?"]
+            assert entry.get(2, [0])[0] in mappings
+        self.samples = []
+        for entry in map(fields, profile.get(2, [])):
+            names = [name for location in entry[1] for name in locations[location]]
+            self.samples.append((names, *entry[2]))
+
+
+class Export(TestCase):
+    def export(self, form, path, *options, status=0):
+        file = self.path("exported")
+        result = run("export", "-o", file, *options, form, path)
+        self.assertEqual(result.status, status, result.errors)
+        with open(file, "rb") as opened:
+            return opened.read()
+
+    def live(self, path, *options):
+        """The live blocks of `state` by the functions of their stacks, with the runtimes' own."""
+        found = {}
+        state = self.json_of("state", path, "--limit", "0", "--show-runtime", *options)
+        for group in state["groups"] + (state.get("runtime") or {}).get("groups", []):
+            names = tuple(frame.get("function") or "?" for frame in group["stack"]) or ("[no stack]",)
+            blocks, size = found.get(names, (0, 0))
+            found[names] = blocks + int(group["blocks"]), size + int(group["bytes"])
+        return found
+
+    def of_pprof(self, data):
+        found = {}
+        for names, blocks, size in Profile(data).samples:
+            sums = found.get(tuple(names), (0, 0))
+            found[tuple(names)] = sums[0] + blocks, sums[1] + size
+        return found
+
+    def of_speedscope(self, data):
+        file = json.loads(data)
+        frames, found = file["shared"]["frames"], {}
+        self.assertEqual([profile["unit"] for profile in file["profiles"]], ["bytes", "none"])
+        for profile in file["profiles"]:
+            self.assertEqual(profile["endValue"], sum(profile["weights"]))
+            self.assertEqual(len(profile["samples"]), len(profile["weights"]))
+        sizes, blocks = file["profiles"]
+        self.assertEqual(sizes["samples"], blocks["samples"])
+        for sample, size, count in zip(sizes["samples"], sizes["weights"], blocks["weights"]):
+            names = tuple(frames[index]["name"] for index in reversed(sample))
+            names = tuple("?" if re.search(r"(^|\+)0x[0-9a-f]+$", name) else name
+                          for name in names) or ("[no stack]",)
+            sums = found.get(names, (0, 0))
+            found[names] = sums[0] + count, sums[1] + size
+        return found
+
+    def script(self):
+        script = Script().basics()
+        for index, stack in enumerate((2, 2, 3, 4, 1, 0)):
+            script.alloc(0x1000 * (index + 1), 10 * (index + 1), stack=stack)
+        return script
+
+    def check(self, path, *options):
+        live = self.live(path, *options)
+        self.assertEqual(self.of_pprof(self.export("pprof", path, *options)), live)
+        self.assertEqual(self.of_speedscope(self.export("speedscope", path, *options)), live)
+        return live
+
+    def test_as_state(self):
+        path = self.write(self.script().close())
+        live = self.check(path)
+        self.assertEqual(sum(size for _, size in live.values()), 210)
+        self.assertIn(("g(int)", "f::run()", "main"), live)
+        self.assertNotEqual(self.check(path, "--at", "50%"), live)
+        self.assertEqual(set(self.check(path, "--include", "g(int)")),
+                         {("g(int)", "f::run()", "main")})
+
+    def test_random(self):
+        for seed in range(3):
+            self.check(self.write(oracle.random_script(random.Random(seed), 60), f"{seed}.ttd"))
+
+    def test_folded(self):
+        path = self.write(self.script().close())
+        folded = self.export("folded", path)
+        tree = run("state", "--tree", "top-down", "--format", "folded", path)
+        self.assertIn(b"main;f::run();g(int) 30\n", folded)
+        self.assertEqual(folded, tree.text.encode())
+
+    def test_hostile_names(self):
+        script = self.script()
+        script.add("stack", parent=1, module=1, offset=0x900)
+        script.add("symbol", module=1, offset=0x900, frames=f"{HOSTILE}@{HOSTILE}@5")
+        script.alloc(0x90000, 77, stack=5)
+        path = self.write(script.close())
+        data = self.export("pprof", path)
+        self.assertIn(77, [size for _, _, size in Profile(data).samples])
+        names = [text for text in Profile(data).strings if "<script>" in text]
+        self.assertTrue(names)
+        for text in names:
+            self.assertTrue(text.isprintable(), repr(text))
+            self.assertIn("\\xff", text)
+        frames = json.loads(self.export("speedscope", path))["shared"]["frames"]
+        self.assertIn("<script>", "".join(frame["name"] for frame in frames))
+        for line in self.export("folded", path).splitlines():
+            self.assertRegex(line, rb"^[ -~]* [0-9]+$")
+
+    def test_large_sums(self):
+        script = Script().basics()
+        script.alloc(0x1000, (1 << 53) + 1, stack=1)
+        script.alloc(0x2000, (1 << 64) - 1, stack=2)
+        path = self.write(script.close())
+        sizes = {names[0]: size for names, _, size in Profile(self.export("pprof", path)).samples}
+        self.assertEqual(sizes, {"main": (1 << 53) + 1, "g(int)": (1 << 63) - 1})
+        weights = json.loads(self.export("speedscope", path))["profiles"][0]["weights"]
+        self.assertEqual(sorted(weights), [(1 << 53) + 1, (1 << 64) - 1])
+
+    def test_uncertain(self):
+        script = self.script()
+        script.add("loss", reason=1, count=3, last_good="8:0", first_good="8:1")
+        path = self.write(script.close())
+        reasons = self.json_of("state", path)["reasons"]
+        self.assertTrue(reasons)
+        profile = Profile(self.export("pprof", path))
+        self.assertEqual(profile.comments, [f"Uncertain: {reason}" for reason in reasons])
+        name = json.loads(self.export("speedscope", path))["name"]
+        self.assertTrue(all(reason in name for reason in reasons), name)
+        self.assertTrue(self.export("folded", path).startswith(b"[uncertain];"))
+        errors = run("export", "-o", self.path("again"), "pprof", path).errors
+        self.assertEqual(errors.count(reasons[0]), 1, errors)
+
+    def test_wrong_use(self):
+        path = self.write(self.script().close())
+        for arguments in (["export"], ["export", "none", path],
+                          ["export", "--format", "csv", "pprof", path]):
+            self.assertEqual(run(*arguments).status, USAGE, arguments)
+
+    @unittest.skipUnless(shutil.which("go"), "no go: tools/install-packages check installs it")
+    def test_go(self):
+        path = self.write(self.script().close())
+        self.export("pprof", path)
+        environment = {**os.environ, "HOME": self.path("home"), "PPROF_TMPDIR": self.path("home")}
+        for index, unit, total in (("inuse_space", "B", 210), ("inuse_objects", "", 6)):
+            result = subprocess.run(
+                ["go", "tool", "pprof", "-symbolize=none", "-top", f"-sample_index={index}",
+                 "-nodefraction=0", self.path("exported")],
+                env=environment, capture_output=True, text=True, check=False)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn(f"100% of {total}{unit} total", result.stdout)
+            self.assertIn("g(int)", result.stdout)
+
+
+if __name__ == "__main__":
+    support.main()
