@@ -19,6 +19,9 @@
 #define KINDS_ALL      (KIND_BIT(HEAP_LEAK_KINDS) - 1)
 #define KINDS_HELD                                                                                 \
     (KIND_BIT(HEAP_HELD_BY_STALE) | KIND_BIT(HEAP_HELD_WEAKLY) | KIND_BIT(HEAP_REACHABLE))
+/** Kinds that a snapshot has proved. */
+#define KINDS_PROVED                                                                               \
+    (KIND_BIT(HEAP_DEFINITELY_LOST) | KIND_BIT(HEAP_INDIRECTLY_LOST) | KIND_BIT(HEAP_REACHABLE))
 #define KINDS_LISTED (KIND_BIT(HEAP_DEFINITELY_LOST) | KIND_BIT(HEAP_POSSIBLY_LOST))
 /** A bit that is no kind: text shows the possibly lost groups as one. */
 #define KINDS_FOLDED KIND_BIT(HEAP_LEAK_KINDS)
@@ -225,7 +228,7 @@ static void leaks_list_at(const void *context, size_t index, struct listed_findi
         [HEAP_NOT_SEEN] = "never-released",         [HEAP_UNKNOWN] = "unknown"};
     *finding = (struct listed_finding){.rule = rules[group->kind],
                                        .is_error = listed->errors & KIND_BIT(group->kind),
-                                       .is_certain = group->kind == HEAP_DEFINITELY_LOST,
+                                       .is_certain = KINDS_PROVED & KIND_BIT(group->kind),
                                        .stack = group->key.stack};
     snprintf(finding->text, sizeof finding->text, "%" PRIu64 " byte%s in %" PRIu64 " block%s %s",
              group->bytes, group->bytes == 1 ? "" : "s", group->blocks,

@@ -189,7 +189,8 @@ static void sarif_stack(struct findings_writer *writer, struct row *row, ttd_id 
         const struct frame *frame = &report->frames.frames[i];
         row_begin_object(row, NULL);
         sarif_location(row, "location", frame, findings_relative(writer, frame->file));
-        row_name(row, "module", frame->module);
+        if (frame->module.size)
+            row_name(row, "module", frame->module);
         row_end_object(row);
     }
     row_end_array(row);
@@ -271,6 +272,18 @@ static void findings_sarif(struct findings_writer *writer)
 
 /* JUnit: each finding is a test. */
 
+/* Writes " (app.cpp:7)"; nothing without a file. */
+static void junit_file(struct text_output *output, struct ttd_string file, uint32_t line)
+{
+    if (!file.size)
+        return;
+    out_text(output, " (");
+    escape_xml(output, file);
+    if (line)
+        say(output, ":", number(line));
+    out_char(output, ')');
+}
+
 /* Writes the place of a finding, such as " by handle(int) (app.cpp:7)". */
 static void junit_place(struct text_output *output, const struct placed_finding *placed)
 {
@@ -281,11 +294,7 @@ static void junit_place(struct text_output *output, const struct placed_finding 
         out_text(output, " by ");
         escape_xml(output, frame->function.size ? frame->function : frame->module);
     }
-    if (!placed->file.size)
-        return;
-    out_text(output, " (");
-    escape_xml(output, placed->file);
-    say(output, ":", number(frame->line), ")");
+    junit_file(output, placed->file, frame->line);
 }
 
 static void junit_stack(struct report *report, ttd_id stack)
@@ -298,11 +307,7 @@ static void junit_stack(struct report *report, ttd_id stack)
         escape_xml(output, frame->function.size ? frame->function : frame->module);
         if (!frame->function.size)
             say(output, "+", hex(frame->offset));
-        if (frame->file.size) {
-            out_text(output, " (");
-            escape_xml(output, frame->file);
-            say(output, ":", number(frame->line), ")");
-        }
+        junit_file(output, frame->file, frame->line);
         out_char(output, '\n');
     }
 }
@@ -392,19 +397,20 @@ static void findings_github(struct findings_writer *writer)
         say(output, "::", level, " title=", placed.finding.rule);
         if (placed.file.size) {
             out_text(output, ",file=");
-            escape_annotation(output, placed.file);
-            say(output, ",line=", number(placed.frame->line));
+            escape_property(output, placed.file);
         }
+        if (placed.file.size && placed.frame->line)
+            say(output, ",line=", number(placed.frame->line));
         say(output, "::", is_certain ? "" : "uncertain: ", placed.finding.text);
         if (placed.frame && placed.frame->function.size) {
             out_text(output, " by ");
-            escape_annotation(output, placed.frame->function);
+            escape_message(output, placed.frame->function);
         }
         out_char(output, '\n');
     }
     for (size_t i = 0; i < report->certainty.count; i++) {
         say(output, "::warning title=uncertain::");
-        escape_annotation(output, escape_string(report->certainty.reasons[i]));
+        escape_message(output, escape_string(report->certainty.reasons[i]));
         out_char(output, '\n');
     }
 }

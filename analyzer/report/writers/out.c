@@ -451,9 +451,15 @@ void escape_xml(struct text_output *output, struct ttd_string text)
     escape_by_name(output, text, names);
 }
 
-void escape_annotation(struct text_output *output, struct ttd_string text)
+void escape_property(struct text_output *output, struct ttd_string text)
 {
     static const struct escape_name names[] = {{'%', "%25"}, {':', "%3A"}, {',', "%2C"}, {0, NULL}};
+    escape_by_name(output, text, names);
+}
+
+void escape_message(struct text_output *output, struct ttd_string text)
+{
+    static const struct escape_name names[] = {{'%', "%25"}, {0, NULL}};
     escape_by_name(output, text, names);
 }
 

@@ -118,8 +118,9 @@ void escape_json(struct text_output *output, struct ttd_string text);
 /** Writes text in an element or a quoted attribute of XML. */
 void escape_xml(struct text_output *output, struct ttd_string text);
 
-/** Writes a property or the message of a workflow command of GitHub Actions. */
-void escape_annotation(struct text_output *output, struct ttd_string text);
+/** Write a property of a workflow command of GitHub Actions, and its message. */
+void escape_property(struct text_output *output, struct ttd_string text);
+void escape_message(struct text_output *output, struct ttd_string text);
 
 /** Makes a string for the functions above. */
 struct ttd_string escape_string(const char *text);

@@ -95,6 +95,18 @@ class Services(TestCase):
                          "s/b%25c.c")
         self.assertIn(",file=s/b%25c.c,line=7::", self.github(path, *LEAKS, cwd=self.folder)[0])
 
+    def test_a_place_without_file_or_module(self):
+        script = self.script(line=0)
+        script.add("stack", parent=2, module=0, offset=0x50)
+        script.alloc(0x1000, 100, stack=3)
+        path = self.write(script.close(), "nowhere.ttd")
+        frames = self.sarif(path, *LEAKS)["results"][0]["stacks"][0]["frames"]
+        self.assertEqual([frame.get("module", "none") for frame in frames],
+                         ["none", "/opt/demo", "/opt/demo"])
+        self.assertNotIn(":0)", self.junit(path, *LEAKS)[0][0].text)
+        self.assertTrue(self.github(self.leaking(line=0), *LEAKS)[0].startswith(
+            "::warning title=never-released,file=/src/a.c::"))
+
     def test_what_is_uncertain_does_not_pass(self):
         script = self.script()
         script.alloc(0x1000, 100)
@@ -117,8 +129,7 @@ class Services(TestCase):
         self.assertEqual(result["locations"][0]["logicalLocations"][0]["name"], HOSTILE)
         self.assertEqual(self.junit(path, *LEAKS)[0].get("name"), f"never-released in {shown}")
         line, = self.github(path, *LEAKS)
-        self.assertEqual(line.split(" by ")[1].replace("%2C", ",").replace("%3A", ":")
-                         .replace("%25", "%"), shown)
+        self.assertEqual(line.split(" by ")[1], shown.replace("%", "%25"))
 
     def test_a_baseline_that_has_grown(self):
         baseline = self.path("baseline")
