@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze export */
 #include <string.h>
+#include <unistd.h>
 
 #include "analyses/state/state.h"
 #include "cli/process/limits.h"
@@ -30,12 +31,13 @@ struct export_format {
     const char *name;
     /** NULL for folded stacks, which are a tree of calls. */
     void (*write)(struct report *report, const struct report_profile *data);
+    bool is_binary;
 };
 
 static const struct export_format export_formats[] = {
-    {"folded", NULL},
-    {"pprof", report_profile_pprof},
-    {"speedscope", report_profile_speedscope},
+    {"folded", NULL, false},
+    {"pprof", report_profile_pprof, true},
+    {"speedscope", report_profile_speedscope, false},
 };
 
 struct export_options {
@@ -106,6 +108,9 @@ static int export_run(const struct command *command, int count, char **arguments
     own.format = export_find(options.trace);
     if (!own.format)
         return message_usage(command->name, "%s is no format that can be written", options.trace);
+    if (own.format->is_binary && !options.output && isatty(STDOUT_FILENO))
+        return message_usage(command->name, "%s is binary: write it to a file, with --output",
+                             own.format->name);
     if (options.form != REPORT_TEXT)
         return message_usage(command->name, "the name of a format takes the place of --format");
     options.trace = options.other_count ? options.others[0] : default_name;

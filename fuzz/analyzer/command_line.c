@@ -231,7 +231,10 @@ struct command_line command_line_draw(uint64_t state, const char *trace_path,
     struct command_line line = {.command = draw_command(&state)};
     add(&line, line.command->name);
     if (line.command != &command_report && line.command != &command_export) {
-        line.format = formats[draw(&state) % (line.command->shares & COMMAND_GROUPS ? 4 : 3)];
+        unsigned shares = line.command->shares;
+        line.format = formats[draw(&state) % (shares & COMMAND_KNOWN_FINDINGS ? 7
+                                              : shares & COMMAND_GROUPS       ? 4
+                                                                              : 3)];
         add(&line, "--format");
         add(&line, line.format);
     }
@@ -245,8 +248,11 @@ struct command_line command_line_draw(uint64_t state, const char *trace_path,
     add_options(&line, &state);
     if (line.command == &command_query)
         add(&line, draw_value(queries, &state));
-    if (line.command == &command_export)
-        add(&line, draw_value(export_names, &state));
+    if (line.command == &command_export) {
+        const char *name = draw_value(export_names, &state);
+        line.format = strcmp(name, "pprof") == 0 ? name : NULL;
+        add(&line, name);
+    }
     if (line.command == &command_import)
         add(&line, draw_value(import_names, &state));
     add(&line, trace_path);

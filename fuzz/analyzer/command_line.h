@@ -15,7 +15,7 @@ enum { COMMAND_LINE_ARGUMENTS_MAX = 24 };
 
 struct command_line {
     const struct command *command;
-    /** Value of --format; NULL for a command without. */
+    /** The form of the output: the value of --format, or "pprof"; NULL for a text of any form. */
     const char *format;
     int count;
     /** The arguments, the command's name first; ends with NULL. */

@@ -90,14 +90,17 @@ static bool may_end(int status, const struct command_line *line)
 
 static const char *judge(const char *format, const char *data, size_t size)
 {
+    if (format && strcmp(format, "pprof") == 0) /* is binary */
+        return NULL;
     const char *wrong = well_formed_text(data, size);
     if (wrong || !format)
         return wrong;
     if (size && data[size - 1] != '\n')
         return "output ends with the end of a line";
-    if (strcmp(format, "text") == 0)
+    if (strcmp(format, "text") == 0 || strcmp(format, "junit") == 0 ||
+        strcmp(format, "github") == 0)
         return NULL;
-    if (strcmp(format, "json") == 0)
+    if (strcmp(format, "json") == 0 || strcmp(format, "sarif") == 0)
         return well_formed_json(data, size);
     return strcmp(format, "csv") == 0 ? well_formed_csv(data, size)
                                       : well_formed_folded(data, size);

@@ -186,6 +186,12 @@ class Export(TestCase):
                           ["export", "--format", "csv", "pprof", path]):
             self.assertEqual(run(*arguments).status, USAGE, arguments)
 
+    def test_binary_is_not_for_terminals(self):
+        path = self.write(self.script().close())
+        status, text = self.on_terminal("export", "pprof", path)
+        self.assertEqual(status, USAGE)
+        self.assertIn("pprof is binary: write it to a file", text)
+
     @unittest.skipUnless(shutil.which("go"), "no go: tools/install-packages check installs it")
     def test_go(self):
         path = self.write(self.script().close())
