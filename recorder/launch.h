@@ -12,6 +12,7 @@
 
 /** Exit statuses of ttdrecord itself; any other is the program's. */
 enum launch_exit {
+    EXIT_FINDINGS = 116, /* of --fail-on */
     EXIT_NO_SESSION = 117,
     EXIT_MEMORY = 118,
     EXIT_DENIED = 119,

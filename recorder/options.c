@@ -61,13 +61,15 @@ static const char help[] =
     "                      take a snapshot of each process so often\n"
     "      --snapshot=KIND what such a snapshot has: references (the default),\n"
     "                      blocks or memory\n"
+    "      --fail-on=KINDS ask the analyzer for leaks,errors at the end; findings make\n"
+    "                      the exit status 116, if PROGRAM succeeds\n"
     "  -q, --quiet         no summary at the end\n"
     "  -h, --help          print this and exit\n"
     "  -V, --version       print the version and exit\n"
     "\n"
     "The exit status is that of PROGRAM; if it is killed by a signal, ttdrecord dies\n"
     "by the same. Statuses of ttdrecord itself:\n"
-    "  121  PROGRAM has a sanitizer's runtime\n"
+    "  116  --fail-on has found something     121  PROGRAM has a sanitizer's runtime\n"
     "  122  the trace cannot be written       125  wrong usage, or an internal failure\n"
     "  123  PROGRAM is setuid or alike        126  PROGRAM cannot be executed\n"
     "  124  PROGRAM is static, or of musl     127  PROGRAM is not found\n"
@@ -83,6 +85,7 @@ enum {
     OPTION_MAX_SIZE,
     OPTION_KEEP,
     OPTION_BLOCKS_ONLY,
+    OPTION_FAIL_ON,
     OPTION_ONLY_ABOVE,
     OPTION_SAMPLE,
     OPTION_SNAPSHOT,
@@ -170,33 +173,57 @@ static void parse_keep(const char *text, struct ring_limit *limit)
         limit->bytes = parse_size(text, ", and no time, such as 30s, 10min, 12h or 7d");
 }
 
-uint32_t options_stackless(const char *text)
+/* A word of a list, and the bits that it stands for. */
+struct list_word {
+    const char *name;
+    uint32_t bits;
+};
+
+/* Sets the bits of a list of words with commas between. Returns false if it has another word. */
+static bool parse_list(const char *text, const struct list_word *words, size_t count,
+                       uint32_t *bits)
 {
-    static const struct {
-        const char *name;
-        uint32_t calls;
-    } kinds[] = {{"alloc", CALLS_ACQUIRE | CALLS_OTHER},
-                 {"realloc", CALLS_REALLOCATE | CALLS_OTHER},
-                 {"free", CALLS_RELEASE | CALLS_OTHER},
-                 {"all", CALLS_ALL},
-                 {"none", 0}};
-    uint32_t calls = 0;
+    *bits = 0;
     for (const char *word = text;; word++) {
-        size_t size = strcspn(word, ","), i = 0, count = sizeof kinds / sizeof *kinds;
+        size_t size = strcspn(word, ","), i = 0;
         while (i < count &&
-               (strlen(kinds[i].name) != size || strncmp(kinds[i].name, word, size) != 0))
+               (strlen(words[i].name) != size || strncmp(words[i].name, word, size) != 0))
             i++;
-        if (i == count) {
-            message("'%s' names no kinds of calls: alloc, realloc, free, separated by commas; all "
-                    "or none",
-                    text);
-            options_fail();
-        }
-        calls |= kinds[i].calls;
+        if (i == count)
+            return false;
+        *bits |= words[i].bits;
         word += size;
         if (*word == '\0')
-            return CALLS_ALL & ~calls;
+            return true;
     }
+}
+
+uint32_t options_stackless(const char *text)
+{
+    static const struct list_word words[] = {{"alloc", CALLS_ACQUIRE | CALLS_OTHER},
+                                             {"realloc", CALLS_REALLOCATE | CALLS_OTHER},
+                                             {"free", CALLS_RELEASE | CALLS_OTHER},
+                                             {"all", CALLS_ALL},
+                                             {"none", 0}};
+    uint32_t calls;
+    if (!parse_list(text, words, sizeof words / sizeof *words, &calls)) {
+        message("'%s' names no kinds of calls: alloc, realloc, free, separated by commas; all "
+                "or none",
+                text);
+        options_fail();
+    }
+    return CALLS_ALL & ~calls;
+}
+
+static uint32_t parse_fail_on(const char *text)
+{
+    static const struct list_word words[] = {{"leaks", FAIL_ON_LEAKS}, {"errors", FAIL_ON_ERRORS}};
+    uint32_t kinds;
+    if (!parse_list(text, words, sizeof words / sizeof *words, &kinds)) {
+        message("'%s' names no kinds of findings: leaks, errors, separated by commas", text);
+        options_fail();
+    }
+    return kinds;
 }
 
 uint32_t options_stack_depth(const char *text)
@@ -310,6 +337,9 @@ static void options_parse_one(int option, const char *argument, struct options *
     case 'q':
         options->is_quiet = true;
         break;
+    case OPTION_FAIL_ON:
+        options->fail_on = parse_fail_on(optarg);
+        break;
     case 'h':
         fputs(help, stdout);
         exit(EXIT_SUCCESS);
@@ -347,6 +377,7 @@ void options_parse(int argc, char **argv, struct options *options)
         {"keep", required_argument, NULL, OPTION_KEEP},
         {"max-size", required_argument, NULL, OPTION_MAX_SIZE},
         {"blocks-only", no_argument, NULL, OPTION_BLOCKS_ONLY},
+        {"fail-on", required_argument, NULL, OPTION_FAIL_ON},
         {"only-above", required_argument, NULL, OPTION_ONLY_ABOVE},
         {"sample", required_argument, NULL, OPTION_SAMPLE},
         {"snapshot", required_argument, NULL, OPTION_SNAPSHOT},

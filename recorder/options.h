@@ -5,10 +5,14 @@
 
 #include "collect/collector.h"
 
+/** Questions whose findings are a failure: bits. */
+enum fail_on { FAIL_ON_LEAKS = 1, FAIL_ON_ERRORS = 2 };
+
 struct options {
     const char *output;
     int ready; /* descriptor that gets a byte once the recording has begun; -1 for none */
     bool is_quiet;
+    unsigned fail_on; /* enum fail_on */
     struct recording_options recording;
     struct snapshot_options snapshots;
 };

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -36,12 +37,11 @@ static const char *summary_group(uint64_t value, char text[GROUPED])
     return begin;
 }
 
-/* Executes the analyzer in a process of its own; it writes to stderr. It may be killed at any
- * moment: it writes its answer at once, at the end. */
-static void summary_ask_analyzer(const char *analyzer, const char *trace)
+/* Makes a child of the recorder one that can execute the analyzer: it reads nothing, and writes to
+ * stderr. */
+static void summary_prepare_analyzer(void)
 {
-    static const int fatal[] = {SIGALRM, SIGXCPU, SIGPIPE};
-    struct rlimit processor = {ANSWER_CPU, ANSWER_CPU};
+    static const int fatal[] = {SIGALRM, SIGXCPU, SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     sigset_t none;
     int input = open("/dev/null", O_RDONLY);
     if (input < 0 || dup2(input, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
@@ -52,11 +52,63 @@ static void summary_ask_analyzer(const char *analyzer, const char *trace)
     signal(SIGTTOU, SIG_IGN);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    setrlimit(RLIMIT_CPU, &processor);
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+}
+
+/* Executes the analyzer for the summary. It may be killed at any moment: it writes its answer at
+ * once, at the end. */
+static void summary_ask_analyzer(const char *analyzer, const char *trace)
+{
+    summary_prepare_analyzer();
+    setrlimit(RLIMIT_CPU, &(struct rlimit){ANSWER_CPU, ANSWER_CPU});
     alarm(ANSWER_TIME);
     execl(analyzer, analyzer, "summary", "--brief", "--", trace, (char *)NULL);
     _exit(EXIT_RECORDER);
+}
+
+/* Asks for the findings of one kind. Returns the analyzer's status, or -1 if it did not end by
+ * itself. */
+static int verdict_ask(const char *analyzer, const char *kind, const char *trace, bool is_group)
+{
+    char status_text[12];
+    int status = 0;
+    snprintf(status_text, sizeof status_text, "%d", EXIT_FINDINGS);
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        summary_prepare_analyzer();
+        execl(analyzer, analyzer, kind, "--error-exitcode", status_text,
+              is_group ? "--group" : "--no-pager", "--", trace, (char *)NULL);
+        _exit(EXIT_RECORDER);
+    }
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return child > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+int summary_judge(unsigned kinds, const char *output, bool has_children)
+{
+    static const struct {
+        enum fail_on kind;
+        const char *command;
+    } questions[] = {{FAIL_ON_ERRORS, "errors"}, {FAIL_ON_LEAKS, "leaks"}};
+    char analyzer[LAUNCH_PATH_MAX];
+    int verdict = EXIT_SUCCESS;
+    if (!launch_find_analyzer(analyzer)) {
+        message("--fail-on has no answer: ttdanalyze is not installed beside this program");
+        return EXIT_RECORDER;
+    }
+    for (size_t i = 0; i < sizeof questions / sizeof *questions; i++) {
+        if ((kinds & questions[i].kind) == 0)
+            continue;
+        int status = verdict_ask(analyzer, questions[i].command, output, has_children);
+        if (status != EXIT_SUCCESS && status != EXIT_FINDINGS) {
+            message("--fail-on has no answer: 'ttdanalyze %s' has failed", questions[i].command);
+            return EXIT_RECORDER;
+        }
+        verdict = status == EXIT_FINDINGS ? EXIT_FINDINGS : verdict;
+    }
+    return verdict;
 }
 
 /* Prints the errors, the lost blocks and the peak, if the analyzer is installed beside this program

@@ -69,6 +69,15 @@ int armed_record(const struct options *options, uint32_t pid, bool is_suspended)
 /** Prints a summary of the recording in the file `output` and the files beside it. */
 void summary_print(const struct collector *collector, const char *output);
 
+/**
+ * Asks the analyzer for findings in the trace `output`, or in the traces of all processes, and
+ * prints its answers. Returns EXIT_FINDINGS, EXIT_SUCCESS, or EXIT_RECORDER, after a message, if
+ * there is no answer.
+ *
+ * @param kinds  enum fail_on
+ */
+int summary_judge(unsigned kinds, const char *output, bool has_children);
+
 /** Prints warnings about whatever is missing from the trace, also with --quiet. */
 void summary_warn(struct collector *collector);
 

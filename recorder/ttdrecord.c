@@ -94,6 +94,15 @@ static int pass_on(int status)
     return 128 + WTERMSIG(status);
 }
 
+/* Answers --fail-on. A program that was not recorded has no verdict. */
+static int record_judge(const struct options *options, bool is_recorded, bool has_children)
+{
+    if (is_recorded)
+        return summary_judge(options->fail_on, options->output, has_children);
+    message("--fail-on has no answer: the program was not recorded");
+    return EXIT_RECORDER;
+}
+
 /* Records the program. Returns an exit status of our own, or 0 and the program's wait status: a
  * program's failure counts more than its trace's. */
 static int record(const struct options *options, const char *path, const char *preload,
@@ -139,9 +148,14 @@ static int record(const struct options *options, const char *path, const char *p
     if (!options->is_quiet && collector.has_attached_first)
         summary_print(&collector, options->output);
     bool is_written = collector.closers.unwritten == 0;
+    bool is_recorded = collector.has_attached_first, has_children = collector.children != 0;
     collector_close(&collector);
     *status = collector.launched_status;
-    return *status == 0 && !is_written ? EXIT_OUTPUT : EXIT_SUCCESS;
+    int verdict =
+        options->fail_on != 0 ? record_judge(options, is_recorded, has_children) : EXIT_SUCCESS;
+    if (*status != 0)
+        return EXIT_SUCCESS;
+    return is_written ? verdict : EXIT_OUTPUT;
 }
 
 int main(int argc, char **argv)

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""--fail-on records, asks the analyzer and fails if that has findings."""
+import pathlib
+import shutil
+import subprocess
+import unittest
+
+from support import ANALYZER, PATIENCE, RECORDER, Recording, program
+
+FINDINGS, NO_ANSWER = 116, 125
+
+
+class FailOn(Recording):
+    def setUp(self):
+        super().setUp()
+        self.beside = self.directory / 'bin'
+        shutil.copytree(pathlib.Path(RECORDER).parent / 'preload', self.beside / 'preload',
+                        ignore=lambda _, names: [name for name in names
+                                                 if not name.endswith('.so')])
+        shutil.copy(RECORDER, self.beside)
+        self.analyzer = self.beside / 'ttdanalyze'
+        self.analyzer.symlink_to(ANALYZER)
+
+    def judge(self, kinds, *command):
+        return subprocess.run([self.beside / 'ttdrecord', '-q', '-o', self.trace, '--fail-on',
+                               kinds, '--', *command], capture_output=True, text=True,
+                              timeout=PATIENCE)
+
+    def test_leaks(self):
+        result = self.judge('leaks,errors', program('leaks_c'))
+        self.assertEqual(result.returncode, FINDINGS, result.stderr)
+        self.assertIn('Definitely lost: ', result.stderr)
+        self.assertIn('No errors', result.stderr)
+        self.assertNotIn('lost: ', result.stdout)
+
+    def test_only_what_was_asked_for(self):
+        result = self.judge('errors', program('leaks_c'))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertNotIn('lost: ', result.stderr)
+
+    def test_a_program_without_findings(self):
+        result = self.judge('leaks,errors', '/bin/sh', '-c', ':')
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_errors_and_the_death_of_the_program(self):
+        """A program that fails keeps its status."""
+        result = self.judge('errors', program('double_free'))
+        self.assertLess(result.returncode, 0, result.stderr)
+        self.assertIn('double-free', result.stderr)
+
+    def test_a_child_and_the_status_of_the_program(self):
+        for status in (0, 3):
+            result = self.judge('leaks', '/bin/sh', '-c', f'"$0"; exit {status}', program('leaks_c'))
+            self.assertEqual(result.returncode, status or FINDINGS, result.stderr)
+            self.assertIn('leaks_c', result.stderr)
+
+    def test_no_answer_is_no_success(self):
+        self.analyzer.unlink()
+        result = self.judge('leaks', '/bin/true')
+        self.assertEqual(result.returncode, NO_ANSWER)
+        self.assertIn('ttdanalyze is not installed beside', result.stderr)
+        self.analyzer.write_text('#!/bin/sh\nexit 4\n')
+        self.analyzer.chmod(0o755)
+        result = self.judge('leaks', '/bin/true')
+        self.assertEqual(result.returncode, NO_ANSWER)
+        self.assertIn("'ttdanalyze leaks' has failed", result.stderr)
+
+    def test_each_answer_counts(self):
+        self.analyzer.unlink()
+        for kind in ('leaks', 'errors'):
+            self.analyzer.write_text(f'#!/bin/sh\n[ "$1" != {kind} ] || exit "$3"\n')
+            self.analyzer.chmod(0o755)
+            self.assertEqual(self.judge('leaks,errors', '/bin/true').returncode, FINDINGS, kind)
+
+    def test_kinds(self):
+        for kinds in ('', 'leaks,', 'leak', 'all'):
+            result = self.judge(kinds, '/bin/true')
+            self.assertEqual(result.returncode, NO_ANSWER)
+            self.assertIn('names no kinds of findings: leaks, errors', result.stderr)
+
+
+if __name__ == '__main__':
+    unittest.main()
