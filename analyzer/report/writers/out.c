@@ -431,6 +431,8 @@ static void escape_by_name(struct text_output *output, struct ttd_string text,
                            const struct escape_name *names)
 {
     size_t begin = 0;
+    if (!text.size)
+        return;
     for (size_t i = 0; i < text.size; i++) {
         const struct escape_name *name = names;
         while (name->name && name->character != text.data[i])
