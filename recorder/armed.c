@@ -254,7 +254,7 @@ static bool suspend_is_same(uint32_t pid, uint32_t other)
            program.st_ino == others.st_ino;
 }
 
-/* Whether a process is `ttdrecord suspend`: what is to be suspended, or what does that. */
+/* Whether a process is `ttdrecord suspend`: the program before it is executed, or its starter. */
 static bool suspend_is_by(uint32_t pid)
 {
     char arguments[COMMAND_MAX];

@@ -381,7 +381,7 @@ static int query_ask(const struct common_options *options, const struct query_op
     return session_close(&session, query_command(&session, own), false);
 }
 
-/* Asks the traces of `paths`, of which the first is that of the options. */
+/* Asks the traces of `paths`; the options name the first one. */
 static int query_ask_traces(struct common_options *options, struct query_options *own,
                             const char **paths)
 {

@@ -101,7 +101,7 @@ enum ttd_status import_symbol(struct import_builder *builder, ttd_id module, uin
 /** Sets time_start and time_end of a call of a source without positions. */
 void import_place(struct import_builder *builder, struct ttd_event *event);
 
-/** Appends a call; those of a source with positions are in order of effect. */
+/** Appends a call; a source with positions appends its calls in order of effect. */
 enum ttd_status import_event(struct import_builder *builder, const struct ttd_event *event);
 
 #endif

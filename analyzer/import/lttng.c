@@ -25,7 +25,7 @@ struct lttng {
     /* The process of the first event that names one. */
     bool has_process;
     uint64_t process;
-    /* Time of the first event, and what is added to the times behind midnight. */
+    /* Time of the first event, and the amount to add to times behind midnight. */
     bool has_start;
     uint64_t start;
     uint64_t days;

@@ -14,7 +14,7 @@
  */
 #include "import/import_builder.h"
 
-/* Files that are told apart: a log has tens. */
+/* Files with an identity of their own: a log has tens. */
 #define MTRACE_FILES_MAX 4096
 
 struct mtrace {

@@ -57,7 +57,7 @@ struct query_options {
     bool has_work;
     /** Asks all traces of the recording. */
     bool is_group;
-    /** The traces behind that of the session. */
+    /** The traces behind the session's. */
     const char *const *traces;
     size_t trace_count;
     /** A reason why traces of the group are missing; NULL for none. */

@@ -27,7 +27,7 @@ struct query_work {
 /** A query: its trace, the results so far, and their certainty. */
 struct query {
     struct session *session;
-    /** The certainty of the answer, to which that of the tables is added. */
+    /** The certainty of the answer; each table adds its reasons. */
     struct certainty *certainty;
     /** The schema of the trace, and the query of the next one: NULL if there is one trace only. */
     char *name;

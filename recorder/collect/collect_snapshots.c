@@ -300,8 +300,8 @@ bool snapshots_is_awaited(struct collector *collector, const struct process *pro
     return snapshot_is_asked(channel_request(&collector->host.view, process->slot));
 }
 
-/* Refuses what a process asks for again: one that asks all the time gets no more of ours than a
- * request that is denied and one more. */
+/* Refuses further requests of a process: one that asks all the time gets no more of our time than
+ * a denied request and one more. */
 static bool snapshots_refuse(struct collector *collector, struct process *process,
                              struct snapshot_request *request)
 {

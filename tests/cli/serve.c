@@ -103,7 +103,7 @@ static void answer(int connection, int number)
         fail();
 }
 
-/* Its memory is mapped, not allocated: what a program allocates is what its sanitizer looks at. */
+/* Its memory is mapped, not allocated: a sanitizer looks at all allocated memory. */
 static void serve(int connection, const struct request *request, const int descriptors[3])
 {
     size_t pointers_size =

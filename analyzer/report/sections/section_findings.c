@@ -35,7 +35,7 @@ static const struct report_known_findings *findings_known(const struct findings_
     return known ? known : &none;
 }
 
-/* The findings, and behind them those of the baseline that have grown. */
+/* The findings, and behind them findings of the baseline that have grown. */
 static size_t findings_count(const struct findings_writer *writer)
 {
     return writer->findings->count + findings_known(writer)->growth_count;

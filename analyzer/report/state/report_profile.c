@@ -220,7 +220,7 @@ static uint64_t pprof_text(struct pprof_writer *writer, const char *text)
 }
 
 /* Writes a module, once, and returns its number; 0 for none. Nothing is left to look up in its
- * file: the names are those of the trace. */
+ * file: the trace has the names. */
 static uint64_t pprof_module(struct pprof_writer *writer, ttd_id id)
 {
     struct definitions *definitions = writer->table.report->definitions;

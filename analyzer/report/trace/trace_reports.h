@@ -23,7 +23,7 @@ struct report_info {
     /** Metadata, in the order of the file. */
     const struct ttd_metadata *metadata;
     size_t metadata_count;
-    /** Losses behind those of the statistics, if they were kept. */
+    /** Losses behind the ones in the statistics, if they were kept. */
     const struct ttd_loss *losses;
     size_t loss_count;
 };

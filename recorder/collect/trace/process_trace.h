@@ -173,7 +173,7 @@ void trace_state_left_out(struct trace *trace);
 /** Has the sizes of live blocks counted, before the first event; `sizes` may be NULL. */
 void trace_count_sizes(struct trace *trace, struct live_sizes *sizes);
 
-/** Does what trace_event() does in a trace whose events are noted in tables. */
+/** Like trace_event(), for a trace whose events are noted in tables. */
 void trace_follow(struct trace *trace, const struct ttd_event *event, struct ttd_position position);
 
 /** Does so in a trace that keeps not all of its calls. */

@@ -24,7 +24,7 @@ struct live_data {
 };
 #define LIVE_SIZE ((long)(ATTACHED_LIVE_CODE + sizeof(struct live_data)))
 
-/* The stub of a function, by its number: the factory's, then those of the tables in their order. */
+/* The stub of a function, by its number: the factory's, then the tables' in their order. */
 enum { STUB_SIZE = 32, STUB_FACTORY = 0, STUB_THROTTLE = 10 };
 
 #define STUB_WITH(number, else)                                                                    \

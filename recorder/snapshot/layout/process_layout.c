@@ -377,7 +377,8 @@ struct page_heads {
     uint64_t begin;
 };
 
-/* Reads the two words at the begin of a page, and ahead those of more pages before `end`. */
+/* Reads the two words at the begin of a page, and ahead the same words of more pages before `end`.
+ */
 static bool page_head(struct page_heads *heads, uint64_t page, uint64_t end, uint64_t words[2])
 {
     enum { SIZE = 2 * sizeof(uint64_t) };
