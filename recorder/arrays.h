@@ -49,7 +49,7 @@ static inline size_t array_count_up_to(const void *array, size_t count, size_t s
     return low;
 }
 
-/** As array_count_up_to(), but for addresses below `address`. */
+/** Returns how many elements of a sorted array have an address below `address`. */
 static inline size_t array_count_below(const void *array, size_t count, size_t size, size_t offset,
                                        uint64_t address)
 {

@@ -86,6 +86,20 @@ static int verdict_ask(const char *analyzer, const char *kind, const char *trace
     return child > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+bool summary_can_judge(const char *output)
+{
+    char analyzer[LAUNCH_PATH_MAX];
+    struct stat status;
+    bool is_found = launch_find_analyzer(analyzer);
+    if (!is_found)
+        message("--fail-on needs ttdanalyze, which is not installed beside this program");
+    /* The analyzer would wait for what nobody writes to a pipe any more. */
+    if (!is_found || stat(output, &status) != 0 || S_ISREG(status.st_mode))
+        return is_found;
+    message("--fail-on needs a regular file: '%s' cannot be read again", output);
+    return false;
+}
+
 int summary_judge(unsigned kinds, const char *output, bool has_children)
 {
     static const struct {
@@ -94,10 +108,8 @@ int summary_judge(unsigned kinds, const char *output, bool has_children)
     } questions[] = {{FAIL_ON_ERRORS, "errors"}, {FAIL_ON_LEAKS, "leaks"}};
     char analyzer[LAUNCH_PATH_MAX];
     int verdict = EXIT_SUCCESS;
-    if (!launch_find_analyzer(analyzer)) {
-        message("--fail-on has no answer: ttdanalyze is not installed beside this program");
+    if (!summary_can_judge(output) || !launch_find_analyzer(analyzer))
         return EXIT_RECORDER;
-    }
     for (size_t i = 0; i < sizeof questions / sizeof *questions; i++) {
         if ((kinds & questions[i].kind) == 0)
             continue;

@@ -69,6 +69,10 @@ int armed_record(const struct options *options, uint32_t pid, bool is_suspended)
 /** Prints a summary of the recording in the file `output` and the files beside it. */
 void summary_print(const struct collector *collector, const char *output);
 
+/** Whether summary_judge() can have an answer: the analyzer is installed, and the output is no pipe
+ * or device. False after a message. */
+bool summary_can_judge(const char *output);
+
 /**
  * Asks the analyzer for findings in the trace `output`, or in the traces of all processes, and
  * prints its answers. Returns EXIT_FINDINGS, EXIT_SUCCESS, or EXIT_RECORDER, after a message, if

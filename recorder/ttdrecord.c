@@ -181,7 +181,7 @@ int main(int argc, char **argv)
     if (attach_is_command(argc, argv))
         return attach_command(argc, argv);
     options_parse(argc, argv, &options);
-    if (!launch_is_possible())
+    if (!launch_is_possible() || (options.fail_on != 0 && !summary_can_judge(options.output)))
         return EXIT_RECORDER;
     int refused = launch_find(argv[optind], path);
     if (refused != 0)

@@ -264,8 +264,9 @@ static void errors_list_at(const void *context, size_t index, struct listed_find
 
 static void errors_report(struct session *session, const struct report_errors *data)
 {
-    const struct listed_findings findings = {"errors", data->errors->count + (data->fatal != NULL),
-                                             errors_list_at, data, &session->view};
+    const struct listed_findings findings = {
+        "errors",       "call", data->errors->count + (data->fatal != NULL),
+        errors_list_at, data,   &session->view};
     if (report_form_lists_findings(session->options.form))
         report_findings(&session->report, &findings);
     else

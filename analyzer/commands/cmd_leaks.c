@@ -240,8 +240,8 @@ static void leaks_print_findings(struct session *session, const struct heap_leak
                                  const struct heap_groups *groups, unsigned errors)
 {
     const struct leaks_listed listed = {groups, kinds_of(leaks, errors)};
-    const struct listed_findings findings = {"leaks", groups->count, leaks_list_at, &listed,
-                                             &session->view};
+    const struct listed_findings findings = {"leaks",       "block", groups->count,
+                                             leaks_list_at, &listed, &session->view};
     report_findings(&session->report, &findings);
 }
 

@@ -107,7 +107,7 @@ struct windbg_call {
     uint64_t thread;
     uint64_t address;
     uint64_t base;
-    /* Of a Create, the bytes to commit; of a Protect, whether read-only. */
+    /* Size of a block; a Create's bytes to commit; whether a Protect makes read-only. */
     uint64_t size;
     uint64_t reserve;
     uint64_t flags;

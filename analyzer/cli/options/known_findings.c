@@ -111,6 +111,7 @@ int known_findings_open(struct known_findings *findings,
     findings->summary.suppressions = &findings->suppressions;
     findings->summary.has_suppressions = options->suppression_count;
     findings->summary.has_baseline = options->baseline;
+    findings->summary.fails_on_growth = options->fails_on_growth;
     int status = STATUS_OK;
     for (size_t i = 0; i < options->suppression_count && status == STATUS_OK; i++)
         status = read_known_findings(options->suppressions[i], &findings->suppressions, NULL);

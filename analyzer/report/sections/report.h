@@ -95,6 +95,8 @@ struct report_known_findings {
     uint64_t suppressed_amount;
     uint64_t in_baseline;
     uint64_t in_baseline_amount;
+    /** A finding that has grown counts as an error. */
+    bool fails_on_growth;
     const struct report_growth *growths;
     size_t growth_count;
 };

@@ -49,11 +49,15 @@ static void findings_at(const struct findings_writer *writer, size_t index,
         findings->at(findings->context, index, finding);
         return;
     }
-    const struct report_growth *growth = &findings_known(writer)->growths[index - findings->count];
-    *finding = (struct listed_finding){
-        .rule = "grown", .is_error = true, .is_certain = true, .stack = growth->stack};
-    snprintf(finding->text, sizeof finding->text, "%" PRIu64 " where the baseline has %" PRIu64,
-             growth->now, growth->before);
+    const struct report_known_findings *known = findings_known(writer);
+    const struct report_growth *growth = &known->growths[index - findings->count];
+    *finding = (struct listed_finding){.rule = "grown",
+                                       .is_error = known->fails_on_growth,
+                                       .is_certain = true,
+                                       .stack = growth->stack};
+    snprintf(finding->text, sizeof finding->text,
+             "%" PRIu64 " %s%s where the baseline has %" PRIu64, growth->now, findings->unit,
+             growth->now == 1 ? "" : "s", growth->before);
 }
 
 static struct ttd_string findings_relative(const struct findings_writer *writer,

@@ -20,8 +20,9 @@ struct listed_finding {
 };
 
 struct listed_findings {
-    /** The command, such as "leaks". */
+    /** The command, such as "leaks"; and the unit that a baseline counts, such as "block". */
     const char *command;
+    const char *unit;
     size_t count;
     /** Sets one of them. It is called several times for each. */
     void (*at)(const void *context, size_t index, struct listed_finding *finding);

@@ -137,9 +137,12 @@ class Services(TestCase):
         script.alloc(0x1000, 100)
         self.run_ok("leaks", "--write-baseline", baseline, self.write(script.close(), "old.ttd"))
         path = self.leaking()
-        result, = self.sarif(path, *LEAKS, "--baseline", baseline)["results"]
-        self.assertEqual((result["ruleId"], result["message"]["text"]),
-                         ("grown", "2 where the baseline has 1"))
+        for options, level in (((), "note"), (("--fail-on-growth",), "error")):
+            found = run("leaks", "-f", "sarif", "--baseline", baseline, *options, path)
+            self.assertEqual(found.status, len(options))
+            result, = found.json["runs"][0]["results"]
+            self.assertEqual((result["ruleId"], result["message"]["text"], result["level"]),
+                             ("grown", "2 blocks where the baseline has 1", level))
 
     def test_more_than_the_limit(self):
         script = self.script()

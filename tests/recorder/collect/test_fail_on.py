@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """--fail-on records, asks the analyzer and fails if that has findings."""
+import os
 import pathlib
 import shutil
 import subprocess
@@ -56,14 +57,22 @@ class FailOn(Recording):
 
     def test_no_answer_is_no_success(self):
         self.analyzer.unlink()
-        result = self.judge('leaks', '/bin/true')
-        self.assertEqual(result.returncode, NO_ANSWER)
-        self.assertIn('ttdanalyze is not installed beside', result.stderr)
+        result = self.judge('leaks', '/bin/echo', 'ran')
+        self.assertEqual((result.returncode, result.stdout), (NO_ANSWER, ''))
+        self.assertIn('ttdanalyze, which is not installed beside', result.stderr)
         self.analyzer.write_text('#!/bin/sh\nexit 4\n')
         self.analyzer.chmod(0o755)
         result = self.judge('leaks', '/bin/true')
         self.assertEqual(result.returncode, NO_ANSWER)
         self.assertIn("'ttdanalyze leaks' has failed", result.stderr)
+
+    def test_an_output_that_cannot_be_read_again(self):
+        os.mkfifo(self.trace)
+        for path in (self.trace, '/dev/null'):
+            self.trace = path
+            result = self.judge('leaks', '/bin/echo', 'ran')
+            self.assertEqual((result.returncode, result.stdout), (NO_ANSWER, ''))
+            self.assertIn('--fail-on needs a regular file', result.stderr)
 
     def test_each_answer_counts(self):
         self.analyzer.unlink()

@@ -84,7 +84,7 @@ Test(live_sizes, a_new_heap_ends_doubts)
     cr_assert_eq(sizes->doubt, LIVE_EXACT);
     cr_assert_eq(sizes->bytes, 7);
     live_sizes_free(sizes);
-    /* What is recorded is the same for each program. */
+    /* Options of a recording hold for all programs. */
     sizes = live_sizes_new(LIVE_SAMPLE);
     live_sizes_event(sizes, &destroy);
     cr_assert_eq(sizes->doubt, LIVE_SAMPLE);

@@ -55,7 +55,7 @@ enum ttd_status ttd_header_decode(const uint8_t bytes[TTD_HEADER_SIZE], struct t
 struct ttd_kind_row {
     /** The kind of the records in a chunk. */
     uint8_t records;
-    /** Of enum ttd_kind_property. */
+    /** Bits of enum ttd_kind_property. */
     uint8_t properties;
     /** The minor version of the format that it came with. */
     uint16_t minor;
