@@ -266,7 +266,7 @@ static void errors_report(struct session *session, const struct report_errors *d
 {
     const struct listed_findings findings = {
         "errors",       "call", data->errors->count + (data->fatal != NULL),
-        errors_list_at, data,   &session->view};
+        errors_list_at, data,   &session->functions};
     if (report_form_lists_findings(session->options.form))
         report_findings(&session->report, &findings);
     else

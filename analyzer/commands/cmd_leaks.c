@@ -241,7 +241,7 @@ static void leaks_print_findings(struct session *session, const struct heap_leak
 {
     const struct leaks_listed listed = {groups, kinds_of(leaks, errors)};
     const struct listed_findings findings = {"leaks",       "block", groups->count,
-                                             leaks_list_at, &listed, &session->view};
+                                             leaks_list_at, &listed, &session->functions};
     report_findings(&session->report, &findings);
 }
 

@@ -27,7 +27,7 @@ struct listed_findings {
     /** Sets one of them. It is called several times for each. */
     void (*at)(const void *context, size_t index, struct listed_finding *finding);
     const void *context;
-    /** Finds the program's own frame in stacks. */
+    /** A view by function: only it knows which frames are the program's own. */
     struct view *view;
 };
 

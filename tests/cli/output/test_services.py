@@ -12,7 +12,7 @@ LEAKS = "leaks", "--errors-for", "definite,possible"
 
 
 class Services(TestCase):
-    def script(self, function="make", file="/src/a.c", line=7):
+    def script(self, function="make", file="/src/a.c", line=7, inlined=""):
         script = Script()
         script.add("module", path="/opt/demo", bias=1 << 24, begin=1 << 24, end=2 << 24,
                    position="0:0")
@@ -20,7 +20,7 @@ class Services(TestCase):
         for number, frames in enumerate((f"main@{file}@3", f"{function}@{file}@{line}")):
             script.add("stack", parent=number, module=1, offset=0x10 * (number + 1))
             escaped = "".join(c if c.isalnum() or c in "@/._" else f"%{ord(c):02x}" for c in frames)
-            script.add("symbol", module=1, offset=0x10 * (number + 1), frames=escaped)
+            script.add("symbol", module=1, offset=0x10 * (number + 1), frames=(inlined if number else "") + escaped)
         return script
 
     def leaking(self, **names):
@@ -72,6 +72,21 @@ class Services(TestCase):
         self.assertEqual(self.github(path, *LEAKS), [
             "::warning title=never-released,file=/src/a.c,line=7::uncertain: 150 bytes in 2 blocks "
             "never released by make"])
+
+    def test_the_place_is_of_the_program(self):
+        """Not of the standard library, inlined or not, nor of a wrapper of an allocator."""
+        library = "_ZNSt15__new_allocatorIiE8allocateEmPKv@/usr/include/c++/12/a.h@137,"
+        for number, (inlined, function, *expected) in enumerate((
+                (library, "make", "make", 7), ("xmalloc@/src/x.c@2,", "make", "make", 7),
+                ("", "xmalloc", "main", 3))):
+            script = self.script(function=function, inlined=inlined)
+            script.alloc(0x1000, 100)
+            result, = self.sarif(self.write(script.close(), f"{number}.ttd"), *LEAKS)["results"]
+            place = result["locations"][0]
+            self.assertEqual((place["logicalLocations"][0]["name"],
+                              place["physicalLocation"]["artifactLocation"]["uri"],
+                              place["physicalLocation"]["region"]["startLine"]),
+                             (expected[0], "file:///src/a.c", expected[1]))
 
     def test_an_error(self):
         path = self.twice_released()
