@@ -136,9 +136,12 @@ static int diff_filter_lost(struct session *session, struct heap_leaks *lost)
 
 static int diff_print_sides(struct session *session, const struct diff_options *options,
                             struct heap_diff *diff, struct heap_leaks *lost,
-                            struct ttd_position last)
+                            const struct heap_diff_options *range)
 {
-    session_outcome(session, &diff->outcome, last);
+    /* A verdict about lost blocks rests on those that were released before, too. */
+    if (!lost->snapshot.number)
+        diff->outcome.since = range->from;
+    session_outcome(session, &diff->outcome, range->last);
     int status = session_runtime(session, &diff->runtime, options->shows_runtime);
     if (status == STATUS_OK)
         status = diff_filter_lost(session, lost);
@@ -176,7 +179,7 @@ static int diff_find_range(struct session *session, const struct diff_options *o
         return source_fail(&session->source, result, &error);
     without_index.keyframes = NULL;
     result = diff_find_lost(&without_index, query, &lost, &error);
-    status = result == TTD_OK ? diff_print_sides(session, options, &diff, &lost, query->last)
+    status = result == TTD_OK ? diff_print_sides(session, options, &diff, &lost, query)
                               : source_fail(&session->source, result, &error);
     heap_diff_free(&diff);
     if (result == TTD_OK)

@@ -108,8 +108,7 @@ static bool events_is_certain(const struct lister *lister, const struct ttd_even
 {
     return !lister->is_doubtful &&
            (!lister->outcome.losses.records ||
-            !heap_losses_between(&lister->outcome.losses, ttd_position_min(),
-                                 ttd_event_position(event)));
+            !heap_losses_before(&lister->outcome.losses, ttd_event_position(event)));
 }
 
 static bool events_is_wanted(struct lister *lister, const struct ttd_event *event)
@@ -253,6 +252,8 @@ static int list_all(struct lister *lister)
     report_events_begin(&session->report, &lister->details);
     int status = source_read_on(&session->source, &hook);
     lister->outcome.reached_end = !lister->is_cut;
+    if (!lister->from.is_number)
+        lister->outcome.since = lister->from.position;
     session_outcome(session, &lister->outcome,
                     lister->is_cut ? lister->outcome.position : ttd_position_max());
     session->has_reasons = session->options.form == REPORT_TEXT;

@@ -55,6 +55,14 @@ uint64_t heap_losses_between(const struct heap_losses *losses, struct ttd_positi
     return count;
 }
 
+uint64_t heap_losses_before(const struct heap_losses *losses, struct ttd_position position)
+{
+    uint64_t count = heap_losses_between(losses, ttd_position_min(), position);
+    for (size_t i = 0; i < losses->kept_count && count; i++)
+        count -= losses->kept[i].count != 0 && heap_loss_is_past(&losses->kept[i], position);
+    return count;
+}
+
 const char *heap_loss_text(enum ttd_loss_reason reason)
 {
     switch (reason) {

@@ -48,6 +48,20 @@ static inline bool heap_losses_are_exact(const struct heap_losses *losses)
 uint64_t heap_losses_between(const struct heap_losses *losses, struct ttd_position from,
                              struct ttd_position to);
 
+/**
+ * Whether a loss leaves the live blocks at a position as they are: all of it was cut off before,
+ * and the calls of the blocks that were live at the cut are there (spec, "Losses").
+ */
+static inline bool heap_loss_is_past(const struct ttd_loss *loss, struct ttd_position position)
+{
+    return loss->reason == TTD_LOSS_LIMIT &&
+           ttd_position_compare(loss->last_good, ttd_position_min()) == 0 &&
+           ttd_position_compare(loss->first_good, position) <= 0;
+}
+
+/** Returns the number of losses that may have changed the live blocks at a position. */
+uint64_t heap_losses_before(const struct heap_losses *losses, struct ttd_position position);
+
 /** Returns a static text for a reason, such as "buffers were full". */
 const char *heap_loss_text(enum ttd_loss_reason reason);
 

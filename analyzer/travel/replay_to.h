@@ -69,6 +69,9 @@ struct heap_outcome {
     /** Blocks that are live at the position and were allocated before `unknown_before` are unknown:
      * see heap_gaps_end(). */
     struct ttd_position unknown_before;
+    /** The answer rests on the blocks that are live at this position, and on later calls only; 0:0
+     * if it rests on all calls. */
+    struct ttd_position since;
     /** Number of reallocations in flight at the position: their blocks are neither live nor
      * released. */
     uint64_t in_flight;

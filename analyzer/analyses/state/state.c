@@ -330,6 +330,7 @@ static enum ttd_status state_fill(struct heap_state *state, struct heap_kept *ke
 {
     const struct heap_live *live = &arrival->cursor.replay.live;
     state->outcome = heap_arrival_outcome(arrival);
+    state->outcome.since = options->at;
     enum ttd_status status = state_collect(state, kept, options->islands, live);
     if (status == TTD_OK && options->keeps_blocks)
         status = copy_blocks(state, options->islands, live);

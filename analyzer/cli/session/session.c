@@ -255,6 +255,7 @@ void session_outcome(struct session *session, const struct heap_outcome *outcome
                                     .losses = &outcome->losses,
                                     .counts = &outcome->counts,
                                     .at = position,
+                                    .since = outcome->since,
                                     .reached_end = outcome->reached_end,
                                     .last = outcome->position,
                                     .part_of = source->part_of};

@@ -37,7 +37,8 @@ static void certainty_add_losses(struct certainty *certainty, const struct certa
     for (size_t i = 0; i < facts->losses->kept_count; i++) {
         const struct ttd_loss *loss = &facts->losses->kept[i];
         if (loss->reason != reason || !loss->count ||
-            ttd_position_compare(loss->last_good, facts->at) >= 0)
+            ttd_position_compare(loss->last_good, facts->at) >= 0 ||
+            heap_loss_is_past(loss, facts->since))
             continue;
         gaps++;
         if (loss->count == TTD_UNKNOWN)

@@ -44,6 +44,8 @@ struct certainty_facts {
     const struct heap_counts *counts;
     /** Position that the report is about; ttd_position_max() for the end. */
     struct ttd_position at;
+    /** As in struct heap_outcome. */
+    struct ttd_position since;
     /** The trace was replayed to its end; and the last position that the replay knows. */
     bool reached_end;
     struct ttd_position last;

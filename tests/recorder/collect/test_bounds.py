@@ -257,6 +257,9 @@ class Keep(Bounded):
         self.assertLess(abs(info['lost_events'] + info['events'] - sum(calls) - 225), 100)
         self.assertGreater(info['lost_events'], sum(calls) // 2)
         self.assertLess(self.trace.stat().st_size, 600000)
+        # The heap at a position rests on the blocks that are kept, what happened before does not.
+        self.assertTrue(analyze('state', self.trace)['certain'])
+        self.assertFalse(analyze('peak', self.trace)['certain'])
         [stated] = [fact['value'] for fact in info['metadata'] if fact['key'] == 'unrecorded']
         self.assertIn('calls before the last 102400 bytes of the trace', stated)
         self.assertFalse(self.trace.with_name(self.trace.name + '.keep').exists())
