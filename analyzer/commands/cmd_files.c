@@ -1,168 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* Commands that write a file made from a trace: recover, redact, index; and import. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <ttdtrace/redact.h>
 
 #include "cli/process/message.h"
+#include "cli/session/new_trace.h"
 #include "cli/session/session.h"
 #include "cli/session/sidecar.h"
 #include "cli/traces/input.h"
 #include "import/import.h"
 #include "report/trace/trace_reports.h"
-
-/* Making a trace of another one, for recover and redact. */
-
-/* Fills the new trace from the old one. Closes both in any case. */
-typedef enum ttd_status (*new_trace_function)(void *context, const struct ttd_input *input,
-                                              const struct ttd_output *output,
-                                              struct ttd_error *error);
-
-/* Gives the complete file its name, unless that is taken. */
-static int new_trace_publish(const char *temporary, const char *path)
-{
-    if (link(temporary, path) == 0) {
-        unlink(temporary);
-        return STATUS_OK;
-    }
-    /* Not every file system has links. */
-    if (errno != EEXIST && access(path, F_OK) != 0 && rename(temporary, path) == 0)
-        return STATUS_OK;
-    message("%s: %s", path, strerror(errno));
-    unlink(temporary);
-    return STATUS_INTERNAL;
-}
-
-/* The new file, remembering whether it was the one that failed. */
-struct target {
-    struct ttd_output file;
-    int error;
-};
-
-static int write_target(void *context, const void *data, size_t size)
-{
-    struct target *target = context;
-    int error = target->file.write(target->file.context, data, size);
-    if (error)
-        target->error = error;
-    return error;
-}
-
-static int close_target(void *context)
-{
-    struct target *target = context;
-    int error = target->file.close(target->file.context);
-    if (error)
-        target->error = error;
-    return error;
-}
-
-static int new_trace_fail(const struct common_options *options, const struct target *target,
-                          enum ttd_status status, const struct ttd_error *error)
-{
-    if (target->error) {
-        message("%s: %s", options->output, strerror(target->error));
-        return STATUS_INTERNAL;
-    }
-    return input_fail(options->trace, status, error);
-}
-
-static int fill_descriptor(const struct common_options *options, int descriptor,
-                           new_trace_function fill, void *context)
-{
-    struct ttd_input input;
-    struct target target = {.error = 0};
-    struct ttd_error error = {.offset = TTD_NOWHERE, .chunk = TTD_NOWHERE, .what = ""};
-    enum ttd_status status = ttd_output_descriptor(descriptor, 1, NULL, &target.file);
-    if (status != TTD_OK)
-        return new_trace_fail(options, &target, status, &error);
-    status = input_open(options->trace, &input, &error);
-    if (status != TTD_OK) {
-        target.file.close(target.file.context);
-        return new_trace_fail(options, &target, status, &error);
-    }
-    struct ttd_output counted = {&target, write_target, close_target};
-    status = fill(context, &input, &counted, &error);
-    return status == TTD_OK ? STATUS_OK : new_trace_fail(options, &target, status, &error);
-}
-
-static int fill_file(const struct common_options *options, new_trace_function fill, void *context)
-{
-    size_t size = strlen(options->output) + sizeof ".XXXXXX";
-    char *temporary = malloc(size);
-    if (!temporary) {
-        message("%s", strerror(ENOMEM));
-        return STATUS_INTERNAL;
-    }
-    snprintf(temporary, size, "%s.XXXXXX", options->output);
-    int descriptor = mkstemp(temporary);
-    int status = STATUS_INTERNAL;
-    if (descriptor < 0) {
-        message("%s: %s", options->output, strerror(errno));
-    } else {
-        status = fill_descriptor(options, descriptor, fill, context);
-        if (status == STATUS_OK)
-            status = new_trace_publish(temporary, options->output);
-        else
-            unlink(temporary);
-    }
-    free(temporary);
-    return status;
-}
-
-/* Whether the summary would get between the trace's bytes. */
-static bool is_standard_output(int descriptor)
-{
-    struct stat standard_output, file;
-    return fstat(STDOUT_FILENO, &standard_output) == 0 && fstat(descriptor, &file) == 0 &&
-           standard_output.st_dev == file.st_dev && standard_output.st_ino == file.st_ino;
-}
-
-/*
- * Makes a trace from options->trace under the name options->output: a regular file is readable by
- * its owner only, is there only if it is complete, and never replaces one; anything else, such as
- * a pipe, is written to directly.
- *
- * @param fill         called once with `context`, unless a file could not be opened
- * @param has_summary  set on STATUS_OK: standard output is not the new trace
- * @return an exit status; on failure a message was printed
- */
-static int new_trace_make(const struct common_options *options, new_trace_function fill,
-                          void *context, bool *has_summary)
-{
-    const char *command = options->command->name;
-    struct output_path output;
-    if (!options->output)
-        return message_usage(command, "no output file is given: use -o");
-    int reason = output_path_resolve(options->output, &output);
-    if (reason != 0) {
-        message("%s: %s", options->output, strerror(reason));
-        return STATUS_INTERNAL;
-    }
-    bool is_file = output.path != NULL;
-    output_path_free(&output);
-    if (is_file && output.exists)
-        return message_usage(command, "%s exists, and is not overwritten", options->output);
-    *has_summary = is_file || !is_standard_output(output.descriptor);
-    return is_file ? fill_file(options, fill, context)
-                   : fill_descriptor(options, output.descriptor, fill, context);
-}
-
-/* Opens standard output for the summary. Returns an exit status; on failure a message was printed.
- */
-static int new_trace_summary(const struct common_options *options, struct output_file *summary,
-                             struct report *report)
-{
-    int status = output_open(summary, NULL, options->trace, false);
-    *report =
-        (struct report){.output = &summary->text, .form = options->form, .path = options->trace};
-    return status;
-}
 
 /* ttdanalyze recover */
 
@@ -199,13 +50,17 @@ static bool recover_see_problem(void *context, const struct ttd_problem *problem
     return true;
 }
 
-static enum ttd_status recover_write(void *context, const struct ttd_input *input,
-                                     const struct ttd_output *output, struct ttd_error *error)
+static enum ttd_status recover_write(void *context, const struct ttd_output *output,
+                                     struct ttd_error *error)
 {
     struct rescue *rescue = context;
-    return ttd_recover(input, output, NULL,
-                       &(struct ttd_problem_observer){recover_see_problem, rescue},
-                       &rescue->verdict, error);
+    struct ttd_input input;
+    enum ttd_status status = new_trace_input(rescue->path, output, &input, error);
+    return status == TTD_OK
+               ? ttd_recover(&input, output, NULL,
+                             &(struct ttd_problem_observer){recover_see_problem, rescue},
+                             &rescue->verdict, error)
+               : status;
 }
 
 static int recover_print(const struct common_options *options, const struct ttd_verdict *verdict)
@@ -228,7 +83,8 @@ static int recover_run(const struct command *command, int count, char **argument
     if (status >= 0)
         return status;
     struct rescue rescue = {.path = options.trace};
-    status = new_trace_make(&options, recover_write, &rescue, &has_summary);
+    const struct new_trace made = {.fill = recover_write, .context = &rescue};
+    status = new_trace_make(&options, &made, &has_summary);
     return status == STATUS_OK && has_summary ? recover_print(&options, &rescue.verdict) : status;
 }
 
@@ -258,6 +114,7 @@ static const char redact_help[] =
     "  -V, --version        the version\n";
 
 struct request {
+    const char *path;
     bool removes_strings;
     struct ttd_redaction removed;
     bool is_refused;
@@ -268,13 +125,16 @@ static const struct own_option redact_own[] = {
 
 /* A damaged trace is not redacted: contents in unreadable parts could not be found and removed.
  */
-static enum ttd_status redact_write(void *context, const struct ttd_input *input,
-                                    const struct ttd_output *output, struct ttd_error *error)
+static enum ttd_status redact_write(void *context, const struct ttd_output *output,
+                                    struct ttd_error *error)
 {
     struct request *request = context;
-    enum ttd_status status =
-        ttd_redact(input, output, NULL, request->removes_strings ? TTD_REDACT_STRINGS : 0,
-                   &request->removed, error);
+    struct ttd_input input;
+    enum ttd_status status = new_trace_input(request->path, output, &input, error);
+    if (status != TTD_OK)
+        return status;
+    status = ttd_redact(&input, output, NULL, request->removes_strings ? TTD_REDACT_STRINGS : 0,
+                        &request->removed, error);
     request->is_refused = exit_for(status) == STATUS_DAMAGED;
     return status;
 }
@@ -301,7 +161,9 @@ static int redact_run(const struct command *command, int count, char **arguments
     int status = command_options(&options, command, count, arguments, &request);
     if (status >= 0)
         return status;
-    status = new_trace_make(&options, redact_write, &request, &has_summary);
+    request.path = options.trace;
+    const struct new_trace made = {.fill = redact_write, .context = &request};
+    status = new_trace_make(&options, &made, &has_summary);
     if (status == STATUS_DAMAGED && request.is_refused)
         message("'ttdanalyze recover' makes an intact trace of it, which can be redacted");
     return status == STATUS_OK && has_summary ? redact_print(&options, &request) : status;
@@ -411,15 +273,20 @@ static const char import_help[] =
     "  -V, --version          the version\n";
 
 struct import_request {
+    const char *path;
     const struct import_format *format;
     struct import_result result;
 };
 
-static enum ttd_status import_write(void *context, const struct ttd_input *input,
-                                    const struct ttd_output *output, struct ttd_error *error)
+static enum ttd_status import_write(void *context, const struct ttd_output *output,
+                                    struct ttd_error *error)
 {
     struct import_request *request = context;
-    enum ttd_status status = import_trace(request->format, input, output, &request->result, error);
+    struct ttd_input input;
+    enum ttd_status status = new_trace_input(request->path, output, &input, error);
+    if (status != TTD_OK)
+        return status;
+    status = import_trace(request->format, &input, output, &request->result, error);
     if (request->result.reason[0])
         *error = (struct ttd_error){.status = status,
                                     .offset = TTD_NOWHERE,
@@ -458,8 +325,9 @@ static int import_run(const struct command *command, int count, char **arguments
         return message_usage(command->name, "%s is no format that can be imported", options.trace);
     if (!options.other_count)
         return message_usage(command->name, "no file is given");
-    options.trace = options.others[0];
-    status = new_trace_make(&options, import_write, &request, &has_summary);
+    options.trace = request.path = options.others[0];
+    const struct new_trace made = {.fill = import_write, .context = &request};
+    status = new_trace_make(&options, &made, &has_summary);
     return status == STATUS_OK && has_summary ? import_print(&options, &request.result) : status;
 }
 
