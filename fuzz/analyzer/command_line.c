@@ -239,7 +239,8 @@ struct command_line command_line_draw(uint64_t state, const char *trace_path,
         add(&line, line.format);
     }
     bool makes_file = line.command == &command_recover || line.command == &command_redact ||
-                      line.command == &command_import;
+                      line.command == &command_import || line.command == &command_slice ||
+                      line.command == &command_merge || line.command == &command_repack;
     if (makes_file || draw(&state) % 16 == 0) {
         add(&line, "--output");
         add(&line, output_path);

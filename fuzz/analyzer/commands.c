@@ -138,7 +138,9 @@ static void check_file(const struct command_line *line)
     require(data && read(file, data, size) == (ssize_t)size, "output", line);
     close(file);
     if (line->command != &command_recover && line->command != &command_redact &&
-        line->command != &command_index && line->command != &command_import)
+        line->command != &command_index && line->command != &command_import &&
+        line->command != &command_slice && line->command != &command_merge &&
+        line->command != &command_repack)
         require_format(line->format, data, size, line);
     free(data);
 }

@@ -55,6 +55,7 @@ ALLOWED = {
         ('engine', 'analyses/chronicle', 'analyses/activity', 'analyses/state', 'travel', 'heap',
          'base'),
         ('import', 'base'),
+        ('remake', 'travel', 'heap', 'base'),
         ('symbols', 'base'),
         ('view', 'symbols', 'analyses/errors', 'analyses/state', *BELOW_CONTENTS),
         ('report/sections', 'report/writers', 'view', 'symbols', 'analyses/reachability',
@@ -71,7 +72,7 @@ ALLOWED = {
          *BELOW_CONTENTS),
         ('report', 'view', 'symbols', *ANALYSES),
         ('query', 'cli', 'report', 'view', 'symbols', *ANALYSES),
-        ('commands', 'import', 'query', 'cli', 'report', 'view', 'symbols', *ANALYSES),
+        ('commands', 'import', 'remake', 'query', 'cli', 'report', 'view', 'symbols', *ANALYSES),
     )},
     **{'analyzer/cli/' + part: ['analyzer/' + other for other in (
         *('cli/' + folder for folder in (part, *below)), 'report', 'view', 'symbols', *ANALYSES,

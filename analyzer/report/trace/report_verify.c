@@ -290,3 +290,45 @@ void report_index(struct report *report, const struct report_index *data)
         row_unsigned(&row, "index_bytes", data->bytes);
     }
 }
+
+/* The report of `slice`, `merge` and `repack`. */
+
+static void text_remake(struct report *report, const struct report_remake *data)
+{
+    struct text_output *output = report->output;
+    say(output, escape_string(data->result), ": ", counted(data->events, "event"));
+    if (data->traces > 1)
+        say(output, " of ", counted(data->traces, "trace"));
+    if (data->kept)
+        say(output, ", ", grouped(data->kept), " of them from before");
+    say(output, "; ", bytes(data->bytes), " from ");
+    say(output, bytes(data->source_bytes), "\n");
+    if (!data->left_out && !data->records_left_out && !data->unknown_chunks)
+        return;
+    say(output, "Left out: ", counted(data->left_out, "event"), ", ",
+        counted(data->records_left_out, "other record"));
+    if (data->unknown_chunks)
+        say(output, ", ", counted(data->unknown_chunks, "chunk"), " of unknown kind");
+    out_char(output, '\n');
+}
+
+void report_remake(struct report *report, const struct report_remake *data)
+{
+    struct row row;
+    if (report->form == REPORT_TEXT) {
+        text_remake(report, data);
+        return;
+    }
+    ROW_ONLY(&row, report)
+    {
+        row_text(&row, "result", data->result);
+        row_unsigned(&row, "traces", data->traces);
+        row_unsigned(&row, "events", data->events);
+        row_unsigned(&row, "kept", data->kept);
+        row_unsigned(&row, "left_out", data->left_out);
+        row_unsigned(&row, "records_left_out", data->records_left_out);
+        row_unsigned(&row, "unknown_chunks", data->unknown_chunks);
+        row_unsigned(&row, "source_bytes", data->source_bytes);
+        row_unsigned(&row, "bytes", data->bytes);
+    }
+}

@@ -228,6 +228,24 @@ struct report_import {
     const char *result;
 };
 
+/** The outcome of `slice`, `merge` and `repack`. */
+struct report_remake {
+    /** Name of the file that was written. */
+    const char *result;
+    /** Traces that it was made of. */
+    size_t traces;
+    uint64_t events;
+    /** Of these, events from before a slice. */
+    uint64_t kept;
+    /** Events, other records, and chunks of unknown kinds, that are not in the new trace. */
+    uint64_t left_out;
+    uint64_t records_left_out;
+    uint64_t unknown_chunks;
+    /** Sizes of the sources, and of the new trace, in bytes. */
+    uint64_t source_bytes;
+    uint64_t bytes;
+};
+
 /** The index that `index` made. */
 struct report_index {
     const char *file;
@@ -266,6 +284,7 @@ void report_verify_end(struct report *report, const struct report_verification *
 void report_recover(struct report *report, const struct report_recovery *data);
 void report_redact(struct report *report, const struct report_redaction *data);
 void report_import(struct report *report, const struct report_import *data);
+void report_remake(struct report *report, const struct report_remake *data);
 void report_index(struct report *report, const struct report_index *data);
 
 /* Properties of an event: each exists only for some actions, and a report leaves the others empty.

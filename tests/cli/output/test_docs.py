@@ -295,6 +295,11 @@ class Json(TestCase):
             self.agree("retained", found)
             self.agree("retained.retainers", found["retainers"][0])
 
+    def test_remade(self):
+        for command, *arguments in (("repack",), ("slice", "--from", "1:0")):
+            self.agree("slice, merge, repack",
+                       self.json_of(command, self.trace, *arguments, "-o", self.path(command)))
+
     def test_redact(self):
         self.agree("redact", self.json_of("redact", self.trace, "-o", self.path("redacted")))
 
@@ -312,7 +317,7 @@ class Manual(TestCase):
                         "hot", "temporary", "lifetimes", "timeline", "fragmentation", "errors", "verify", "recover",
                         "redact", "memory", "find", "query",
                         "snapshots", "referrers", "roots",
-                        "retained", "index", "export", "import"):
+                        "retained", "slice", "merge", "repack", "index", "export", "import"):
             self.assertRegex(manual, rf"(?m)^\.Ss .*\b{command}\b")
             for option in re.findall(r"(?m)^ +(?:-\w, )?--([\w-]+)", run(command, "--help").text):
                 self.assertIn(f"Fl -{option}", manual, command)

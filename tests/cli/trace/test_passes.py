@@ -23,7 +23,7 @@ def documented_passes():
     table = text[text.index("\n| Command line |"):]
     for row in re.findall(r"(?m)^\| (`.*`) \| (.*) \|$", table[:table.index("\n\n")]):
         for command in re.findall(r"`([^`]+)`", row[0]):
-            yield command, row[1].split(", ")
+            yield command, re.split("[,;] ", row[1])
 
 
 @unittest.skipIf("address" in os.environ["SANITIZE"] and "gcc" in os.environ["COMPILER"],
@@ -97,7 +97,7 @@ class Passes(TestCase):
         listed = re.findall(r"(?m)^  (\w+) +\w", run("--help").text)
         self.assertGreater(len(listed), 10)
         # It reads no trace.
-        self.assertEqual(commands | {"import"}, set(listed))
+        self.assertEqual(commands | {"import", "merge"}, set(listed))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ FILTERED = ("state", "peak", "leaks", "hot", "temporary", "lifetimes", "moves", 
             "diff", "report")
 OTHER = ("events", "marks")
 UNFILTERED = ("fragmentation", "history", "retained", "roots", "snapshots", "memory", "find", "query", "summary",
-              "info", "verify", "recover", "redact", "index", "export",
+              "info", "verify", "recover", "redact", "slice", "merge", "repack", "index", "export",
               "import")
 # The groups of leaks are selected by islands.
 GROUPED = ("referrers",)

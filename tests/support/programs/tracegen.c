@@ -51,7 +51,7 @@ static void open_writer(const struct line *from, const char *path)
                               .flags = (uint32_t)number_of(from, "flags", 0),
                               .architecture = TTD_ARCH_X86_64,
                               .pointer_size = 8,
-                              .group = {{0xAB, 0xCD}}};
+                              .group = {{(uint8_t)number_of(from, "group", 0xAB), 0xCD}}};
     struct ttd_writer_options options = ttd_writer_options_default();
     options.codec = (enum ttd_codec)number_of(from, "codec", TTD_CODEC_LZ4);
     options.events_per_chunk = (uint32_t)number_of(from, "events_per_chunk", 65536);
