@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/process/message.h"
-#include "cli/process/numbers.h"
+#include "base/numbers.h"
 #include "cli/session/session.h"
 #include "cli/session/sidecar.h"
 #include "report/memory/memory_reports.h"

@@ -13,7 +13,7 @@
 
 #include "cli/process/limits.h"
 #include "cli/process/message.h"
-#include "cli/process/numbers.h"
+#include "base/numbers.h"
 #include "cli/process/output.h"
 #include "cli/traces/input.h"
 #include "cli/traces/position_spec.h"

@@ -4,7 +4,7 @@
 #define ANALYZER_CLI_FILTER_H
 
 #include "base/hash_map.h"
-#include "cli/process/numbers.h"
+#include "base/numbers.h"
 #include "cli/traces/position_spec.h"
 #include "symbols/trace_definitions.h"
 #include "symbols/memo.h"

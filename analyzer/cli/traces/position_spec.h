@@ -1,31 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/** Position specifications: the command line's forms of a position. The manual calls them
- * POSITION. */
+/** Positions on a command line: their forms in help texts, and messages. */
 #ifndef ANALYZER_CLI_POSITION_SPEC_H
 #define ANALYZER_CLI_POSITION_SPEC_H
 
 #include "cli/traces/source.h"
-
-enum position_spec_kind {
-    POSITION_SPEC_START,
-    POSITION_SPEC_END,
-    POSITION_SPEC_POSITION,
-    POSITION_SPEC_EVENT,
-    POSITION_SPEC_PERCENT,
-    POSITION_SPEC_TIME,
-    POSITION_SPEC_MARK
-};
-
-struct position_spec {
-    enum position_spec_kind kind;
-    struct ttd_position position;
-    uint64_t event;
-    double percent;
-    /** Nanoseconds since the start of the recording. */
-    uint64_t time;
-    /** The text of a mark; not owned. */
-    const char *mark;
-};
+#include "travel/position_text.h"
 
 /** The forms of a position, for help texts. */
 #define POSITION_SPEC_FORMS                                                                        \
@@ -36,18 +15,6 @@ struct position_spec {
     "  +1.5s       1.5 seconds after the start; also ns, us, ms, min, h\n"                         \
     "  mark:TEXT   the first mark with that text, see 'ttdanalyze marks'\n"                        \
     "A position need not exist: the nearest one before it is taken.\n"
-
-/** Parses a text; it must outlive `result`; false, with `result` untouched, if it has none of the
- * forms. */
-bool position_spec_parse(const char *text, struct position_spec *result);
-
-/** The use of a position. It matters for reallocations: they take effect at two positions. */
-enum position_purpose {
-    /** The state after the event is complete. */
-    POSITION_FOR_STATE,
-    /** The position of the event in the order of events. */
-    POSITION_FOR_ORDER
-};
 
 /**
  * Finds the position. Leaves the reader at an undefined position.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/process/numbers.h"
+#include "base/numbers.h"
 
 #include <ctype.h>
 #include <errno.h>

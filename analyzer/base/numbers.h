@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/** Numbers and ranges of numbers on the command line. */
-#ifndef ANALYZER_CLI_NUMBERS_H
-#define ANALYZER_CLI_NUMBERS_H
+/** Numbers and ranges of numbers as text. */
+#ifndef ANALYZER_BASE_NUMBERS_H
+#define ANALYZER_BASE_NUMBERS_H
 
 #include <stdbool.h>
 #include <stdint.h>
