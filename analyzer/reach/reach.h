@@ -168,4 +168,15 @@ static inline const struct ttd_region *heap_reach_region(const struct heap_reach
     return number && number <= reach->region_count ? &reach->regions[number - 1] : NULL;
 }
 
+/**
+ * Finds the classes of the blocks that are live at a snapshot: the newest one with references at a
+ * position or before.
+ *
+ * @param classes  set on TTD_OK, empty if there is no such snapshot; release with
+ *                 heap_block_classes_free()
+ * @return as heap_replay_to().
+ */
+enum ttd_status heap_classes_find(const struct heap_trace *trace, struct ttd_position position,
+                                  struct heap_block_classes *classes, struct ttd_error *error);
+
 #endif

@@ -56,6 +56,21 @@ struct ttd_sum heap_sum_of_group(size_t table, const struct heap_group *group);
  * if no group can have these values. */
 bool heap_group_of_sum(const struct ttd_sum *sum, struct heap_group *group);
 
+/* Stamps of files: two equal stamps show that a file was not written to between them. */
+
+#define STAMP_SIZE 160
+
+/** A stamp: the identity of a file, its size, and the time of its last change; empty if unknown. A
+ * copy of the file cannot be given the same stamp. */
+struct stamp {
+    char text[STAMP_SIZE];
+};
+
+struct stamp stamp_of(const char *path);
+
+/** Whether both are known and equal: the file was not changed between them. */
+bool stamp_is_same(const struct stamp *before, const struct stamp *after);
+
 /** Key of the sidecar's metadata that identifies the file of its trace, and room for its value. */
 #define HEAP_SOURCE_KEY  "source"
 #define HEAP_SOURCE_SIZE 160

@@ -2,6 +2,7 @@
 #include "travel/losses.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/grow.h"
 #include "heap/site_table.h"
@@ -149,4 +150,54 @@ struct ttd_position heap_gaps_end(struct heap_gaps *gaps, struct ttd_position po
         count = is_before ? count - half - 1 : half;
     }
     return first ? gaps->items[first - 1].end : ttd_position_min();
+}
+
+/* Metadata, as ttdrecord writes them: spec, "Metadata". */
+#define CHOICE_KEY    "chosen"
+#define CHOICE_SAMPLE "a sample: one block for every "
+#define CHOICE_LEAST  "blocks of at least "
+#define CHOICE_LIVE   "blocks that are live"
+
+static bool choice_begins(struct ttd_string text, const char *begin)
+{
+    return text.size > strlen(begin) && memcmp(text.data, begin, strlen(begin)) == 0;
+}
+
+/* Returns the number behind the beginning of a text; 0 if there is none. */
+static uint64_t choice_number(struct ttd_string text, const char *begin)
+{
+    uint64_t number = 0;
+    for (size_t i = strlen(begin); i < text.size && text.data[i] >= '0' && text.data[i] <= '9' &&
+                                   number <= UINT64_MAX / 10 - 1;
+         i++)
+        number = 10 * number + (uint64_t)(text.data[i] - '0');
+    return number;
+}
+
+static void choice_see(struct heap_choice *choice, const struct ttd_metadata *record)
+{
+    if (record->key.size != strlen(CHOICE_KEY) ||
+        memcmp(record->key.data, CHOICE_KEY, record->key.size) != 0)
+        return;
+    if (choice_begins(record->value, CHOICE_LIVE)) {
+        choice->is_live_only = true;
+        return;
+    }
+    choice->is_made = true;
+    if (choice_begins(record->value, CHOICE_SAMPLE))
+        choice->sample = choice_number(record->value, CHOICE_SAMPLE);
+    if (choice_begins(record->value, CHOICE_LEAST))
+        choice->least = choice_number(record->value, CHOICE_LEAST);
+}
+
+struct heap_choice heap_choice_read(struct ttd_reader *reader)
+{
+    struct heap_choice choice = {.is_made = false};
+    struct ttd_batch batch;
+    struct ttd_error error;
+    enum ttd_status status = ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_METADATA));
+    while (status == TTD_OK && (status = ttd_reader_next(reader, &batch, &error)) == TTD_OK)
+        for (size_t i = 0; batch.kind == TTD_KIND_METADATA && i < batch.count; i++)
+            choice_see(&choice, &batch.u.metadata[i]);
+    return choice;
 }

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <ttdtrace/reader.h>
 
+#include "heap/groups.h"
+
 /** Limit on the losses that are kept with their positions; any more are only counted. */
 #define HEAP_LOSSES_KEPT 256
 
@@ -109,5 +111,11 @@ static inline bool heap_is_unknown(struct ttd_position allocated,
 {
     return ttd_position_compare(allocated, unknown_before) < 0;
 }
+
+/* The choice of blocks that the recorder has made. */
+
+/** Reads the choice of a trace from its metadata; none is made if there are none, or if they are
+ * damaged. Leaves the reader at an undefined position. */
+struct heap_choice heap_choice_read(struct ttd_reader *reader);
 
 #endif

@@ -113,8 +113,7 @@ int session_open(struct session *session, const struct common_options *options)
     session->tree = (struct view_tree){0};
     session->classes = (struct heap_block_classes){.count = 0};
     session->islands = (struct heap_islands){.count = 0};
-    map_init(&session->judged);
-    map_init(&session->wrappers);
+    runtime_judge_init(&session->judge, &session->definitions);
     view_init(&session->view, &session->options.view, &session->definitions);
     struct view_options by_function = session->options.view;
     by_function.by = VIEW_BY_FUNCTION;
@@ -285,6 +284,8 @@ int session_close(struct session *session, int status, bool keep)
         message("warning: %s: uncertain: %s", session->source.path,
                 session->report.certainty.reasons[i]);
     warn_of_limit(session);
+    if (session->report.status == TTD_OK)
+        session->report.status = session->judge.status;
     if (session->report.status != TTD_OK) {
         status = message_status(session->source.path, session->report.status);
         keep = false;
@@ -297,8 +298,7 @@ int session_close(struct session *session, int status, bool keep)
     view_free(&session->functions);
     heap_block_classes_free(&session->classes);
     heap_islands_free(&session->islands);
-    map_free(&session->judged);
-    map_free(&session->wrappers);
+    runtime_judge_free(&session->judge);
     known_findings_close(&session->known_findings);
     definitions_free(&session->definitions);
     source_close(&session->source);

@@ -10,6 +10,7 @@
 #include "cli/traces/source.h"
 #include "travel/islands.h"
 #include "travel/replay_to.h"
+#include "view/runtime_judge.h"
 #include "view/tree.h"
 
 struct session {
@@ -30,10 +31,8 @@ struct session {
     bool needs_known_patterns;
     /** The trace is one of several that are asked the same: patterns may be for the others. */
     bool is_member;
-    /** Answers of the judge of session_trace(), by stack. */
-    struct hash_map judged;
-    /** Whether a function wraps allocators, by its name. */
-    struct hash_map wrappers;
+    /** The judge of session_trace(). */
+    struct runtime_judge judge;
     /** Steps that are left of limits_steps(). */
     uint64_t steps;
     /** The view that the options ask for, and its tree if they ask for one. */

@@ -6,55 +6,7 @@
 #include "reach/reach.h"
 #include "symbols/frames.h"
 #include "travel/replay_to.h"
-#include "view/function_names.h"
 #include "report/sections/section_tree.h"
-
-/* Finding the classes of blocks: the targets of their first words. */
-
-static enum ttd_status number_blocks(const struct heap_reach *reach,
-                                     struct heap_block_classes *classes)
-{
-    enum ttd_status status = TTD_OK;
-    map_init(&classes->numbers);
-    for (uint32_t node = 0; reach->node_classes && node < reach->nodes.count && status == TTD_OK;
-         node++) {
-        if (reach->node_classes[node])
-            status = map_set(&classes->numbers, heap_nodes_address(&reach->nodes, node),
-                             heap_nodes_get(&reach->nodes, node, HEAP_NODE_EVENT),
-                             reach->node_classes[node]);
-    }
-    return status;
-}
-
-/**
- * Finds the classes of the blocks that are live at a snapshot: the newest one with references at a
- * position or before.
- *
- * @param classes  set on TTD_OK, empty if there is no such snapshot; release with
- *                 heap_block_classes_free()
- * @return as heap_replay_to().
- */
-static enum ttd_status heap_find_classes(const struct heap_trace *trace,
-                                         struct ttd_position position,
-                                         struct heap_block_classes *classes,
-                                         struct ttd_error *error)
-{
-    struct heap_reach_options options = {.at = position, .finds_classes_only = true};
-    struct heap_reach reach;
-    enum ttd_status status = heap_reach_find(trace, &options, &reach, error);
-    if (status != TTD_OK)
-        return status;
-    *classes = (struct heap_block_classes){.snapshot = reach.snapshot,
-                                           .misplaced = reach.misplaced,
-                                           .classes = reach.classes,
-                                           .count = reach.class_count};
-    reach.classes = NULL;
-    status = number_blocks(&reach, classes);
-    heap_reach_free(&reach);
-    if (status != TTD_OK)
-        heap_block_classes_free(classes);
-    return status;
-}
 
 int session_classes(struct session *session, const struct heap_trace *trace,
                     struct ttd_position position, const struct heap_block_classes **classes)
@@ -63,7 +15,7 @@ int session_classes(struct session *session, const struct heap_trace *trace,
     *classes = NULL;
     if (session->options.view.by != VIEW_BY_CLASS)
         return STATUS_OK;
-    enum ttd_status result = heap_find_classes(trace, position, &session->classes, &error);
+    enum ttd_status result = heap_classes_find(trace, position, &session->classes, &error);
     if (result != TTD_OK)
         return source_fail(&session->source, result, &error);
     if (!session->classes.snapshot.number) {
@@ -184,16 +136,6 @@ bool session_print_tree(struct session *session, const char *unit, const char *w
 /* Findings of a session that are listed apart: blocks that the runtimes keep, and known findings.
  */
 
-/* Frames that show a block of thread-local storage: the frames of an allocator's caller in the
- * dynamic linker. */
-#define JUDGED_FRAMES 4
-
-/* Frames that include the allocating functions, behind wrappers of allocators. */
-#define CALLER_FRAMES 16
-
-/* GLib's header before a closure. */
-#define CLOSURE_HEADER 32
-
 static bool was_killed(const struct session *session)
 {
     return session->source.is_closed && session->source.end.reason == TTD_END_REASON_SIGNALED;
@@ -207,79 +149,11 @@ static bool counts_runtime(const struct session *session, enum heap_runtime_list
     return list == HEAP_RUNTIME_CUT_SHORT || (list == HEAP_RUNTIME_UNKNOWN && was_killed(session));
 }
 
-static bool keeps_stack(void *context, ttd_id stack)
-{
-    struct session *session = context;
-    struct frame_list *frames = &session->report.frames;
-    uint32_t judged = map_get(&session->judged, stack, 0);
-    if (judged != MAP_NONE)
-        return judged;
-    enum ttd_status status = frame_list_begin(frames, &session->definitions, stack, JUDGED_FRAMES);
-    bool keeps = status == TTD_OK && runtime_is_thread_storage(frames);
-    if (status == TTD_OK)
-        status = map_set(&session->judged, stack, 0, keeps);
-    if (status != TTD_OK)
-        session->report.status = status;
-    return keeps;
-}
-
-static bool wraps_allocator(struct session *session, const struct frame *frame)
-{
-    if (!frame->function.size)
-        return false;
-    uint32_t wraps = map_get(&session->wrappers, frame->name, 0);
-    if (wraps != MAP_NONE)
-        return wraps;
-    wraps = allocators_have(frame->function) ||
-            allocators_wrap(definitions_canonical(&session->definitions, frame->name));
-    enum ttd_status status = map_set(&session->wrappers, frame->name, 0, wraps);
-    if (status != TTD_OK)
-        session->report.status = status;
-    return wraps;
-}
-
-static bool has_part(struct ttd_string name, const char *part)
-{
-    return name.size && memmem(name.data, name.size, part, strlen(part));
-}
-
-/* A list is shorter, or empty, if memory or steps are short: then less is inferred from it. */
-static void list_callers(void *context, ttd_id stack, struct heap_callers *callers)
-{
-    struct session *session = context;
-    struct frame_list *frames = &session->report.frames;
-    if (frame_list_begin(frames, &session->definitions, stack, CALLER_FRAMES) != TTD_OK)
-        return;
-    size_t first = 0;
-    while (first < frames->count && wraps_allocator(session, &frames->frames[first]))
-        first++;
-    if (first)
-        callers->wrapper = (struct heap_caller){frames->frames[0].module_id,
-                                                frames->frames[0].offset, frames->frames[0].name};
-    for (size_t i = first; i < frames->count && callers->count < HEAP_CALLERS; i++) {
-        const struct frame *frame = &frames->frames[i];
-        callers->items[callers->count++] =
-            (struct heap_caller){frame->module_id, frame->offset, frame->name};
-    }
-    if (callers->count) {
-        struct ttd_string symbol = frames->frames[first].symbol;
-        callers->is_sds = has_part(symbol, "sdsnew") || has_part(symbol, "sdsMakeRoomFor");
-        callers->is_hash_table = has_part(symbol, "hashbrown");
-        callers->is_instance = has_part(symbol, "g_type_create_instance");
-        callers->header = has_part(symbol, "g_closure_new_simple") ? CLOSURE_HEADER : 0;
-    }
-    /* A slice of its own comes from a wrapper only. */
-    for (size_t i = first + 1; i < frames->count && !callers->is_slice_page; i++)
-        callers->is_slice_page = has_part(frames->frames[i].symbol, "g_slice_alloc");
-}
-
 int session_trace(struct session *session, struct heap_trace *trace)
 {
     int status = session_names(session, true);
     *trace = source_trace(&session->source);
-    trace->hook.callers = (struct heap_stack_callers){session, list_callers};
-    if (runtime_has_thread_storage(&session->definitions))
-        trace->hook.judge = (struct heap_stack_judge){session, keeps_stack};
+    runtime_judge_attach(&session->judge, trace);
     return status;
 }
 

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/traces/source.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/task.h"
 #include "cli/process/message.h"
 #include "cli/traces/input.h"
+#include "travel/certainty.h"
 #include "travel/heap_cursor.h"
 #include "travel/losses.h"
 
@@ -49,24 +48,6 @@ void progress_end(struct progress *progress)
     progress->is_shown = false;
 }
 
-struct stamp stamp_of(const char *path)
-{
-    struct stamp result = {.text = ""};
-    struct stat file;
-    if (stat(path, &file) == 0 && S_ISREG(file.st_mode))
-        snprintf(result.text, sizeof result.text,
-                 "%" PRIu64 " %" PRIu64 " %" PRId64 " %" PRId64 ".%09ld %" PRId64 ".%09ld",
-                 (uint64_t)file.st_dev, (uint64_t)file.st_ino, (int64_t)file.st_size,
-                 (int64_t)file.st_mtim.tv_sec, file.st_mtim.tv_nsec, (int64_t)file.st_ctim.tv_sec,
-                 file.st_ctim.tv_nsec);
-    return result;
-}
-
-bool stamp_is_same(const struct stamp *before, const struct stamp *after)
-{
-    return before->text[0] && strcmp(before->text, after->text) == 0;
-}
-
 static enum ttd_status source_open_reader(const char *path,
                                           const struct ttd_reader_options *options,
                                           struct ttd_reader **reader, struct ttd_error *error)
@@ -74,58 +55,6 @@ static enum ttd_status source_open_reader(const char *path,
     struct ttd_input input;
     enum ttd_status status = input_open(path, &input, error);
     return status == TTD_OK ? ttd_reader_open(&input, options, NULL, reader, error) : status;
-}
-
-/* Metadata, as ttdrecord writes them: spec, "Metadata". */
-#define CHOICE_KEY    "chosen"
-#define CHOICE_SAMPLE "a sample: one block for every "
-#define CHOICE_LEAST  "blocks of at least "
-#define CHOICE_LIVE   "blocks that are live"
-
-static bool choice_begins(struct ttd_string text, const char *begin)
-{
-    return text.size > strlen(begin) && memcmp(text.data, begin, strlen(begin)) == 0;
-}
-
-/* Returns the number behind the beginning of a text; 0 if there is none. */
-static uint64_t choice_number(struct ttd_string text, const char *begin)
-{
-    uint64_t number = 0;
-    for (size_t i = strlen(begin); i < text.size && text.data[i] >= '0' && text.data[i] <= '9' &&
-                                   number <= UINT64_MAX / 10 - 1;
-         i++)
-        number = 10 * number + (uint64_t)(text.data[i] - '0');
-    return number;
-}
-
-static void choice_see(struct heap_choice *choice, const struct ttd_metadata *record)
-{
-    if (record->key.size != strlen(CHOICE_KEY) ||
-        memcmp(record->key.data, CHOICE_KEY, record->key.size) != 0)
-        return;
-    if (choice_begins(record->value, CHOICE_LIVE)) {
-        choice->is_live_only = true;
-        return;
-    }
-    choice->is_made = true;
-    if (choice_begins(record->value, CHOICE_SAMPLE))
-        choice->sample = choice_number(record->value, CHOICE_SAMPLE);
-    if (choice_begins(record->value, CHOICE_LEAST))
-        choice->least = choice_number(record->value, CHOICE_LEAST);
-}
-
-/* Reads the choice of the recorder from the metadata; none is made if there are none, or if they
- * are damaged. */
-static struct heap_choice choice_read(struct ttd_reader *reader)
-{
-    struct heap_choice choice = {.is_made = false};
-    struct ttd_batch batch;
-    struct ttd_error error;
-    enum ttd_status status = ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_METADATA));
-    while (status == TTD_OK && (status = ttd_reader_next(reader, &batch, &error)) == TTD_OK)
-        for (size_t i = 0; batch.kind == TTD_KIND_METADATA && i < batch.count; i++)
-            choice_see(&choice, &batch.u.metadata[i]);
-    return choice;
 }
 
 int source_open(struct source *source, const char *path, bool reads_whole_chunks)
@@ -148,7 +77,7 @@ int source_open(struct source *source, const char *path, bool reads_whole_chunks
     source->is_closed = ttd_reader_end(source->reader, &source->end) == TTD_OK;
     if (!ttd_reader_trace(source->reader)->time_unit)
         message("warning: %s: the first chunk is lost: wall times are not known", path);
-    source->choice = choice_read(source->reader);
+    source->choice = heap_choice_read(source->reader);
     progress_begin(&source->progress);
     return STATUS_OK;
 }
@@ -279,39 +208,14 @@ int source_read(struct source *source, uint32_t kinds, const struct heap_batch_h
 }
 
 /* Reads all chunks to check them. */
-static void check_all(struct source *source)
+static void source_check_all(struct source *source)
 {
-    struct ttd_error error;
-    enum ttd_status status = ttd_reader_rewind_checked(source->reader, 0);
-    while (status == TTD_OK) {
-        struct ttd_batch batch;
-        status = ttd_reader_next(source->reader, &batch, &error);
-        if (status == TTD_OK)
-            source_see_batch(source, &batch);
-    }
+    struct ttd_error ended;
+    struct heap_trace trace = source_trace(source);
+    certainty_check_all(&trace, &ended);
     progress_end(&source->progress);
-    if (status != TTD_END && heap_is_over(status))
-        source_truncated(source, &error);
-}
-
-static enum ttd_status see_loss(void *context, const struct ttd_batch *batch)
-{
-    bool *has_damage = context;
-    for (size_t i = 0; i < batch->count; i++)
-        *has_damage |= batch->u.losses[i].reason == TTD_LOSS_DAMAGE;
-    return TTD_OK;
-}
-
-/* Whether the trace was recovered, and something was missing then. It may have been a list of
- * losses, or of whatever a verdict rests on: a loss that was written in its place counts events
- * only. */
-static bool is_patched(struct source *source)
-{
-    struct ttd_error error;
-    bool has_damage = false;
-    if (!(ttd_reader_trace(source->reader)->flags & TTD_TRACE_RECOVERED))
-        return false;
-    return heap_losses_read(source->reader, see_loss, &has_damage, &error) != TTD_OK || has_damage;
+    if (ended.status != TTD_OK)
+        source_truncated(source, &ended);
 }
 
 bool source_is_intact(struct source *source)
@@ -326,13 +230,13 @@ bool source_is_intact(struct source *source)
     /* An answer that rests on an index is not certain anyway, so nothing is read to find that out.
      */
     if (!source->has_keyframes && !ttd_reader_is_intact(source->reader))
-        check_all(source);
+        source_check_all(source);
     /* If the file was written to meanwhile, its parts may have been read in different states. */
     struct stamp now = stamp_of(source->path);
     source->is_intact = (source->has_keyframes || ttd_reader_is_intact(source->reader)) &&
                         (!source->second || ttd_reader_is_intact(source->second)) &&
                         (!source->opened.text[0] || stamp_is_same(&source->opened, &now));
-    source->is_patched = source->is_intact && is_patched(source);
+    source->is_patched = source->is_intact && certainty_is_patched(source->reader);
     source->is_intact &= !source->is_patched;
     return source->is_intact;
 }

@@ -31,21 +31,6 @@ void progress_update(struct progress *progress, uint64_t done, uint64_t total);
 /** Removes the display. */
 void progress_end(struct progress *progress);
 
-/* Stamps of files: two equal stamps show that a file was not written to between them. */
-
-#define STAMP_SIZE 160
-
-/** A stamp: the identity of a file, its size, and the time of its last change; empty if unknown. A
- * copy of the file cannot be given the same stamp. */
-struct stamp {
-    char text[STAMP_SIZE];
-};
-
-struct stamp stamp_of(const char *path);
-
-/** Whether both are known and equal: the file was not changed between them. */
-bool stamp_is_same(const struct stamp *before, const struct stamp *after);
-
 /** Limit on damage that is reported one by one. */
 #define SOURCE_REPORTED_MAX 10
 

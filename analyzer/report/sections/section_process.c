@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The process in a report: the signal that it died of, and how much of its memory is heap. */
+/* The process in a report: the signal that it died of, how much of its memory is heap, the snapshot
+ * that a report rests on, and when blocks were lost. */
 #include "report/sections/sections.h"
 
 /* The signal that a program died of, in one line of a report and as members of an object. */
@@ -139,4 +140,105 @@ void report_memory_samples_text(struct report *report, const struct heap_memory_
     if (heap_peak < samples->most_resident / 2)
         say(output, tab(column), "the heap had ", rounded(heap_peak),
             " at most: most is code, stacks and mappings, or kept free\n");
+}
+
+/* A snapshot in one line of a report, and as an object. */
+
+const char *report_snapshot_reason(const struct ttd_snapshot *snapshot)
+{
+    static const char *const names[] = {"unknown", "requested", "interval",
+                                        "program", "exit",      "signal"};
+    return snapshot->reason < sizeof names / sizeof names[0] ? names[snapshot->reason] : names[0];
+}
+
+void row_snapshot(struct row *row, const char *key, const struct ttd_snapshot *snapshot)
+{
+    if (!snapshot) {
+        row_null(row, key);
+        return;
+    }
+    row_begin_object(row, key);
+    row_unsigned(row, "number", snapshot->number);
+    row_position(row, "position", snapshot->position);
+    row_text(row, "reason", report_snapshot_reason(snapshot));
+    row_bool(row, "stopped", snapshot->flags & TTD_SNAPSHOT_STOPPED);
+    row_bool(row, "complete", !(snapshot->flags & TTD_SNAPSHOT_INCOMPLETE));
+    row_end_object(row);
+}
+
+void report_snapshot_text(struct report *report, const struct ttd_snapshot *snapshot)
+{
+    struct text_output *output = report->output;
+    say(output, "snapshot ", number(snapshot->number), " at ", moment(report, snapshot->position));
+    if (!(snapshot->flags & TTD_SNAPSHOT_STOPPED))
+        out_text(output, ", taken while the program ran: parts may be of different moments");
+    if (snapshot->flags & TTD_SNAPSHOT_INCOMPLETE) {
+        out_text(output, ", incomplete");
+        if (snapshot->missing)
+            say(output, ": ", bytes(snapshot->missing), " left out");
+    }
+}
+
+/* The signal that no program can catch, by its number on Linux. */
+enum { SIGNAL_KILL = 9 };
+
+void report_no_snapshot_text(struct report *report)
+{
+    const struct ttd_end *end = report->end;
+    bool was_killed = end && end->reason == TTD_END_REASON_SIGNALED && end->code == SIGNAL_KILL;
+    say(report->output, "No snapshot of references was taken at this position or before.\n",
+        was_killed
+            ? "SIGKILL leaves no time for one at the end: ttdrecord --snapshot-every=SECONDS\n"
+              "takes some while the program runs.\n"
+            : "ttdrecord takes one when the program ends, unless it ends by SIGKILL or by a\n"
+              "system call of its own (as in Go), or --no-snapshot is given; and more with\n"
+              "--snapshot-every=SECONDS.\n");
+}
+
+/* When blocks were lost, according to snapshots and releases. */
+
+/* The release of the only block that held a lost block is the likely error: the program should have
+ * released what it held before. */
+static void text_releases(struct report *report, const struct heap_lost_range *lost,
+                          uint64_t blocks)
+{
+    struct text_output *output = report->output;
+    bool is_one = lost->released == 1;
+    out_text(output, is_one ? "; the only block that held " : "; the only blocks that held ");
+    if (blocks == 1) {
+        out_text(output, "it");
+    } else {
+        say(output, grouped(lost->released), " of them");
+    }
+    say(output, is_one ? " was released at " : " were released from ",
+        moment(report, lost->first_release));
+    if (is_one)
+        return;
+    say(output, " to ", moment(report, lost->last_release));
+}
+
+void report_lost_text(struct report *report, const struct heap_lost_range *lost, uint64_t blocks)
+{
+    struct text_output *output = report->output;
+    say(output, "lost after ", moment(report, lost->after), ", at ", moment(report, lost->before),
+        " at the latest");
+    if (lost->released)
+        text_releases(report, lost, blocks);
+    out_char(output, '\n');
+}
+
+/* In CSV the columns exist in each row, also where it is not known when blocks were lost. */
+void row_lost(struct row *row, const struct heap_lost_range *lost)
+{
+    bool is_released = lost && lost->released;
+    if (row_has(row, "lost_after", lost))
+        row_position(row, "lost_after", lost->after);
+    if (row_has(row, "lost_before", lost))
+        row_position(row, "lost_before", lost->before);
+    if (lost && row->is_json)
+        row_unsigned(row, "holders_released", lost->released);
+    if (row_has(row, "first_release", is_released))
+        row_position(row, "first_release", lost->first_release);
+    if (row_has(row, "last_release", is_released))
+        row_position(row, "last_release", lost->last_release);
 }

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/** The certainty of an answer: the reasons why it may be wrong. */
+#ifndef ANALYZER_TRAVEL_CERTAINTY_H
+#define ANALYZER_TRAVEL_CERTAINTY_H
+
+#include <stdbool.h>
+#include <ttdtrace/snapshot.h>
+
+#include "travel/heap_trace.h"
+#include "travel/losses.h"
+
+#define CERTAINTY_REASONS_MAX 8
+#define CERTAINTY_REASON_SIZE 240
+
+/** Reasons for uncertainty, as text. Without any the report is certain. */
+struct certainty {
+    char reasons[CERTAINTY_REASONS_MAX][CERTAINTY_REASON_SIZE];
+    size_t count;
+};
+
+/** The facts that certainty is judged by. */
+struct certainty_facts {
+    const struct ttd_trace *trace;
+    bool is_closed;
+    bool is_truncated;
+    bool is_given_up;
+    /** The whole trace was read, and is intact. */
+    bool is_intact;
+    /** The trace was recovered, and parts of it are missing. */
+    bool is_patched;
+    /** An index stands for a part of the trace that was not read. */
+    bool rests_on_index;
+    /** The findings depend on wall times. */
+    bool uses_times;
+    const struct heap_losses *losses;
+    const struct heap_counts *counts;
+    /** Position that the report is about; ttd_position_max() for the end. */
+    struct ttd_position at;
+    /** As in struct heap_outcome. */
+    struct ttd_position since;
+    /** The trace was replayed to its end; and the last position that the replay knows. */
+    bool reached_end;
+    struct ttd_position last;
+    /** Number of readable events, if the position was given in percent of that number; else 0. */
+    uint64_t part_of;
+};
+
+/** Adds a reason that is known as text. */
+void certainty_add_reason(struct certainty *certainty, const char *reason);
+
+/** Sets the reasons that follow from the facts. */
+void certainty_judge(struct certainty *certainty, const struct certainty_facts *facts);
+
+/** Adds the reason why blocks are missing that the recorder has not chosen; none if it did not
+ * choose. */
+void certainty_add_choice(struct certainty *certainty, const struct heap_choice *choice);
+
+/** Adds the reasons why a snapshot may be incomplete; none for a snapshot with number 0.
+ * @param misplaced  number of references that lie in none of its regions */
+void certainty_add_snapshot(struct certainty *certainty, const struct ttd_snapshot *snapshot,
+                            uint64_t misplaced);
+
+/** Add the reason why the contents of memory in a snapshot may come from different moments, or be
+ * missing. */
+void certainty_add_torn(struct certainty *certainty, const struct ttd_snapshot *snapshot);
+void certainty_add_missing(struct certainty *certainty, const struct ttd_snapshot *snapshot);
+
+/** Adds the reasons why a search of memory may have missed matches: see struct heap_search. */
+void certainty_add_search(struct certainty *certainty, uint64_t searched, uint64_t unreadable);
+
+/* The condition of a trace, which a certain answer needs. */
+
+/**
+ * Reads and checks all chunks of a trace: ttd_reader_is_intact() then has the result.
+ *
+ * @param trace  its hook sees each loss
+ * @param ended  set to the reason if the trace ends within a chunk or cannot be read to its end
+ */
+void certainty_check_all(const struct heap_trace *trace, struct ttd_error *ended);
+
+/** Whether a trace was recovered, and something was missing then: it may have been a list of
+ * losses, or of whatever a verdict rests on, since a loss in its place counts events only. */
+bool certainty_is_patched(struct ttd_reader *reader);
+
+#endif

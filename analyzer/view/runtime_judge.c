@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/runtime_judge.h"
+
+#include <string.h>
+
+#include "view/function_names.h"
+
+/* Frames that show a block of thread-local storage: the frames of an allocator's caller in the
+ * dynamic linker. */
+#define JUDGED_FRAMES 4
+
+/* Frames that include the allocating functions, behind wrappers of allocators. */
+#define CALLER_FRAMES 16
+
+/* GLib's header before a closure. */
+#define CLOSURE_HEADER 32
+
+static bool judge_keeps_stack(void *context, ttd_id stack)
+{
+    struct runtime_judge *judge = context;
+    struct frame_list *frames = &judge->frames;
+    uint32_t judged = map_get(&judge->judged, stack, 0);
+    if (judged != MAP_NONE)
+        return judged;
+    enum ttd_status status = frame_list_begin(frames, judge->definitions, stack, JUDGED_FRAMES);
+    bool keeps = status == TTD_OK && runtime_is_thread_storage(frames);
+    if (status == TTD_OK)
+        status = map_set(&judge->judged, stack, 0, keeps);
+    if (status != TTD_OK)
+        judge->status = status;
+    return keeps;
+}
+
+static bool judge_wraps_allocator(struct runtime_judge *judge, const struct frame *frame)
+{
+    if (!frame->function.size)
+        return false;
+    uint32_t wraps = map_get(&judge->wrappers, frame->name, 0);
+    if (wraps != MAP_NONE)
+        return wraps;
+    wraps = allocators_have(frame->function) ||
+            allocators_wrap(definitions_canonical(judge->definitions, frame->name));
+    enum ttd_status status = map_set(&judge->wrappers, frame->name, 0, wraps);
+    if (status != TTD_OK)
+        judge->status = status;
+    return wraps;
+}
+
+static bool judge_has_part(struct ttd_string name, const char *part)
+{
+    return name.size && memmem(name.data, name.size, part, strlen(part));
+}
+
+/* A list is shorter, or empty, if memory or steps are short: then less is inferred from it. */
+static void judge_list_callers(void *context, ttd_id stack, struct heap_callers *callers)
+{
+    struct runtime_judge *judge = context;
+    struct frame_list *frames = &judge->frames;
+    if (frame_list_begin(frames, judge->definitions, stack, CALLER_FRAMES) != TTD_OK)
+        return;
+    size_t first = 0;
+    while (first < frames->count && judge_wraps_allocator(judge, &frames->frames[first]))
+        first++;
+    if (first)
+        callers->wrapper = (struct heap_caller){frames->frames[0].module_id,
+                                                frames->frames[0].offset, frames->frames[0].name};
+    for (size_t i = first; i < frames->count && callers->count < HEAP_CALLERS; i++) {
+        const struct frame *frame = &frames->frames[i];
+        callers->items[callers->count++] =
+            (struct heap_caller){frame->module_id, frame->offset, frame->name};
+    }
+    if (callers->count) {
+        struct ttd_string symbol = frames->frames[first].symbol;
+        callers->is_sds =
+            judge_has_part(symbol, "sdsnew") || judge_has_part(symbol, "sdsMakeRoomFor");
+        callers->is_hash_table = judge_has_part(symbol, "hashbrown");
+        callers->is_instance = judge_has_part(symbol, "g_type_create_instance");
+        callers->header = judge_has_part(symbol, "g_closure_new_simple") ? CLOSURE_HEADER : 0;
+    }
+    /* A slice of its own comes from a wrapper only. */
+    for (size_t i = first + 1; i < frames->count && !callers->is_slice_page; i++)
+        callers->is_slice_page = judge_has_part(frames->frames[i].symbol, "g_slice_alloc");
+}
+
+void runtime_judge_init(struct runtime_judge *judge, struct definitions *definitions)
+{
+    *judge = (struct runtime_judge){.definitions = definitions};
+    map_init(&judge->judged);
+    map_init(&judge->wrappers);
+}
+
+void runtime_judge_free(struct runtime_judge *judge)
+{
+    frame_list_free(&judge->frames);
+    map_free(&judge->judged);
+    map_free(&judge->wrappers);
+}
+
+void runtime_judge_attach(struct runtime_judge *judge, struct heap_trace *trace)
+{
+    trace->hook.callers = (struct heap_stack_callers){judge, judge_list_callers};
+    if (runtime_has_thread_storage(judge->definitions))
+        trace->hook.judge = (struct heap_stack_judge){judge, judge_keeps_stack};
+}
