@@ -13,8 +13,8 @@
 /* Prefix of a position that names a mark. */
 #define MARK "mark:"
 
-/* Digits behind the decimal point that count. */
-#define FRACTION_MAX 1e18
+/* Digits behind the decimal point that count: with those of a percentage they are exact. */
+#define FRACTION_MAX 1e13
 
 /* Parses a decimal number. Unlike strtod() it has the same decimal point in every locale, and no
  * signs, exponents or infinities. */
