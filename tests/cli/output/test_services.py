@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Findings in the formats of services that run tests: SARIF, JUnit and annotations of GitHub."""
 
+import json
 import os
+import pathlib
+import shutil
+import subprocess
 import unittest
 import xml.etree.ElementTree as ElementTree
 
@@ -9,6 +13,26 @@ from support import Script, TestCase, run
 
 HOSTILE = "f<script>\"'&%25,:]]>\\x"
 LEAKS = "leaks", "--errors-for", "definite,possible"
+# Fails with the violations of the published schema, which an npm package has beside its validator.
+VALIDATE = """
+const {createRequire} = require('module');
+const inside = createRequire(process.argv[1] + '/package.json');
+const Validator = inside('ajv');
+const validator = new Validator({schemaId: 'auto', validateSchema: false});
+validator.addMetaSchema(inside('ajv/lib/refs/json-schema-draft-04.json'));
+const check = validator.compile(inside('./lib/schemas/sarif-2.1.0-rtm.5.json'));
+for (const path of process.argv.slice(2))
+    if (!check(JSON.parse(require('fs').readFileSync(path))))
+        throw new Error(path + ': ' + JSON.stringify(check.errors));
+"""
+
+
+def npm_package(name):
+    """The folder of a package that tools/install-packages installs, or None."""
+    npm = shutil.which("npm")
+    root = npm and subprocess.run([npm, "root", "-g"], capture_output=True, text=True).stdout.strip()
+    folder = pathlib.Path(root or "/nonexistent") / name
+    return folder if folder.is_dir() else None
 
 
 class Services(TestCase):
@@ -158,6 +182,56 @@ class Services(TestCase):
             result, = found.json["runs"][0]["results"]
             self.assertEqual((result["ruleId"], result["message"]["text"], result["level"]),
                              ("grown", "2 blocks where the baseline has 1", level))
+
+    def of_every_kind(self, form):
+        """The files of a leak, of an error, of neither, of an uncertain answer, of hostile names,
+        of places that are unknown and of a baseline that has grown."""
+        leaking, baseline = self.leaking(), self.path("baseline")
+        grown = self.script()
+        grown.alloc(0x1000, 100)
+        self.run_ok("leaks", "--write-baseline", baseline, self.write(grown.close(), "less.ttd"))
+        nowhere = self.script(line=0)
+        nowhere.add("stack", parent=2, module=0, offset=0x50)
+        nowhere.alloc(0x1000, 100, stack=3)
+        nowhere.alloc(0x2000, 100, stack=0)
+        lost = self.script()
+        lost.add("loss", reason=1, first="0:0", last="9:0", count=3)
+        lost.free(0x1000)
+        for number, arguments in enumerate((
+                (*LEAKS, leaking), ("leaks", leaking), ("errors", self.twice_released()),
+                ("errors", leaking), (*LEAKS, "--baseline", baseline, leaking),
+                ("errors", self.write(lost.close(), "lost.ttd")),
+                (*LEAKS, self.leaking(function=HOSTILE, file="/s/ä%&<.c")),
+                (*LEAKS, self.write(nowhere.close(), "nowhere.ttd")))):
+            path = self.path(f"{number}.{form}")
+            with open(path, "wb") as file:
+                file.write(self.run_ok(*arguments, "-f", form).raw)
+            yield path
+
+    def test_the_schema_of_sarif(self):
+        package = npm_package("@microsoft/jest-sarif")
+        if not package:
+            self.skipTest("the npm package @microsoft/jest-sarif is not installed")
+        def violations(paths):
+            return subprocess.run(["node", "-e", VALIDATE, str(package), *paths],
+                                  capture_output=True, text=True).stderr
+        paths = list(self.of_every_kind("sarif"))
+        self.assertEqual(violations(paths), "")
+        with open(paths[0], encoding="utf-8") as file:
+            document = json.load(file)
+        document["runs"][0]["results"][0]["level"] = "fatal"
+        with open(paths[0], "w", encoding="utf-8") as file:
+            json.dump(document, file)
+        self.assertIn("should be equal to one of the allowed values", violations(paths))
+
+    def test_the_schema_of_junit(self):
+        if not shutil.which("xmllint"):
+            self.skipTest("xmllint is not installed")
+        schema = os.path.join(os.environ["TTD_SOURCE"], "tests/cli/output/junit.xsd")
+        for path in self.of_every_kind("junit"):
+            found = subprocess.run(["xmllint", "--noout", "--schema", schema, path],
+                                   capture_output=True, text=True)
+            self.assertEqual(found.returncode, 0, found.stderr)
 
     def test_more_than_the_limit(self):
         script = self.script()
