@@ -58,6 +58,16 @@ def public_recorder(directory):
     return dict(os.environ, LD_LIBRARY_PATH=str(copies)), copies / os.path.basename(RECORDER)
 
 
+def beside_analyzer(directory):
+    """The path of a copy of ttdrecord that has ttdanalyze beside it, as when they are installed."""
+    preload = pathlib.Path(RECORDER).parent / 'preload'
+    shutil.copytree(preload, directory / 'preload', ignore=lambda _, names: [
+        name for name in names if not name.endswith('.so')])
+    shutil.copy(RECORDER, directory)
+    (directory / 'ttdanalyze').symlink_to(ANALYZER)
+    return directory / 'ttdrecord'
+
+
 def marks(trace, *options):
     """The marks of a trace, one at a time."""
     result = subprocess.run([ANALYZER, 'marks', '--format', 'json', *options, str(trace)],

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: MIT
 """--fail-on records, asks the analyzer and fails if that has findings."""
 import os
-import pathlib
-import shutil
 import subprocess
 import unittest
 
-from support import ANALYZER, PATIENCE, RECORDER, Recording, program
+from support import PATIENCE, Recording, beside_analyzer, program
 
 FINDINGS, NO_ANSWER = 116, 125
 
@@ -14,16 +12,11 @@ FINDINGS, NO_ANSWER = 116, 125
 class FailOn(Recording):
     def setUp(self):
         super().setUp()
-        self.beside = self.directory / 'bin'
-        shutil.copytree(pathlib.Path(RECORDER).parent / 'preload', self.beside / 'preload',
-                        ignore=lambda _, names: [name for name in names
-                                                 if not name.endswith('.so')])
-        shutil.copy(RECORDER, self.beside)
-        self.analyzer = self.beside / 'ttdanalyze'
-        self.analyzer.symlink_to(ANALYZER)
+        self.recorder = beside_analyzer(self.directory / 'bin')
+        self.analyzer = self.recorder.parent / 'ttdanalyze'
 
     def judge(self, kinds, *command):
-        return subprocess.run([self.beside / 'ttdrecord', '-q', '-o', self.trace, '--fail-on',
+        return subprocess.run([self.recorder, '-q', '-o', self.trace, '--fail-on',
                                kinds, '--', *command], capture_output=True, text=True,
                               timeout=PATIENCE)
 
