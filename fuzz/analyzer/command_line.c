@@ -23,6 +23,7 @@ static const char *const retainers[] = {"block", "site", "class", "root", NULL};
 static const char *const shapes[] = {"top-down", "bottom-up", NULL};
 static const char *const quadrants[] = {"aifi", "aifo", "aofi", "aofo", NULL};
 static const char *const orders[] = {"calls", "bytes", "lifetime", NULL};
+static const char *const measures[] = {"live", "peak", "allocated", "temporary", "x", NULL};
 static const char *const plots[] = {"live", "allocations", "allocated", NULL};
 static const char *const axes[] = {"time", "position", NULL};
 static const char *const memories[] = {"1M", "64M", "1G", NULL};
@@ -67,6 +68,7 @@ static const struct choice choices[] = {
     {"--over", axes, NULL},
     {"--points", numbers, NULL},
     {"--plot", plots, NULL},
+    {"--measure", measures, NULL},
     {"--changes", flag, NULL},
     {"--quadrant", quadrants, NULL},
     {"--remember", numbers, NULL},
@@ -141,7 +143,7 @@ static const char *const queries[] = {
     NULL,
 };
 
-static const char *const export_names[] = {"folded", "pprof", "speedscope", "none", NULL};
+static const char *const export_names[] = {"folded", "pprof", "speedscope", "svg", "none", NULL};
 static const char *const import_names[] = {"heaptrack", "windbg", "mtrace", "lttng",
                                            "xperf",     "none",   NULL};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Profiles of live blocks for pprof and speedscope. Both have a table of frames, each of them
+/* Profiles for pprof and speedscope. Both have a table of frames, each of them
  * written once, and samples that refer to it. */
 #include "report/state/report_profile.h"
 
@@ -36,6 +36,17 @@ struct profile_table {
     size_t path_capacity;
     struct frame_list scratch;
 };
+
+const char *report_measure_words(enum report_measure measure)
+{
+    static const char *const words[] = {
+        [REPORT_LIVE] = "live",
+        [REPORT_PEAK] = "live at the peak",
+        [REPORT_ALLOCATED] = "allocated",
+        [REPORT_TEMPORARY] = "temporary",
+    };
+    return words[measure];
+}
 
 static void profile_free(struct profile_table *table)
 {
@@ -343,13 +354,21 @@ static void pprof_type(struct pprof_writer *writer, unsigned field, uint64_t typ
     pprof_write_message(writer, field);
 }
 
-/* The kinds of values have the names that Go's profiles of memory have. */
+/* Values have the names that Go's profiles of memory have, if these have such values. */
+static const char *const pprof_values[][2] = {
+    [REPORT_LIVE] = {"inuse_objects", "inuse_space"},
+    [REPORT_PEAK] = {"peak_objects", "peak_space"},
+    [REPORT_ALLOCATED] = {"alloc_objects", "alloc_space"},
+    [REPORT_TEMPORARY] = {"temporary_objects", "temporary_space"},
+};
+
 static void pprof_header(struct pprof_writer *writer, const struct report_profile *data)
 {
     const struct certainty *certainty = &writer->table.report->certainty;
     pprof_text(writer, "");
-    uint64_t objects = pprof_text(writer, "inuse_objects"), count = pprof_text(writer, "count");
-    uint64_t space = pprof_text(writer, "inuse_space"), bytes = pprof_text(writer, "bytes");
+    const char *const *values = pprof_values[data->measure];
+    uint64_t objects = pprof_text(writer, values[0]), count = pprof_text(writer, "count");
+    uint64_t space = pprof_text(writer, values[1]), bytes = pprof_text(writer, "bytes");
     pprof_type(writer, PPROF_SAMPLE_TYPE, objects, count);
     pprof_type(writer, PPROF_SAMPLE_TYPE, space, bytes);
     pprof_type(writer, PPROF_PERIOD_TYPE, pprof_text(writer, "space"), bytes);
@@ -418,13 +437,15 @@ static uint64_t speedscope_weight(const struct heap_group *group, bool is_bytes)
 }
 
 /* Weights are numbers at any size, so that each has the same type. */
-static void speedscope_profile(struct profile_table *table, const struct heap_groups *groups,
+static void speedscope_profile(struct profile_table *table, const struct report_profile *data,
                                bool is_bytes)
 {
+    const struct heap_groups *groups = data->groups;
     struct text_output *output = table->report->output;
     uint64_t total = 0;
-    out_format(output, "{\"type\":\"sampled\",\"name\":\"live %s\",\"unit\":\"%s\",\"samples\":[",
-               is_bytes ? "bytes" : "blocks", is_bytes ? "bytes" : "none");
+    out_format(output, "{\"type\":\"sampled\",\"name\":\"%s, %s\",\"unit\":\"%s\",\"samples\":[",
+               is_bytes ? "bytes" : "blocks", report_measure_words(data->measure),
+               is_bytes ? "bytes" : "none");
     for (size_t i = 0; i < groups->count && table->report->status == TTD_OK; i++) {
         out_text(output, i ? ",\n" : "\n");
         speedscope_sample(table, &groups->items[i]);
@@ -473,9 +494,9 @@ void report_profile_speedscope(struct report *report, const struct report_profil
         escape_json(output, escape_string(report->certainty.reasons[i]));
     }
     out_text(output, report->certainty.count ? ")\",\n\"profiles\":[" : "\",\n\"profiles\":[");
-    speedscope_profile(&table, data->groups, true);
+    speedscope_profile(&table, data, true);
     out_text(output, ",\n");
-    speedscope_profile(&table, data->groups, false);
+    speedscope_profile(&table, data, false);
     out_text(output, "],\n\"shared\":{\"frames\":[");
     for (size_t i = 0; i < table.frame_count; i++) {
         out_text(output, i ? ",\n" : "\n");

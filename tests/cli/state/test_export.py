@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""`export` writes the live blocks of `state` for other viewers, whatever names the trace has"""
+"""`export` writes the blocks of `state`, `peak`, `hot` and `temporary` for other viewers, whatever
+names the trace has"""
 
 import json
 import os
@@ -8,12 +9,17 @@ import re
 import shutil
 import subprocess
 import unittest
+from collections import Counter
+from xml.etree import ElementTree
 
 import oracle
 import support
 from support import Script, TestCase, USAGE, run
 
 HOSTILE = '<script>"\\;\'%1b[31m%0a%ff%e2%80%ae&]]>'
+# The same as a text that terminals and other readers can show.
+SHOWN = '<script>"\\\\;\'\\x1b[31m\\x0a\\xff\\xe2\\x80\\xae&]]>'
+SVG = {"svg": "http://www.w3.org/2000/svg"}
 
 
 def varint(data, at):
@@ -72,15 +78,24 @@ class Export(TestCase):
         with open(file, "rb") as opened:
             return opened.read()
 
-    def live(self, path, *options):
-        """The live blocks of `state` by the functions of their stacks, with the runtimes' own."""
+    def sums(self, command, path, *options, keys=("blocks", "bytes")):
+        """The blocks of a command by the functions of their stacks, with the runtimes' own."""
         found = {}
-        state = self.json_of("state", path, "--limit", "0", "--show-runtime", *options)
-        for group in state["groups"] + (state.get("runtime") or {}).get("groups", []):
+        shown = self.json_of(command, path, "--limit", "0", *options)
+        for group in shown["groups"] + (shown.get("runtime") or {}).get("groups", []):
             names = tuple(frame.get("function") or "?" for frame in group["stack"]) or ("[no stack]",)
             blocks, size = found.get(names, (0, 0))
-            found[names] = blocks + int(group["blocks"]), size + int(group["bytes"])
-        return found
+            found[names] = blocks + int(group[keys[0]]), size + int(group[keys[1]])
+        return {names: sums for names, sums in found.items() if sums[0]}
+
+    def live(self, path, *options):
+        return self.sums("state", path, "--show-runtime", *options)
+
+    def measures(self, path):
+        """The blocks of each measure, by the command that has them."""
+        return {"live": self.live(path), "peak": self.sums("peak", path, "--show-runtime"),
+                "allocated": self.sums("hot", path, keys=("allocations", "bytes")),
+                "temporary": self.sums("temporary", path, keys=("temporary", "temporary_bytes"))}
 
     def of_pprof(self, data):
         found = {}
@@ -105,6 +120,29 @@ class Export(TestCase):
             sums = found.get(names, (0, 0))
             found[names] = sums[0] + count, sums[1] + size
         return found
+
+    def of_svg(self, data):
+        """The titles of the rectangles; the heading and the notes."""
+        graph = ElementTree.fromstring(data)
+        titles = [box.find("svg:title", SVG).text for box in graph.findall("svg:svg", SVG)]
+        return titles, [line.text for line in graph.findall("svg:text", SVG)]
+
+    def tree_titles(self, path, *options):
+        """The titles that the nodes of `state --tree` would have."""
+        tree = self.json_of("state", path, "--tree", "top-down", "--limit", "0", *options)
+
+        def amounts(bytes, blocks):
+            return (f"{bytes:,} byte{'s'[bytes == 1:]} in {blocks:,} block{'s'[blocks == 1:]}")
+
+        titles = [f"all: {amounts(tree['total_bytes'], tree['total_count'])}"]
+        for node in tree["nodes"]:
+            module = node.get("module")
+            nameless = (f"{os.path.basename(module)}+{node['offset']}" if module
+                        else node.get("offset") or "[no stack]")
+            titles.append(f"{node.get('function') or nameless}: "
+                          f"{amounts(node['bytes'], node['count'])} "
+                          f"({node['weight'] * 100 / tree['total_weight']:.2f} %)")
+        return titles
 
     def script(self):
         script = Script().basics()
@@ -138,6 +176,62 @@ class Export(TestCase):
         self.assertIn(b"main;f::run();g(int) 30\n", folded)
         self.assertEqual(folded, tree.text.encode())
 
+    def test_measures(self):
+        script = self.script()
+        for number in range(5):
+            script.alloc(0x80000, 1000 + number, stack=number % 3 + 1)
+            script.free(0x80000, stack=4)
+        script.alloc(0x90000, 3, stack=3)
+        script.free(0x2000)
+        scripts = [script.close()]
+        scripts += [oracle.random_script(random.Random(seed), 80) for seed in range(3)]
+        for index, each in enumerate(scripts):
+            path = self.write(each, f"{index}.ttd")
+            found = self.measures(path)
+            for measure, sums in found.items():
+                option = "--measure", measure
+                self.assertEqual(self.of_pprof(self.export("pprof", path, *option)), sums, measure)
+                self.assertEqual(self.of_speedscope(self.export("speedscope", path, *option)), sums)
+                titles, _ = self.of_svg(self.export("svg", path, *option))
+                size = sum(size for _, size in sums.values())
+                self.assertTrue(titles[0].startswith(f"all: {size:,} byte"), titles[0])
+                folded = self.export("folded", path, *option).splitlines()
+                self.assertEqual(sum(int(line.split()[-1]) for line in folded), size)
+            if not index:
+                self.assertEqual(len({str(sums) for sums in found.values()}), 4)
+                self.assertEqual(sum(count for count, _ in found["temporary"].values()), 5)
+        types = Profile(self.export("pprof", path, "--measure", "peak")).types
+        self.assertEqual(types, [("peak_objects", "count"), ("peak_space", "bytes")])
+
+    def test_flame_graph(self):
+        path = self.write(self.script().close())
+        for options in ([], ["--at", "50%"], ["--include", "f::run()"]):
+            data = self.export("svg", path, *options)
+            titles, texts = self.of_svg(data)
+            self.assertEqual(Counter(titles), Counter(self.tree_titles(path, *options)))
+            self.assertEqual(len(texts), 1)
+            self.assertNotIn(b"<script", data)
+        boxes = ElementTree.fromstring(self.export("svg", path)).findall("svg:svg", SVG)
+        places = {box.find("svg:title", SVG).text.split(":")[0]:
+                  [float(box.get(key)) for key in ("x", "y", "width", "height")] for box in boxes}
+        self.assertEqual(places["all"][2], 1200)
+        x, y, width, height = places["g(int)"]
+        caller = places["f"]
+        self.assertAlmostEqual(width, 1200 * 30 / 210, 1)
+        self.assertEqual([x, y - height - 1, width], caller[:3])
+
+    def test_flame_graph_of_many(self):
+        script = Script().basics()
+        previous = 2
+        for number in range(1100):
+            script.add("stack", parent=previous, module=1, offset=0x1000 + number)
+            previous = 5 + number
+        script.alloc(0x1000, 1 << 30, stack=previous)
+        script.alloc(0x2000, 1, stack=3)
+        titles, texts = self.of_svg(self.export("svg", self.write(script.close())))
+        self.assertEqual(len(titles), 1001)
+        self.assertTrue(texts[1].startswith("104 rectangles not drawn: "), texts)
+
     def test_hostile_names(self):
         script = self.script()
         script.add("stack", parent=1, module=1, offset=0x900)
@@ -155,6 +249,10 @@ class Export(TestCase):
         self.assertIn("<script>", "".join(frame["name"] for frame in frames))
         for line in self.export("folded", path).splitlines():
             self.assertRegex(line, rb"^[ -~]* [0-9]+$")
+        graph = self.export("svg", path)
+        self.assertTrue(graph.isascii())
+        self.assertNotIn(b"<script", graph)
+        self.assertTrue(any(title.startswith(SHOWN) for title in self.of_svg(graph)[0]))
 
     def test_large_sums(self):
         script = Script().basics()
@@ -177,13 +275,17 @@ class Export(TestCase):
         name = json.loads(self.export("speedscope", path))["name"]
         self.assertTrue(all(reason in name for reason in reasons), name)
         self.assertTrue(self.export("folded", path).startswith(b"[uncertain];"))
+        self.assertEqual(self.of_svg(self.export("svg", path))[1][1:],
+                         [f"Uncertain: {reason}" for reason in reasons])
         errors = run("export", "-o", self.path("again"), "pprof", path).errors
         self.assertEqual(errors.count(reasons[0]), 1, errors)
 
     def test_wrong_use(self):
         path = self.write(self.script().close())
         for arguments in (["export"], ["export", "none", path],
-                          ["export", "--format", "csv", "pprof", path]):
+                          ["export", "--format", "csv", "pprof", path],
+                          ["export", "--measure", "all", "svg", path],
+                          ["export", "--measure", "peak", "--at", "50%", "svg", path]):
             self.assertEqual(run(*arguments).status, USAGE, arguments)
 
     def test_binary_is_not_for_terminals(self):
