@@ -128,6 +128,11 @@ static const struct query_column query_timeline_columns[] = {
     {"bytes_per_second", QUERY_REAL},   {"resident_bytes", QUERY_INTEGER},
     {"mapped_bytes", QUERY_INTEGER},    {NULL, QUERY_INTEGER}};
 
+static const struct query_column query_peak_columns[] = {{"position", QUERY_POSITION},
+                                                         {"live_bytes", QUERY_INTEGER},
+                                                         {"live_blocks", QUERY_INTEGER},
+                                                         {NULL, QUERY_INTEGER}};
+
 static const struct query_column query_diff_columns[] = {{"quadrant", QUERY_TEXT},
                                                          {"blocks", QUERY_INTEGER},
                                                          {"bytes", QUERY_INTEGER},
@@ -268,6 +273,11 @@ static const struct query_table query_tables[] = {
      .list = "points",
      .columns = query_timeline_columns,
      .parameters = {{"slices", "points"}}},
+    {.name = "peak",
+     .summary = "the first position at which most bytes were live",
+     .command = &command_query_peak,
+     .list = "peaks",
+     .columns = query_peak_columns},
     {.name = "diff",
      .summary = "blocks by whether they were allocated and released in a range",
      .command = &command_diff,

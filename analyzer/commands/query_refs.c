@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The pointers of a snapshot, as the records of a table of `query`: no command lists them all. */
+/* Records of tables of `query` that no command lists: the pointers of a snapshot, and the peak. */
 #include "commands/query_refs.h"
 
 #include "analyses/reachability/places.h"
+#include "analyses/state/peak.h"
 #include "cli/process/message.h"
 #include "cli/session/session.h"
+#include "cli/session/sidecar.h"
 #include "report/sections/sections.h"
 
 struct refs_options {
@@ -117,4 +119,44 @@ const struct command command_query_refs = {
     .name = "query",
     .own = {refs_own, &refs_defaults, sizeof(struct refs_options)},
     .execute = refs_execute,
+};
+
+static void peak_write_moment(struct report *report, const struct heap_peak_state *peak)
+{
+    struct row row;
+    row_open(&row, report);
+    row_begin_array(&row, "peaks");
+    row_begin_object(&row, NULL);
+    row_position(&row, "position", peak->peak.position);
+    row_unsigned(&row, "live_bytes", peak->groups.bytes);
+    row_unsigned(&row, "live_blocks", peak->groups.blocks);
+    row_end_object(&row);
+    row_end_array(&row);
+}
+
+static int peak_execute_moment(struct session *session, const void *context)
+{
+    (void)context;
+    struct heap_trace trace;
+    struct heap_peak_state peak;
+    struct ttd_error error = {.what = NULL};
+    struct heap_peak_state_options query = {.islands = NULL};
+    int status = session_trace(session, &trace);
+    if (status != STATUS_OK)
+        return status;
+    trace.keyframes = sidecar_use_existing(session);
+    enum ttd_status result = heap_peak_state_find(&trace, &query, &peak, &error);
+    if (result != TTD_OK)
+        return source_fail(&session->source, result, &error);
+    session_outcome(session, &peak.outcome, ttd_position_max());
+    status = session_begin_report(session, false);
+    if (status == STATUS_OK)
+        peak_write_moment(&session->report, &peak);
+    heap_peak_state_free(&peak);
+    return status;
+}
+
+const struct command command_query_peak = {
+    .name = "query",
+    .execute = peak_execute_moment,
 };

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/** The pointers of a snapshot as the records of a table of `query`. */
+/** Records of tables of `query` that are those of no command of the program. */
 #ifndef ANALYZER_COMMANDS_QUERY_REFS_H
 #define ANALYZER_COMMANDS_QUERY_REFS_H
 
 #include "cli/options/command.h"
 
-/** Not one of the program's commands: it lists every pointer, in an array of the name `refs`. */
+/** Lists every pointer of a snapshot, in an array of the name `refs`. */
 extern const struct command command_query_refs;
+
+/** Lists the peak as `peak` finds it, alone in an array of the name `peaks`. */
+extern const struct command command_query_peak;
 
 #endif
