@@ -17,11 +17,14 @@
 #include "channel_snapshot.h"
 
 #define ATTACHED_SYMBOL "ttdrecord_attached"
-#define ATTACHED_MAGIC  UINT64_C(0x3343545441445454) /* "TTDATTC3" */
+#define ATTACHED_MAGIC  UINT64_C(0x3443545441445454) /* "TTDATTC4" */
 
 /** In the padding of the identification of the image's ELF header, so that it is found in memory.
  * The entry point of that header is the offset of the struct attached. */
-#define ATTACHED_MARK    "TTDATT"
+#define ATTACHED_MARK "TTDATT"
+/** Begins the names of the library's own functions that take the place of functions of the C
+ * library and the loader in a program that is linked statically: it need not have these. */
+#define ATTACHED_STATIC  "static_"
 #define ATTACHED_MARK_AT 9
 
 enum {
@@ -82,6 +85,13 @@ struct attached_undo {
     } areas[ATTACHED_AREAS];
 };
 
+/** A program that is linked statically: the only module of its process, without a loader. */
+struct attached_program {
+    uint64_t begin, end; /* 0 for all other programs */
+    uint64_t bias;
+    uint64_t frame_index; /* address of .eh_frame_hdr; 0 if it has none */
+};
+
 struct attached {
     uint64_t magic;
     uint64_t hooks, hooks_end; /* addresses of an array of struct attached_hook */
@@ -105,6 +115,8 @@ struct attached {
     /** NAME=VALUE, for programs that the process executes: LD_PRELOAD, and where the channel is. */
     char preload[ATTACHED_PRELOAD];
     char place[ATTACHED_PLACE];
+    struct attached_program program;
+    uint64_t auxiliary[3]; /* AT_PHDR, AT_PHNUM, AT_EXECFN */
     uint64_t module_count;
     uint64_t modules[ATTACHED_MODULES]; /* an address in each */
     struct attached_undo undo;

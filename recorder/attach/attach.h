@@ -52,6 +52,15 @@ void attach_modules_free(struct attach_modules *modules);
 /** Returns the module whose file has a name that begins so; NULL if there is none. */
 struct attach_module *attach_modules_named(struct attach_modules *modules, const char *name);
 
+/** Returns the module of the program itself: the first one mapped of its file; or NULL. */
+struct attach_module *attach_modules_program(struct attach_modules *modules, uint32_t pid);
+
+/** Returns the first segment of a type; NULL if there is none. */
+const Elf64_Phdr *attach_module_segment(const struct attach_module *module, uint32_t type);
+
+/** Finds a symbol that the module defines, exported or not. Returns its address, or 0. */
+uint64_t attach_module_any_symbol(struct attach_module *module, const char *name);
+
 /** Finds a symbol that the module defines and exports, but for a function that the loader is to
  * choose. Returns its address, or 0. */
 uint64_t attach_module_symbol(struct attach_module *module, const char *name);
@@ -69,6 +78,7 @@ struct attach_function {
     const struct attached_hook *hook; /* in the image's bytes */
     uint64_t entry, size;
     bool has_own_name; /* it is an allocator's, beside the C library's */
+    bool is_of_system; /* the C library's, or the loader's */
     struct patch patch;
 };
 
@@ -101,19 +111,22 @@ static inline struct attached *attach_image_own(const struct attach_image *image
 
 /**
  * Relocates the image for the address `base`, with its thread-local data at an offset from the
- * thread pointer, and functions of the modules. Once only. Returns NULL, or the first name that
- * none of the modules defines.
+ * thread pointer, and functions of the modules, or of the image and a program that is linked
+ * statically (or NULL). Once only. Returns NULL, or the first name that none of them defines.
  */
 const char *attach_image_relocate(struct attach_image *image, uint64_t base, int64_t thread_block,
-                                  struct attach_modules *modules);
+                                  struct attach_modules *modules, struct attach_module *program);
 
-/** Returns the name of the n-th symbol that must be found in the modules; NULL behind the last. */
-const char *attach_image_import(const struct attach_image *image, size_t number);
+/** Returns the name of the n-th symbol that must be found in the modules; NULL behind the last. If
+ * `is_static`, only those that the image has nothing for. */
+const char *attach_image_import(const struct attach_image *image, size_t number, bool is_static);
 
 struct attachment {
     uint32_t pid;
     int memory; /* of the process, as a file */
     struct attach_modules modules;
+    struct attach_module *program; /* NULL if it is not known */
+    bool is_static;                /* the program is linked statically, with the GNU C library */
     struct attach_image image;
     struct interrupted_calls interrupted;
     uint64_t internal[ATTACHED_INTERNAL]; /* return addresses of calls within allocators */

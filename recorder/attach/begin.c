@@ -2,9 +2,12 @@
 /* Begins to record in a process: runs the library there, and patches the process's functions. */
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "arrays.h"
 #include "attach/parts.h"
@@ -114,12 +117,37 @@ static void list_internal(const struct attachment *attachment, struct attached *
         own->internal_begin = 0;
 }
 
+/* Describes a program that is linked statically. */
+static void name_program(const struct attachment *attachment, struct attached *own)
+{
+    static const uint64_t types[] = {AT_PHDR, AT_PHNUM, AT_EXECFN};
+    const struct attach_module *program = attachment->program;
+    const Elf64_Phdr *index = attach_module_segment(program, PT_GNU_EH_FRAME);
+    Elf64_auxv_t auxiliary[64];
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%u/auxv", attachment->pid);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t size = file >= 0 ? read(file, auxiliary, sizeof auxiliary) : 0;
+    if (file >= 0)
+        close(file);
+    for (ssize_t i = 0; i < size / (ssize_t)sizeof *auxiliary; i++)
+        for (size_t k = 0; k < sizeof types / sizeof *types; k++)
+            if (auxiliary[i].a_type == types[k])
+                own->auxiliary[k] = auxiliary[i].a_un.a_val;
+    own->program =
+        (struct attached_program){.begin = program->begin,
+                                  .end = program->end,
+                                  .bias = program->bias,
+                                  .frame_index = index ? program->bias + index->p_vaddr : 0};
+}
+
 /* Writes the relocated image. */
 static bool write_image(struct attachment *attachment)
 {
     struct attach_image *image = &attachment->image;
     const char *missing = attach_image_relocate(
-        image, attachment->base, (int64_t)attachment->thread_block, &attachment->modules);
+        image, attachment->base, (int64_t)attachment->thread_block, &attachment->modules,
+        attachment->is_static ? attachment->program : NULL);
     if (missing)
         return attach_refuse(attachment, "%s cannot be found there", missing);
     struct attached *own = attach_image_own(image);
@@ -140,6 +168,8 @@ static bool write_image(struct attachment *attachment)
     memcpy(own->place, attachment->place, sizeof own->place);
     own->command_size = (uint32_t)attachment->command_size;
     list_internal(attachment, own);
+    if (attachment->is_static)
+        name_program(attachment, own);
     /* Lists an address in each module, as the library has looked it up. */
     own->module_count = 0;
     for (size_t i = 0; i < attachment->modules.count && i < ATTACHED_MODULES; i++)
@@ -321,6 +351,8 @@ static void attach_copy_known(struct attachment *attachment, struct threads *thr
     const struct borrowed_code code = attach_own_code(attachment);
     if (attachment->is_filtered)
         attachment->known_reason = "a seccomp filter watches it";
+    else if (attachment->is_static)
+        attachment->known_reason = "its C library is linked statically";
     else if (has_allocator(attachment, false))
         attachment->known_reason = "its allocator is not the GNU C library's";
     else if (!copy_make(&attachment->copy, threads, &code, &attachment->copies))

@@ -25,6 +25,7 @@ struct function_search {
     /* The prefixes of allocators' functions in the program. */
     char prefixes[ALLOCATOR_NAMES][16];
     size_t prefix_count;
+    bool is_static; /* the program has the C library within */
     struct attach_function *found;
     size_t count, capacity;
     bool is_out_of_memory;
@@ -104,6 +105,27 @@ static bool symbol_is_function(const struct attach_symbols *symbols, const Elf64
            ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_name < symbols->names_size;
 }
 
+/* Whether a name is the C library's own one for a function, beside the public one. */
+static bool symbol_is_internal_name(const char *name, const char *public)
+{
+    return strncmp(name, "__libc_", 7) == 0 ||
+           (strncmp(name, "__", 2) == 0 && strcmp(name + 2, public) == 0) ||
+           (strcmp(name, "_Exit") == 0 && strcmp(public, "_exit") == 0);
+}
+
+/* Whether a function in a static program is the C library's: it has a second name there. Linkers
+ * may have made both local. */
+static bool symbol_is_of_libc(const struct attach_symbols *symbols, const Elf64_Sym *symbol)
+{
+    for (size_t i = 0; i < symbols->count; i++)
+        if (symbols->items[i].st_value == symbol->st_value &&
+            symbol_is_function(symbols, &symbols->items[i]) &&
+            symbol_is_internal_name(symbols->names + symbols->items[i].st_name,
+                                    symbols->names + symbol->st_name))
+            return true;
+    return false;
+}
+
 /* Notes the allocators of a table of symbols. */
 static void search_allocators(struct function_search *search, const struct attach_symbols *symbols)
 {
@@ -137,7 +159,11 @@ static void search_symbols(struct function_search *search, const struct attach_s
             continue;
         bool is_seen =
             are_exported || (ELF64_ST_BIND(symbol->st_info) != STB_LOCAL && search->is_program);
-        const struct attached_hook *hook = is_seen ? hook_of_name(search, name) : NULL;
+        const struct attached_hook *hook =
+            is_seen || search->is_static ? hook_of_name(search, name) : NULL;
+        bool is_of_libc = hook && search->is_static && symbol_is_of_libc(symbols, symbol);
+        if (!is_seen && !is_of_libc)
+            hook = NULL;
         if (!hook) {
             hook = hook_of_prefixed(search, name);
             is_prefixed = hook != NULL;
@@ -157,6 +183,10 @@ static void search_symbols(struct function_search *search, const struct attach_s
             .entry = search->module->bias + symbol->st_value,
             .size = symbol->st_size,
             .has_own_name = is_prefixed,
+            .is_of_system =
+                search->is_static
+                    ? is_of_libc || (hook->place > ATTACHED_IN_ALLOCATOR && !is_prefixed)
+                    : search->is_libc || search->is_loader,
         };
     }
 }
@@ -275,8 +305,7 @@ static size_t function_read_code(void *context, uint64_t address, const uint8_t 
     return part->size - (address - part->begin);
 }
 
-static bool check_function(struct attachment *attachment, const struct attach_function *function,
-                           bool is_of_system)
+static bool check_function(struct attachment *attachment, const struct attach_function *function)
 {
     struct function_code code = {.attachment = attachment};
     if (!is_unchanged(attachment, function))
@@ -286,7 +315,7 @@ static bool check_function(struct attachment *attachment, const struct attach_fu
                              function->hook->name, function->module->path);
     /* Callers of the C library's and the loader's are compiled apart from them, and their own call
      * other parts of them. */
-    return is_of_system || clobbers_all(function->entry, function_read_code, &code) ||
+    return function->is_of_system || clobbers_all(function->entry, function_read_code, &code) ||
            attach_refuse(attachment,
                          "%s() of '%s' calls no other module, so that its callers may have values "
                          "in registers which a hook would change",
@@ -306,7 +335,7 @@ static bool search_take(struct function_search *search)
     for (size_t i = 0; i < search->count; i++) {
         if (i > 0 && search->found[i].entry == search->found[i - 1].entry)
             continue;
-        if (!check_function(attachment, &search->found[i], search->is_libc || search->is_loader))
+        if (!check_function(attachment, &search->found[i]))
             return false;
         attachment->functions[attachment->function_count++] = search->found[i];
     }
@@ -398,17 +427,12 @@ static bool find_internal(struct attachment *attachment)
     return true;
 }
 
-/* Returns the module of the program: the first one mapped of its file. */
-static const struct attach_module *functions_find_program(const struct attachment *attachment)
+static bool has_malloc(const struct attachment *attachment)
 {
-    char link[64], path[4096];
-    snprintf(link, sizeof link, "/proc/%u/exe", attachment->pid);
-    ssize_t size = readlink(link, path, sizeof path - 1);
-    for (size_t i = 0; size > 0 && i < attachment->modules.count; i++)
-        if (strlen(attachment->modules.items[i].path) == (size_t)size &&
-            memcmp(attachment->modules.items[i].path, path, (size_t)size) == 0)
-            return &attachment->modules.items[i];
-    return NULL;
+    for (size_t i = 0; i < attachment->function_count; i++)
+        if (strcmp(attachment->functions[i].hook->name, "malloc") == 0)
+            return true;
+    return false;
 }
 
 bool attach_find_functions(struct attachment *attachment)
@@ -417,21 +441,29 @@ bool attach_find_functions(struct attachment *attachment)
     struct attach_modules *modules = &attachment->modules;
     const struct attach_module *libc = attach_modules_named(modules, "libc.so.6");
     const struct attach_module *loader = attach_modules_named(modules, "ld-linux-x86-64.so.2");
-    const struct attach_module *program = functions_find_program(attachment);
+    const struct attach_module *program = attachment->program;
     bool is_done = table_open(&table, &attachment->image);
     if (!is_done)
         return attach_refuse(attachment, "no memory");
     for (size_t i = 0; i < modules->count && is_done; i++) {
         struct attach_module *module = &modules->items[i];
+        /* A static program may load libraries, but these have allocators and C libraries of their
+         * own. */
+        if (attachment->is_static && module != program)
+            continue;
         struct function_search search = {.attachment = attachment,
                                          .table = &table,
                                          .module = module,
-                                         .is_libc = module == libc,
+                                         .is_libc = module == libc || attachment->is_static,
+                                         .is_static = attachment->is_static,
                                          .is_loader = module == loader,
                                          .is_program = module == program};
         is_done = search_module(&search);
         free(search.found);
     }
     free(table.rows);
+    if (is_done && attachment->is_static && !has_malloc(attachment))
+        return attach_refuse(attachment, "it is statically linked, and has no malloc() among its "
+                                         "symbols");
     return is_done && find_internal(attachment);
 }

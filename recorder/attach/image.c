@@ -157,13 +157,29 @@ void attach_image_free(struct attach_image *image)
     *image = (struct attach_image){0};
 }
 
-const char *attach_image_import(const struct attach_image *image, size_t number)
+/* Returns the offset of the image's own function for a static program; 0 if it has none. */
+static uint64_t image_find_static(const struct image_tables *tables, const char *name)
+{
+    const size_t size = sizeof ATTACHED_STATIC - 1;
+    for (size_t i = 1; i < tables->symbol_count; i++) {
+        const char *own = tables->names + tables->symbols[i].st_name;
+        if (tables->symbols[i].st_shndx != SHN_UNDEF && strncmp(own, ATTACHED_STATIC, size) == 0 &&
+            strcmp(own + size, name) == 0)
+            return tables->symbols[i].st_value;
+    }
+    return 0;
+}
+
+const char *attach_image_import(const struct attach_image *image, size_t number, bool is_static)
 {
     struct image_tables tables;
     image_find_tables(image, &tables);
-    for (size_t i = 1; i < tables.symbol_count; i++)
-        if (tables.symbols[i].st_shndx == SHN_UNDEF && number-- == 0)
-            return tables.names + tables.symbols[i].st_name;
+    for (size_t i = 1; i < tables.symbol_count; i++) {
+        const char *name = tables.names + tables.symbols[i].st_name;
+        if (tables.symbols[i].st_shndx == SHN_UNDEF &&
+            (!is_static || image_find_static(&tables, name) == 0) && number-- == 0)
+            return name;
+    }
     return NULL;
 }
 
@@ -180,9 +196,10 @@ static uint64_t find_import(struct attach_modules *modules, const char *name)
 }
 
 const char *attach_image_relocate(struct attach_image *image, uint64_t base, int64_t thread_block,
-                                  struct attach_modules *modules)
+                                  struct attach_modules *modules, struct attach_module *program)
 {
     struct image_tables tables;
+    uint64_t own;
     image_find_tables(image, &tables);
     for (size_t table = 0; table < 2; table++)
         for (size_t i = 0; i < tables.counts[table]; i++) {
@@ -190,9 +207,16 @@ const char *attach_image_relocate(struct attach_image *image, uint64_t base, int
             const Elf64_Sym *symbol = &tables.symbols[ELF64_R_SYM(relocation->r_info)];
             const char *name = tables.names + symbol->st_name;
             uint64_t value = base + symbol->st_value;
-            if (symbol->st_shndx == SHN_UNDEF && symbol->st_name != 0 &&
-                (value = find_import(modules, name)) == 0)
-                return name;
+            if (symbol->st_shndx == SHN_UNDEF && symbol->st_name != 0) {
+                if (!program)
+                    value = find_import(modules, name);
+                else if ((own = image_find_static(&tables, name)) != 0)
+                    value = base + own;
+                else
+                    value = attach_module_any_symbol(program, name);
+                if (value == 0)
+                    return name;
+            }
             switch (ELF64_R_TYPE(relocation->r_info)) {
             case R_X86_64_RELATIVE:
                 value = base + (uint64_t)relocation->r_addend;

@@ -181,9 +181,9 @@ const struct attach_symbols *attach_module_symbols(struct attach_module *module,
     return symbols;
 }
 
-static const Elf64_Sym *find_symbol(struct attach_module *module, const char *name)
+static const Elf64_Sym *find_symbol(struct attach_module *module, const char *name, bool are_all)
 {
-    const struct attach_symbols *symbols = attach_module_symbols(module, false);
+    const struct attach_symbols *symbols = attach_module_symbols(module, are_all);
     for (size_t i = 0; i < symbols->count; i++) {
         const Elf64_Sym *symbol = &symbols->items[i];
         if (symbol->st_shndx != SHN_UNDEF && symbol->st_value != 0 &&
@@ -196,10 +196,36 @@ static const Elf64_Sym *find_symbol(struct attach_module *module, const char *na
 
 uint64_t attach_module_symbol(struct attach_module *module, const char *name)
 {
-    const Elf64_Sym *symbol = find_symbol(module, name);
+    const Elf64_Sym *symbol = find_symbol(module, name, false);
     return symbol && ELF64_ST_TYPE(symbol->st_info) != STT_GNU_IFUNC
                ? module->bias + symbol->st_value
                : 0;
+}
+
+uint64_t attach_module_any_symbol(struct attach_module *module, const char *name)
+{
+    const Elf64_Sym *symbol = find_symbol(module, name, true);
+    return symbol ? module->bias + symbol->st_value : 0;
+}
+
+const Elf64_Phdr *attach_module_segment(const struct attach_module *module, uint32_t type)
+{
+    for (size_t i = 0; i < module->segment_count; i++)
+        if (module->segments[i].p_type == type)
+            return &module->segments[i];
+    return NULL;
+}
+
+struct attach_module *attach_modules_program(struct attach_modules *modules, uint32_t pid)
+{
+    char link[64], path[4096];
+    snprintf(link, sizeof link, "/proc/%u/exe", pid);
+    ssize_t size = readlink(link, path, sizeof path - 1);
+    for (size_t i = 0; size > 0 && i < modules->count; i++)
+        if (strlen(modules->items[i].path) == (size_t)size &&
+            memcmp(modules->items[i].path, path, (size_t)size) == 0)
+            return &modules->items[i];
+    return NULL;
 }
 
 bool attach_module_read(const struct attach_module *module, uint64_t address, void *bytes,

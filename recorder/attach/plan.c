@@ -32,6 +32,30 @@ static bool check_unrecorded(struct attachment *attachment)
     return true;
 }
 
+/* Whether the library finds what it needs in a program that is linked statically. Its C library is
+ * known by functions that only the GNU one has. */
+static bool check_static(struct attachment *attachment)
+{
+    struct attach_module *program = attachment->program;
+    const char *import;
+    if (program->file < 0)
+        return attach_refuse(attachment, "the file of its program was removed or replaced since it "
+                                         "started; start it anew");
+    if (attach_module_symbols(program, true)->count == 0)
+        return attach_refuse(attachment,
+                             "it is statically linked and stripped, so its allocator cannot be "
+                             "found; keep its symbols, or link it dynamically");
+    if (attach_module_any_symbol(program, "__libc_setup_tls") == 0 ||
+        attach_module_any_symbol(program, "__tls_init_tp") == 0)
+        return attach_refuse(attachment,
+                             "it is statically linked, and not with the GNU C library 2.34 or "
+                             "newer; link it dynamically");
+    for (size_t i = 0; (import = attach_image_import(&attachment->image, i, true)); i++)
+        if (attach_module_any_symbol(program, import) == 0)
+            return attach_refuse(attachment, "its C library lacks %s", import);
+    return true;
+}
+
 static bool check_modules(struct attachment *attachment)
 {
     struct attach_modules *modules = &attachment->modules;
@@ -44,10 +68,15 @@ static bool check_modules(struct attachment *attachment)
             strstr(modules->items[i].path, "/libtsan.so"))
             return attach_refuse(attachment, "it has a sanitizer's runtime, whose malloc cannot be "
                                              "recorded");
+    attachment->program = attach_modules_program(modules, attachment->pid);
+    attachment->is_static = attachment->program && attachment->program != loader &&
+                            !attach_module_segment(attachment->program, PT_INTERP);
+    if (attachment->is_static)
+        return check_static(attachment);
     if (!libc || !loader)
         return attach_refuse(attachment,
                              "it has no GNU C library as a module of its own: programs that are "
-                             "linked statically, or with musl, cannot be attached to");
+                             "linked with musl cannot be attached to");
     if (libc->file < 0)
         return attach_refuse(attachment, "the file of its C library was removed or replaced since "
                                          "it started; start it anew");
@@ -55,7 +84,7 @@ static bool check_modules(struct attachment *attachment)
         attach_module_symbol(loader, "_dl_find_object") == 0)
         return attach_refuse(attachment, "its C library is older than 2.35");
     const char *import;
-    for (size_t i = 0; (import = attach_image_import(&attachment->image, i)); i++)
+    for (size_t i = 0; (import = attach_image_import(&attachment->image, i, false)); i++)
         if (attach_module_symbol(libc, import) == 0 && attach_module_symbol(loader, import) == 0)
             return attach_refuse(attachment, "its C library lacks %s()", import);
     return true;

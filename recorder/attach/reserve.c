@@ -15,6 +15,9 @@
 /* Bytes behind the heap that stay free, for it to grow. */
 #define HEAP_ROOM (UINT64_C(1) << 36)
 
+/* Programs have a right to addresses below this one. */
+#define LOWEST_ROOM (UINT64_C(1) << 20)
+
 #define REACH ((UINT64_C(1) << 31) - (UINT64_C(64) << 20))
 
 static bool is_failed(struct attachment *attachment, int64_t result, const char *what)
@@ -90,7 +93,7 @@ static uint64_t find_room(const struct maps *maps, const struct attach_module *m
             found = page;
     }
     if (found == 0 && maps->count > 0 && module->end - maps->items[0].begin < REACH &&
-        maps->items[0].begin > (16 << 20))
+        maps->items[0].begin > LOWEST_ROOM + size)
         found = maps->items[0].begin - size - ATTACH_PAGE;
     return found;
 }

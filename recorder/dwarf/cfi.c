@@ -181,16 +181,49 @@ static bool read_code(struct cfi_lookup *lookup, uintptr_t address)
     return !cursor->is_bad;
 }
 
-/* Reads the record lookup->fde into the function. False unless it is an FDE whose code contains
- * `address`. */
-static bool read_fde(struct cfi_lookup *lookup, uintptr_t address)
+/* Reads the record lookup->fde up to its code, and its CIE. False unless it is an FDE. */
+static bool read_fde_begin(struct cfi_lookup *lookup)
 {
     struct cursor *cursor = &lookup->fde.body;
     uintptr_t id_address = cursor_address(cursor);
     uint64_t delta = cursor_uint(cursor, 4);
     lookup->function.bias = 0;
     return !cursor->is_bad && delta != 0 && delta <= id_address &&
-           read_cie(lookup, id_address - delta, 0) && read_code(lookup, address);
+           read_cie(lookup, id_address - delta, 0);
+}
+
+/* Reads the record lookup->fde into the function. False unless it is an FDE whose code contains
+ * `address`. */
+static bool read_fde(struct cfi_lookup *lookup, uintptr_t address)
+{
+    return read_fde_begin(lookup) && read_code(lookup, address);
+}
+
+size_t eh_frame_list(struct debug_frame *frame, struct cfi_lookup *lookup, uint64_t low,
+                     uint64_t high)
+{
+    const uintptr_t first = (uintptr_t)frame->bytes;
+    struct cfi_function *function = &lookup->function;
+    struct cursor *body = &lookup->fde.body;
+    size_t count = 0;
+    function->span = (struct cfi_span){.low = first, .high = first + frame->size};
+    for (uintptr_t begin = first, next; record_at(&function->span, begin, &lookup->fde);
+         begin = next) {
+        next = cursor_address(body) + cursor_left(body);
+        if (!read_fde_begin(lookup))
+            continue;
+        uint64_t code = cursor_pointer(body, function->encoding, 0);
+        if ((function->encoding & 0xf0) == PE_PCREL)
+            code += frame->loaded - first;
+        if (body->is_bad || code < low || code >= high)
+            continue;
+        if (frame->fdes)
+            frame->fdes[count] = (struct debug_fde){code, (uint32_t)(begin - first)};
+        count++;
+    }
+    if (frame->fdes)
+        fdes_sort(frame->fdes, count);
+    return count;
 }
 
 /* Finds the function where there is no table: tries each record up to the terminator. */
@@ -303,6 +336,11 @@ static __attribute__((noinline)) bool cfi_find_in_file(struct cfi_lookup *lookup
     const struct debug_frame *frame = modules_debug_frame(lookup, &function->bias);
     if (!frame || !debug_frame_search(frame, address - function->bias, &offset))
         return false;
+    if (frame->loaded != 0) {
+        uintptr_t fde = frame->loaded + function->bias + offset;
+        function->span = modules_segment(lookup, fde);
+        return record_at(&function->span, fde, &lookup->fde) && read_fde(lookup, address);
+    }
     uintptr_t begin = (uintptr_t)frame->bytes;
     function->span = (struct cfi_span){.low = begin, .high = begin + frame->size};
     if (!record_at(&function->span, begin + offset, &lookup->fde))

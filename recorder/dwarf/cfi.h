@@ -47,8 +47,9 @@ span_cursor(const struct cfi_span *span, uintptr_t address, size_t size)
 }
 
 /*
- * The section .debug_frame: call frame information for debuggers. No segment has it, so it is read
- * from the module's file, and it has no table. The file is untrusted.
+ * Call frame information without a table, listed from the module's file: the section .debug_frame,
+ * for debuggers, which no segment has; or .eh_frame of a module without .eh_frame_hdr, as of
+ * programs that are linked statically: that is read in memory. The file is untrusted.
  */
 
 /** The id of a CIE, in the place where an FDE has the offset of its CIE. */
@@ -61,7 +62,8 @@ struct debug_fde {
 
 /** A copy of the section of one module. */
 struct debug_frame {
-    const uint8_t *bytes;
+    uint64_t loaded; /* address of .eh_frame, by the addresses in the file; 0: it is .debug_frame */
+    const uint8_t *bytes;   /* NULL for .eh_frame, once it is listed */
     size_t size;            /* below 4 GB */
     struct debug_fde *fdes; /* sorted by code */
     size_t fde_count;
@@ -72,6 +74,12 @@ struct debug_frame {
 /** Returns the number of FDEs whose code is in [low, high), and puts them, sorted, into frame->fdes
    unless that is NULL. Reads at most `frame->size` bytes, whatever they say. */
 size_t debug_frame_list(struct debug_frame *frame, uint64_t low, uint64_t high);
+
+struct cfi_lookup;
+
+/** Does so for a copy of .eh_frame. `lookup` is memory for it. */
+size_t eh_frame_list(struct debug_frame *frame, struct cfi_lookup *lookup, uint64_t low,
+                     uint64_t high);
 
 /** Sets `*offset` to the last FDE that does not begin after `code`. False if there is none. */
 bool debug_frame_search(const struct debug_frame *frame, uint64_t code, uint32_t *offset);

@@ -23,6 +23,8 @@ struct frame_file {
     uint64_t size; /* 0 if there is no section that can be read */
     bool is_compressed;
     bool is_of_go;
+    bool has_table;         /* .eh_frame_hdr */
+    Elf64_Shdr exceptions;  /* .eh_frame; its size is 0 if there is none */
     uint32_t build_id_size; /* 0 if there is none */
     uint8_t build_id[BUILD_ID_MAX];
     char link[LINK_MAX]; /* the name of the debug file, or "" */
@@ -35,6 +37,7 @@ struct frame_search {
     uint64_t low, high; /* of the code */
     struct frame_file module;
     struct frame_file other;
+    struct cfi_lookup lookup;
     char path[PATH_SIZE];
     size_t path_size;
     uint8_t block[BLOCK];
@@ -137,6 +140,12 @@ static void frame_file_section(int file, struct frame_file *found, const Elf64_S
         frame_file_notes(file, found, section);
     if (section->sh_type == SHT_PROGBITS)
         found->is_of_go |= IS_NAMED(".go.buildinfo");
+    if ((section->sh_flags & SHF_ALLOC) != 0) {
+        found->has_table |= IS_NAMED(".eh_frame_hdr");
+        if (section->sh_size <= SECTION_MAX && section->sh_addr != 0 &&
+            section->sh_type != SHT_NOBITS && IS_NAMED(".eh_frame"))
+            found->exceptions = *section;
+    }
     if (section->sh_type != SHT_PROGBITS || (section->sh_flags & SHF_ALLOC) != 0)
         return;
     if (IS_NAMED(".debug_frame")) {
@@ -215,6 +224,29 @@ static bool frame_file_take(int file, const struct frame_file *found,
     copy.fde_count = debug_frame_list(&copy, search->low, search->high);
     *frame = copy;
     return true;
+}
+
+/* Lists the records of .eh_frame. Only the list stays. */
+static bool frame_file_list(int file, struct frame_search *search, struct debug_frame *frame)
+{
+    const Elf64_Shdr *section = &search->module.exceptions;
+    uint8_t *bytes =
+        section->sh_size > 0 && !search->module.has_table ? dwarf_pages(section->sh_size) : NULL;
+    struct debug_frame list = {
+        .loaded = section->sh_addr, .bytes = bytes, .size = section->sh_size};
+    if (!bytes)
+        return false;
+    size_t count = dwarf_file_read(file, section->sh_offset, bytes, section->sh_size)
+                       ? eh_frame_list(&list, &search->lookup, search->low, search->high)
+                       : 0;
+    list.fdes = count > 0 ? dwarf_pages(count * sizeof *list.fdes) : NULL;
+    if (list.fdes)
+        list.fde_count = eh_frame_list(&list, &search->lookup, search->low, search->high);
+    dwarf_pages_free(bytes, section->sh_size);
+    list.bytes = NULL;
+    if (list.fdes)
+        *frame = list;
+    return list.fdes != NULL;
 }
 
 /* The checksum of .gnu_debuglink: a CRC-32, here by half bytes. False if the file cannot be read.
@@ -328,7 +360,8 @@ bool debug_frame_load(int file, const char *path, uint64_t low, uint64_t high,
     /* C functions are called by runtime.asmcgocall() of Go, which has changed stacks: its rules
      * lead to a frame that there never was. */
     bool is_loaded = !search->module.is_of_go &&
-                     (frame_file_take(file, &search->module, search, frame) ||
+                     (frame_file_list(file, search, frame) ||
+                      frame_file_take(file, &search->module, search, frame) ||
                       frame_search_build_id(search, frame) || frame_search_link(search, frame));
     dwarf_pages_free(search, sizeof *search);
     return is_loaded;

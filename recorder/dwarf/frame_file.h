@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Reads the section .debug_frame of a module: from its file or from its separate debug file, as it
+ * Lists the section .eh_frame of a module's file, if no table of it is in memory; or else reads the
+ * section .debug_frame: from its file or from its separate debug file, as it
  * is or decompressed (zlib: SHF_COMPRESSED and .zdebug_frame). It is a copy, since a mapping of a
  * file that is truncated would end the program. Files are untrusted. The rest
  * of dwarf/ reads memory only.
@@ -15,8 +16,9 @@
 
 #pragma GCC visibility push(hidden)
 
-/** Reads the section for code in [low, high), by the addresses in the file, and lists its FDEs. The
- * `file` has the absolute `path`. False, and `*frame` untouched, if it has none for that code. */
+/** Reads or lists the section for code in [low, high), by the addresses in the file, and lists its
+ * FDEs. The `file` has the absolute `path`. False, and `*frame` untouched, if it has none for that
+ * code. */
 bool debug_frame_load(int file, const char *path, uint64_t low, uint64_t high,
                       struct debug_frame *frame);
 

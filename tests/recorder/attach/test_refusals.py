@@ -154,24 +154,28 @@ class Refusals(Attach):
         self.assertIn('it is not a program of 64 bits', self.refusal(process.pid))
         self.assertEqual(process.poll(), None)
 
-    def test_static(self):
-        process = subprocess.Popen(program('static_sleeper'), stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE)
+    def test_static_and_stripped(self):
+        path = self.directory / 'stripped'
+        subprocess.run(['strip', '-o', path, program('static_sleeper')], check=True)
+        process = subprocess.Popen(path, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.addCleanup(self.end, process)
         self.assertEqual(process.stdout.readline(), b'sleeping\n')
-        self.assertIn('has no GNU C library as a module of its own', self.refusal(process.pid))
+        self.assertIn('it is statically linked and stripped', self.refusal(process.pid))
+        self.assertEqual(process.poll(), None)
 
     def test_musl(self):
         if shutil.which('musl-gcc') is None:
             self.skipTest('no musl here')
         source, path = self.directory / 'musl.c', self.directory / 'musl'
         source.write_text(READY)
-        subprocess.run(['musl-gcc', '-o', path, source], check=True)
-        try:
-            process = self.start(path)
-        except OSError as error:
-            self.skipTest(f'musl does not run here: {error}')
-        self.assertIn('with musl, cannot be attached to', self.refusal_of(process))
+        for options, reason in (((), 'linked with musl cannot be attached to'),
+                                (('-static',), 'not with the GNU C library 2.34 or newer')):
+            subprocess.run(['musl-gcc', *options, '-o', path, source], check=True)
+            try:
+                process = self.start(path)
+            except OSError as error:
+                self.skipTest(f'musl does not run here: {error}')
+            self.assertIn(reason, self.refusal_of(process))
 
     def test_recorded_from_its_start(self):
         recorder = subprocess.Popen([RECORDER, '-q', '-o', str(self.directory / 'first'),
