@@ -32,7 +32,7 @@ static int main_refuse_name(const char *name)
     return message_usage(NULL, "no such command or file: '%s'", name);
 }
 
-static void print_commands(void)
+static void main_print_commands(void)
 {
     puts("Usage: ttdanalyze TRACE                      a summary\n"
          "       ttdanalyze COMMAND [OPTIONS] [TRACE]\n"
@@ -48,9 +48,9 @@ static void print_commands(void)
     puts("\n'ttdanalyze COMMAND --help' says more; 'ttdanalyze --version' prints the version.");
 }
 
-static int print_help(void)
+static int main_print_help(void)
 {
-    print_commands();
+    main_print_commands();
     puts("A damaged trace is read as far as possible; 'verify' lists its problems.\n"
          "\n"
          "Exit status: 0 fine, 1 problems found (verify) or growth (--fail-on-growth), 2 wrong\n"
@@ -60,10 +60,10 @@ static int print_help(void)
 }
 
 /* `help` alone, or `help COMMAND`. */
-static int run_help(int count, char **arguments)
+static int main_run_help(int count, char **arguments)
 {
     if (count < 3)
-        return print_help();
+        return main_print_help();
     const struct command *command = main_find_command(arguments[2]);
     if (!command)
         return main_refuse_name(arguments[2]);
@@ -75,13 +75,13 @@ int main(int count, char **arguments)
 {
     standard_descriptors_open();
     if (count < 2) {
-        print_commands();
+        main_print_commands();
         int status = output_end_standard();
         return status == STATUS_OK ? STATUS_USAGE : status;
     }
     const char *name = arguments[1];
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)
-        return run_help(count, arguments);
+        return main_run_help(count, arguments);
     if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
         printf("ttdanalyze %s\n", ttd_version());
         return output_end_standard();

@@ -17,7 +17,7 @@
  * Returns our standard output or error if it is this file, else -1. Opened once more, the file
  * would have a second offset, and messages and output would overwrite each other.
  */
-static int find_standard(const struct stat *file)
+static int path_find_standard(const struct stat *file)
 {
     struct stat standard_file;
     for (int standard = STDOUT_FILENO; standard <= STDERR_FILENO; standard++)
@@ -27,7 +27,7 @@ static int find_standard(const struct stat *file)
     return -1;
 }
 
-static int resolve_new(const char *name, struct output_path *output)
+static int path_resolve_new(const char *name, struct output_path *output)
 {
     char *path = strdup(name);
     if (!path)
@@ -36,19 +36,20 @@ static int resolve_new(const char *name, struct output_path *output)
     return 0;
 }
 
-static bool is_same_file(const struct stat *file, const struct stat *other)
+static bool path_is_same_file(const struct stat *file, const struct stat *other)
 {
     return file->st_dev == other->st_dev && file->st_ino == other->st_ino;
 }
 
 /* Fails if the name, where others may change it, leads elsewhere than a moment ago. */
-static int resolve_regular(const char *name, const struct stat *file, struct output_path *output)
+static int path_resolve_regular(const char *name, const struct stat *file,
+                                struct output_path *output)
 {
     struct stat resolved;
     char *path = realpath(name, NULL);
     if (!path)
         return errno;
-    if (lstat(path, &resolved) != 0 || !is_same_file(&resolved, file)) {
+    if (lstat(path, &resolved) != 0 || !path_is_same_file(&resolved, file)) {
         free(path);
         return EACCES;
     }
@@ -57,15 +58,15 @@ static int resolve_regular(const char *name, const struct stat *file, struct out
 }
 
 /* Opens a file that is not regular. Fails if the name leads elsewhere than a moment ago. */
-static int resolve_other(const char *name, const struct stat *file, struct output_path *output)
+static int path_resolve_other(const char *name, const struct stat *file, struct output_path *output)
 {
     struct stat opened;
-    int standard = find_standard(file);
+    int standard = path_find_standard(file);
     int descriptor = standard >= 0 ? fcntl(standard, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
                                    : open(name, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     if (descriptor < 0)
         return errno;
-    if (fstat(descriptor, &opened) != 0 || !is_same_file(&opened, file)) {
+    if (fstat(descriptor, &opened) != 0 || !path_is_same_file(&opened, file)) {
         close(descriptor);
         return EACCES;
     }
@@ -73,12 +74,13 @@ static int resolve_other(const char *name, const struct stat *file, struct outpu
     return 0;
 }
 
-static int resolve_file(const char *name, const struct stat *file, struct output_path *output)
+static int path_resolve_file(const char *name, const struct stat *file, struct output_path *output)
 {
     if (S_ISDIR(file->st_mode))
         return EISDIR;
-    return S_ISREG(file->st_mode) && find_standard(file) < 0 ? resolve_regular(name, file, output)
-                                                             : resolve_other(name, file, output);
+    return S_ISREG(file->st_mode) && path_find_standard(file) < 0
+               ? path_resolve_regular(name, file, output)
+               : path_resolve_other(name, file, output);
 }
 
 /*
@@ -86,7 +88,7 @@ static int resolve_file(const char *name, const struct stat *file, struct output
  * read the data from the FIFO, and choose by the link which file is replaced; the kernel refuses
  * such links only where fs.protected_symlinks is on and the directory is sticky.
  */
-static bool is_planted(const char *name, const struct stat *file)
+static bool path_is_planted(const char *name, const struct stat *file)
 {
     struct stat directory;
     char *path = strdup(name);
@@ -98,7 +100,7 @@ static bool is_planted(const char *name, const struct stat *file)
 }
 
 /* Returns the name that the open symbolic link leads to, to be freed; or NULL, and sets errno. */
-static char *read_link(int link, const char *name)
+static char *path_read_link(int link, const char *name)
 {
     char target[PATH_MAX];
     char *joined = NULL;
@@ -117,7 +119,7 @@ static char *read_link(int link, const char *name)
  *
  * @param next  set to the name that a link leads to, to be freed, else untouched
  */
-static int resolve_once(const char *name, struct output_path *output, char **next)
+static int path_resolve_once(const char *name, struct output_path *output, char **next)
 {
     struct stat file;
     struct statfs system;
@@ -125,15 +127,15 @@ static int resolve_once(const char *name, struct output_path *output, char **nex
     if (found < 0)
         return errno;
     int reason = fstat(found, &file) != 0 || fstatfs(found, &system) != 0 ? errno : 0;
-    if (reason == 0 && is_planted(name, &file)) {
+    if (reason == 0 && path_is_planted(name, &file)) {
         reason = EACCES;
     } else if (reason == 0 && S_ISLNK(file.st_mode) && system.f_type != PROC_SUPER_MAGIC) {
-        *next = read_link(found, name);
+        *next = path_read_link(found, name);
         reason = *next ? 0 : errno;
     } else if (reason == 0) {
         reason = S_ISLNK(file.st_mode) && stat(name, &file) != 0
                      ? errno
-                     : resolve_file(name, &file, output);
+                     : path_resolve_file(name, &file, output);
     }
     close(found);
     return reason;
@@ -145,11 +147,11 @@ int output_path_resolve(const char *name, struct output_path *output)
     char *link = NULL;
     for (int links = 0; links <= LINKS_MAX; links++) {
         char *next = NULL;
-        int reason = resolve_once(link ? link : name, output, &next);
+        int reason = path_resolve_once(link ? link : name, output, &next);
         free(link);
         link = next;
         if (!link)
-            return reason == ENOENT && links == 0 ? resolve_new(name, output) : reason;
+            return reason == ENOENT && links == 0 ? path_resolve_new(name, output) : reason;
     }
     free(link);
     return ELOOP;

@@ -55,7 +55,7 @@ static void armed_read_command(uint32_t pid, char command[COMMAND_MAX])
 }
 
 /* Whether the program can be recorded: like launch_find(). */
-static int check_executable(uint32_t pid)
+static int armed_check_executable(uint32_t pid)
 {
     char link[64], path[LAUNCH_PATH_MAX];
     snprintf(link, sizeof link, "/proc/%u/exe", pid);
@@ -101,7 +101,7 @@ int armed_record(const struct options *options, uint32_t pid, bool is_suspended)
     static struct collector collector; /* larger than the stack may be */
     char preload[LAUNCH_PATH_MAX], command[COMMAND_MAX];
     struct arm_door door = {0};
-    int status = check_executable(pid);
+    int status = armed_check_executable(pid);
     if (status == 0 && !launch_find_preload(preload))
         status = EXIT_RECORDER;
     if (status != 0) {
@@ -148,7 +148,7 @@ bool suspend_is_command(int argc, char **argv)
 }
 
 /* In a process that is no child of the program's: traces it until it has executed the program. */
-static _Noreturn void stop_at_exec(pid_t program, int ready)
+static _Noreturn void armed_stop_at_exec(pid_t program, int ready)
 {
     void *options = (void *)(intptr_t)PTRACE_O_TRACEEXEC;
     int reason = ptrace(PTRACE_SEIZE, program, NULL, options) == 0 ? 0 : errno;
@@ -169,7 +169,7 @@ static _Noreturn void stop_at_exec(pid_t program, int ready)
 }
 
 /* Has a process stop this one at its next exec. Returns 0 or an errno value. */
-static int suspend_at_exec(void)
+static int armed_suspend_at_exec(void)
 {
     int ready[2], go[2], reason = 0;
     pid_t program = getpid(), tracer = -1;
@@ -185,7 +185,7 @@ static int suspend_at_exec(void)
             close(go[1]);
             if (read(go[0], &byte, 1) != 1)
                 _exit(1);
-            stop_at_exec(program, ready[1]);
+            armed_stop_at_exec(program, ready[1]);
         }
         _exit(write(ready[1], &tracer, sizeof tracer) == sizeof tracer ? 0 : 1);
     }
@@ -213,7 +213,7 @@ int suspend_command(int argc, char **argv)
     int refused = launch_find(argv[first], path);
     if (refused != 0)
         return refused;
-    int reason = suspend_at_exec();
+    int reason = armed_suspend_at_exec();
     if (reason != 0) {
         message("cannot suspend '%s': the system does not permit to trace it: %s", path,
                 strerror(reason));
@@ -228,7 +228,7 @@ int suspend_command(int argc, char **argv)
 }
 
 /* Reads the begin of a process's arguments, which end with zeros. */
-static void suspend_read_arguments(uint32_t pid, char arguments[COMMAND_MAX])
+static void armed_suspend_read_arguments(uint32_t pid, char arguments[COMMAND_MAX])
 {
     char path[64];
     memset(arguments, 0, COMMAND_MAX);
@@ -242,7 +242,7 @@ static void suspend_read_arguments(uint32_t pid, char arguments[COMMAND_MAX])
 }
 
 /* Whether two processes run the same program. */
-static bool suspend_is_same(uint32_t pid, uint32_t other)
+static bool armed_suspend_is_same(uint32_t pid, uint32_t other)
 {
     char path[64];
     struct stat program, others;
@@ -255,27 +255,27 @@ static bool suspend_is_same(uint32_t pid, uint32_t other)
 }
 
 /* Whether a process is `ttdrecord suspend`: the program before it is executed, or its starter. */
-static bool suspend_is_by(uint32_t pid)
+static bool armed_suspend_is_by(uint32_t pid)
 {
     char arguments[COMMAND_MAX];
-    suspend_read_arguments(pid, arguments);
+    armed_suspend_read_arguments(pid, arguments);
     return strcmp(arguments + strlen(arguments) + 1, "suspend") == 0 &&
-           suspend_is_same(pid, (uint32_t)getpid());
+           armed_suspend_is_same(pid, (uint32_t)getpid());
 }
 
 /* Whether a process is a copy of our parent, a shell, and likewise its child: it has not executed
  * the program yet that it is to run. */
-static bool suspend_is_shell(uint32_t pid, uint32_t parent)
+static bool armed_suspend_is_shell(uint32_t pid, uint32_t parent)
 {
     char arguments[COMMAND_MAX], shell[COMMAND_MAX];
-    suspend_read_arguments(pid, arguments);
-    suspend_read_arguments((uint32_t)getppid(), shell);
+    armed_suspend_read_arguments(pid, arguments);
+    armed_suspend_read_arguments((uint32_t)getppid(), shell);
     return parent == (uint32_t)getppid() && memcmp(arguments, shell, COMMAND_MAX) == 0 &&
-           suspend_is_same(pid, parent);
+           armed_suspend_is_same(pid, parent);
 }
 
 /* Returns a number from the status of a process; 0 for none. */
-static uint32_t suspend_number(uint32_t pid, const char *field)
+static uint32_t armed_suspend_number(uint32_t pid, const char *field)
 {
     char path[64], line[256];
     unsigned number = 0;
@@ -295,9 +295,9 @@ void suspend_await(uint32_t pid)
     enum { LOOKS = 10000, SHELL_LOOKS = 1000 };
     const struct timespec moment = {.tv_nsec = 1000000};
     for (int i = 0; i < LOOKS; i++) {
-        uint32_t tracer = suspend_number(pid, "TracerPid:");
-        if (!suspend_is_by(pid) && (tracer == 0 || !suspend_is_by(tracer)) &&
-            (i >= SHELL_LOOKS || !suspend_is_shell(pid, suspend_number(pid, "PPid:"))))
+        uint32_t tracer = armed_suspend_number(pid, "TracerPid:");
+        if (!armed_suspend_is_by(pid) && (tracer == 0 || !armed_suspend_is_by(tracer)) &&
+            (i >= SHELL_LOOKS || !armed_suspend_is_shell(pid, armed_suspend_number(pid, "PPid:"))))
             return;
         nanosleep(&moment, NULL);
     }

@@ -43,7 +43,7 @@ static uint64_t attach_command_now(void)
 
 /* Removes the library from the process, as far as possible by now. Returns false as long as it is
  * to be called again. */
-static bool detach_step(uint64_t *since)
+static bool attach_command_detach_step(uint64_t *since)
 {
     if (*since == 0)
         *since = attach_command_now();
@@ -55,7 +55,7 @@ static bool detach_step(uint64_t *since)
 }
 
 /* Removes the library from children that have forked. */
-static void clean_children(const struct collector *collector)
+static void attach_command_clean_children(const struct collector *collector)
 {
     for (size_t i = 0; i < collector->processes.count; i++) {
         uint32_t pid = collector->processes.items[i]->pid;
@@ -122,9 +122,9 @@ static void attach_step(struct collector *collector)
         return;
     if (is_wanted && (is_followed || !is_gone) && since == 0)
         snapshots_take_last(collector);
-    if (!is_gone && !(is_wanted && detach_step(&since)))
+    if (!is_gone && !(is_wanted && attach_command_detach_step(&since)))
         return;
-    clean_children(collector);
+    attach_command_clean_children(collector);
     is_detached = true;
 }
 
@@ -213,7 +213,7 @@ static int attach_record(const struct options *options)
 }
 
 /* Returns the process id that is the whole text, or 0. */
-static unsigned long pid_of(const char *text)
+static unsigned long attach_command_pid_of(const char *text)
 {
     char *end;
     unsigned long pid = isdigit((unsigned char)*text) ? strtoul(text, &end, 10) : 0;
@@ -223,7 +223,7 @@ static unsigned long pid_of(const char *text)
 int attach_clean_command(const char *text)
 {
     char reason[ATTACH_REASON_SIZE];
-    unsigned long pid = pid_of(text);
+    unsigned long pid = attach_command_pid_of(text);
     if (pid == 0 || !launch_find_attached(library))
         return -1;
     if (attach_clean_left((uint32_t)pid, library, reason)) {
@@ -255,7 +255,7 @@ int attach_command(int argc, char **argv)
 {
     struct options options;
     options_parse(argc - 1, argv + 1, &options);
-    unsigned long pid = pid_of(argv[1 + optind]);
+    unsigned long pid = attach_command_pid_of(argv[1 + optind]);
     if (pid == 0 || argv[2 + optind]) {
         message("'attach' needs a process id and nothing else");
         return EXIT_RECORDER;

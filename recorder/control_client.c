@@ -26,7 +26,7 @@
 
 enum { ANSWER_SECONDS = 60, LEASE_TRIES = 20 };
 
-static uint32_t command_of(const char *name)
+static uint32_t control_command_of(const char *name)
 {
     static const char *const names[] = {
         [CONTROL_STATUS] = "status",       [CONTROL_SNAPSHOT] = "snapshot",
@@ -41,7 +41,7 @@ static uint32_t command_of(const char *name)
 }
 
 /* Returns the number that is the whole text, or 0. */
-static uint32_t number_of(const char *text)
+static uint32_t control_number_of(const char *text)
 {
     char *end;
     if (!isdigit((unsigned char)text[0]))
@@ -52,14 +52,15 @@ static uint32_t number_of(const char *text)
 
 bool control_is_command(int argc, char **argv)
 {
-    uint32_t command = argc >= 3 ? command_of(argv[1]) : 0;
+    uint32_t command = argc >= 3 ? control_command_of(argv[1]) : 0;
     if (command == CONTROL_SNAPSHOTS)
-        return argc >= 4 && strncmp(argv[3], "--every", 7) == 0 && number_of(argv[2]) != 0;
-    return command != 0 && argc == (command == CONTROL_MARK ? 4 : 3) && number_of(argv[2]) != 0;
+        return argc >= 4 && strncmp(argv[3], "--every", 7) == 0 && control_number_of(argv[2]) != 0;
+    return command != 0 && argc == (command == CONTROL_MARK ? 4 : 3) &&
+           control_number_of(argv[2]) != 0;
 }
 
 /* Sets the text of a request to the interval that the arguments behind the process id name. */
-static bool set_interval(struct control_request *request, char **arguments)
+static bool control_set_interval(struct control_request *request, char **arguments)
 {
     const char *every = arguments[0][7] == '=' ? arguments[0] + 8 : arguments[1];
     uint64_t interval = 0;
@@ -77,7 +78,7 @@ static bool set_interval(struct control_request *request, char **arguments)
 
 /* Opens a file that is named like a channel: it may be anything, and must not block. The lease that
  * a collector holds now and then ends at once. */
-static int open_channel(const char *path)
+static int control_open_channel(const char *path)
 {
     const struct timespec moment = {.tv_nsec = 1000000};
     struct stat status;
@@ -98,7 +99,7 @@ static int open_channel(const char *path)
 
 /* Whether the channel has a process. Recorders of others are not asked: one that hangs would keep
  * those waiting whom it does not concern. */
-static bool channel_has(int file, const struct channel *channel, uint32_t process)
+static bool control_channel_has(int file, const struct channel *channel, uint32_t process)
 {
     uint32_t used = atomic_load(&channel->free_processes.used);
     for (uint32_t i = 0; i < used && i < CHANNEL_PROCESSES; i++) {
@@ -115,7 +116,8 @@ static bool channel_has(int file, const struct channel *channel, uint32_t proces
 
 /* Reads the channel of a collector, if `path` is that, the collector is `pid`, and it records
  * `process` (0 for any). */
-static bool read_channel(const char *path, uint32_t pid, uint32_t process, struct channel *channel)
+static bool control_read_channel(const char *path, uint32_t pid, uint32_t process,
+                                 struct channel *channel)
 {
     char target[64];
     ssize_t size = readlink(path, target, sizeof target - 1);
@@ -124,7 +126,7 @@ static bool read_channel(const char *path, uint32_t pid, uint32_t process, struc
     target[size] = '\0';
     if (strcmp(target, CHANNEL_NAME " (deleted)") != 0)
         return false;
-    int file = open_channel(path);
+    int file = control_open_channel(path);
     if (file < 0)
         return false;
     size = pread(file, channel, sizeof *channel, 0);
@@ -132,13 +134,13 @@ static bool read_channel(const char *path, uint32_t pid, uint32_t process, struc
                      channel->version == CHANNEL_VERSION && channel->collector_pid == pid &&
                      channel->control_size > 0 &&
                      channel->control_size <= sizeof channel->control_name &&
-                     (process == 0 || channel_has(file, channel, process));
+                     (process == 0 || control_channel_has(file, channel, process));
     close(file); /* at once: as long as it is open, the collector waits for more processes */
     return is_sought;
 }
 
 /* Finds the channel of a process that may be a collector, and record `process`. */
-static bool find_channel(uint32_t pid, uint32_t process, struct channel *channel)
+static bool control_find_channel(uint32_t pid, uint32_t process, struct channel *channel)
 {
     char path[300], name[16] = "";
     snprintf(path, sizeof path, "/proc/%u/comm", pid);
@@ -155,14 +157,14 @@ static bool find_channel(uint32_t pid, uint32_t process, struct channel *channel
     const struct dirent *entry;
     while (!is_found && (entry = readdir(files))) {
         snprintf(path, sizeof path, "/proc/%u/fd/%.200s", pid, entry->d_name);
-        is_found = read_channel(path, pid, process, channel);
+        is_found = control_read_channel(path, pid, process, channel);
     }
     closedir(files);
     return is_found;
 }
 
 /* Connects to the collector of a channel; -1 if nobody, or somebody else, is there. */
-static int connect_to(const struct channel *channel)
+static int control_connect_to(const struct channel *channel)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     memcpy(name.sun_path, channel->control_name, channel->control_size);
@@ -185,7 +187,7 @@ static int connect_to(const struct channel *channel)
 }
 
 /* Waits until the collector has ended; it has then closed its traces. */
-static void await_end(uint32_t collector)
+static void control_await_end(uint32_t collector)
 {
     int process = (int)syscall(SYS_pidfd_open, (pid_t)collector, 0);
     struct pollfd event = {.fd = process, .events = POLLIN};
@@ -201,7 +203,7 @@ static enum control_result control_exchange(const struct channel *channel,
                                             const struct control_request *request,
                                             struct control_answer *answer)
 {
-    int connected = connect_to(channel);
+    int connected = control_connect_to(channel);
     if (connected < 0)
         return CONTROL_UNKNOWN;
     ssize_t size = -1;
@@ -228,7 +230,7 @@ static enum control_result control_ask_channel(const struct channel *channel,
     struct control_answer answer;
     enum control_result result = control_exchange(channel, request, &answer);
     if (result == CONTROL_DONE && request->command == CONTROL_DETACH)
-        await_end(channel->collector_pid);
+        control_await_end(channel->collector_pid);
     if (result == CONTROL_DONE) {
         char text[4 * CONTROL_TEXT_MAX + 1];
         visible_escape(answer.text, answer.size, text, sizeof text);
@@ -243,14 +245,16 @@ enum control_result control_ask_collector(uint32_t collector, const struct contr
                                           struct control_answer *answer)
 {
     struct channel channel;
-    return find_channel(collector, 0, &channel) ? control_exchange(&channel, request, answer)
-                                                : CONTROL_UNKNOWN;
+    return control_find_channel(collector, 0, &channel)
+               ? control_exchange(&channel, request, answer)
+               : CONTROL_UNKNOWN;
 }
 
 int control_ask(char **argv)
 {
-    struct control_request request = {
-        .magic = CONTROL_MAGIC, .command = command_of(argv[1]), .pid = number_of(argv[2])};
+    struct control_request request = {.magic = CONTROL_MAGIC,
+                                      .command = control_command_of(argv[1]),
+                                      .pid = control_number_of(argv[2])};
     if (request.command == CONTROL_MARK) {
         size_t size = strlen(argv[3]);
         if (size > sizeof request.text) {
@@ -260,15 +264,15 @@ int control_ask(char **argv)
         request.size = (uint32_t)size;
         memcpy(request.text, argv[3], size);
     }
-    if (request.command == CONTROL_SNAPSHOTS && !set_interval(&request, argv + 3))
+    if (request.command == CONTROL_SNAPSHOTS && !control_set_interval(&request, argv + 3))
         return EXIT_RECORDER;
     enum control_result result = CONTROL_UNKNOWN;
     DIR *processes = opendir("/proc");
     const struct dirent *entry;
     while (processes && result == CONTROL_UNKNOWN && (entry = readdir(processes))) {
         struct channel channel;
-        uint32_t pid = number_of(entry->d_name);
-        if (pid != 0 && find_channel(pid, request.pid, &channel))
+        uint32_t pid = control_number_of(entry->d_name);
+        if (pid != 0 && control_find_channel(pid, request.pid, &channel))
             result = control_ask_channel(&channel, &request);
     }
     if (processes)

@@ -54,7 +54,7 @@ int limits_open_channel(struct host *host, int memfd, uint32_t flags)
 
 enum { INTERPRETERS_MAX = 4 };
 
-static int not_executable(const char *path, const char *reason)
+static int launch_not_executable(const char *path, const char *reason)
 {
     message("cannot run '%s': %s", path, reason);
     return EXIT_CANNOT_RUN;
@@ -65,7 +65,7 @@ static bool launch_read_at(int file, void *buffer, size_t size, uint64_t offset)
     return pread(file, buffer, size, (off_t)offset) == (ssize_t)size;
 }
 
-static int check_runtime(const char *path, struct elf_file *elf)
+static int launch_check_runtime(const char *path, struct elf_file *elf)
 {
     char name[32];
     if (!sanitizer_needed(elf, name))
@@ -77,7 +77,7 @@ static int check_runtime(const char *path, struct elf_file *elf)
 }
 
 /* Checks a program's loader. A missing one is left to the system; it says so. */
-static int check_loader(const char *path, const char *loader)
+static int launch_check_loader(const char *path, const char *loader)
 {
     struct elf_file elf;
     int file = open(loader, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -93,7 +93,7 @@ static int check_loader(const char *path, const char *loader)
     return EXIT_STATIC;
 }
 
-static int check_elf(const char *path, struct elf_file *elf)
+static int launch_check_elf(const char *path, struct elf_file *elf)
 {
     char loader[LOADER_PATH_MAX];
     int result = 0;
@@ -104,20 +104,20 @@ static int check_elf(const char *path, struct elf_file *elf)
                 path);
         return EXIT_STATIC;
     case LOADER_OTHER_MACHINE:
-        return not_executable(path, "it is for another architecture than x86-64");
+        return launch_not_executable(path, "it is for another architecture than x86-64");
     case LOADER_UNREADABLE:
-        return not_executable(path, "its program headers cannot be read");
+        return launch_not_executable(path, "its program headers cannot be read");
     case LOADER_ANOTHER:
-        result = check_loader(path, loader);
+        result = launch_check_loader(path, loader);
         break;
     case LOADER_USUAL_ONE:
         break;
     }
-    return result != 0 ? result : check_runtime(path, elf);
+    return result != 0 ? result : launch_check_runtime(path, elf);
 }
 
 /* Whether a program gains privileges: the loader then ignores LD_PRELOAD. */
-static int check_privileges(const char *path, const char *name, const struct stat *status)
+static int launch_check_privileges(const char *path, const char *name, const struct stat *status)
 {
     const char *privilege = status->st_mode & S_ISUID ? "setuid" : "setgid";
     if (!(status->st_mode & (S_ISUID | S_ISGID))) {
@@ -131,44 +131,45 @@ static int check_privileges(const char *path, const char *name, const struct sta
     return EXIT_SETUID;
 }
 
-static int check_program(const char *path, const char *name, int interpreters);
+static int launch_check_program(const char *path, const char *name, int interpreters);
 
 /* Checks a script: it can be recorded if its interpreter can. */
-static int check_script(const char *path, char *line, int interpreters)
+static int launch_check_script(const char *path, char *line, int interpreters)
 {
     line[strcspn(line, "\n")] = '\0';
     char *interpreter = line + 2 + strspn(line + 2, " \t");
     interpreter[strcspn(interpreter, " \t")] = '\0';
     if (interpreters == INTERPRETERS_MAX)
-        return not_executable(path, "too many interpreters");
-    return check_program(interpreter, interpreter, interpreters + 1);
+        return launch_not_executable(path, "too many interpreters");
+    return launch_check_program(interpreter, interpreter, interpreters + 1);
 }
 
-static int check_program(const char *path, const char *name, int interpreters)
+static int launch_check_program(const char *path, const char *name, int interpreters)
 {
     char line[256] = "";
     struct elf_file elf;
     struct stat status;
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0)
-        return not_executable(name, strerror(errno));
+        return launch_not_executable(name, strerror(errno));
     ssize_t size = pread(file, line, sizeof line - 1, 0);
     int result;
     if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode))
-        result = not_executable(name, "not a regular file");
-    else if ((result = check_privileges(path, name, &status)) != 0)
+        result = launch_not_executable(name, "not a regular file");
+    else if ((result = launch_check_privileges(path, name, &status)) != 0)
         ;
     else if (size >= 2 && memcmp(line, "#!", 2) == 0)
-        result = check_script(name, line, interpreters);
+        result = launch_check_script(name, line, interpreters);
     else if (elf_open(&elf, file, launch_read_at))
-        result = check_elf(name, &elf);
+        result = launch_check_elf(name, &elf);
     else
-        result = not_executable(name, "neither an ELF file nor a script with an interpreter");
+        result =
+            launch_not_executable(name, "neither an ELF file nor a script with an interpreter");
     close(file);
     return result;
 }
 
-static bool is_runnable(const char *path)
+static bool launch_is_runnable(const char *path)
 {
     struct stat status;
     return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
@@ -184,7 +185,7 @@ static bool launch_search_path(const char *program, char path[LAUNCH_PATH_MAX])
         int size = length == 0
                        ? snprintf(path, LAUNCH_PATH_MAX, "%s", program)
                        : snprintf(path, LAUNCH_PATH_MAX, "%.*s/%s", length, directories, program);
-        if (size > 0 && size < LAUNCH_PATH_MAX && is_runnable(path))
+        if (size > 0 && size < LAUNCH_PATH_MAX && launch_is_runnable(path))
             return true;
         if (directories[length] == '\0')
             return false;
@@ -201,20 +202,20 @@ int launch_find(const char *program, char path[LAUNCH_PATH_MAX])
         }
     } else {
         if (snprintf(path, LAUNCH_PATH_MAX, "%s", program) >= LAUNCH_PATH_MAX)
-            return not_executable(program, strerror(ENAMETOOLONG));
+            return launch_not_executable(program, strerror(ENAMETOOLONG));
         if (access(path, F_OK) != 0) {
             message("cannot find '%s': %s", program, strerror(errno));
             return EXIT_NOT_FOUND;
         }
-        if (!is_runnable(path))
-            return not_executable(path, "it is not an executable file");
+        if (!launch_is_runnable(path))
+            return launch_not_executable(path, "it is not an executable file");
     }
-    return check_program(path, path, 0);
+    return launch_check_program(path, path, 0);
 }
 
 int launch_check(const char *path, const char *name)
 {
-    return check_program(path, name, 0);
+    return launch_check_program(path, name, 0);
 }
 
 /* Sets `path` to the directory of this program. Returns false and sets errno if it is unknown. */
@@ -238,7 +239,7 @@ bool launch_find_analyzer(char path[LAUNCH_PATH_MAX])
 }
 
 /* Finds a library of the recorder, beside this program. */
-static bool find_library(const char *const candidates[2], char path[LAUNCH_PATH_MAX])
+static bool launch_find_library(const char *const candidates[2], char path[LAUNCH_PATH_MAX])
 {
     char self[LAUNCH_PATH_MAX], candidate[LAUNCH_PATH_MAX + 256];
     if (!launch_find_self(self)) {
@@ -262,7 +263,7 @@ static bool find_library(const char *const candidates[2], char path[LAUNCH_PATH_
 bool launch_find_preload(char path[LAUNCH_PATH_MAX])
 {
     static const char *const candidates[] = {"preload/" PRELOAD_NAME, PRELOAD_FROM_BINDIR};
-    if (!find_library(candidates, path))
+    if (!launch_find_library(candidates, path))
         return false;
     if (!strpbrk(path, ": "))
         return true;
@@ -273,7 +274,7 @@ bool launch_find_preload(char path[LAUNCH_PATH_MAX])
 bool launch_find_attached(char path[LAUNCH_PATH_MAX])
 {
     static const char *const candidates[] = {"preload/" ATTACHED_NAME, ATTACHED_FROM_BINDIR};
-    return find_library(candidates, path);
+    return launch_find_library(candidates, path);
 }
 
 bool launch_is_possible(void)
@@ -286,7 +287,7 @@ bool launch_is_possible(void)
     return false;
 }
 
-static bool set_environment(const char *preload, const struct host *host)
+static bool launch_set_environment(const char *preload, const struct host *host)
 {
     const char *others = getenv("LD_PRELOAD");
     char *joined = NULL;
@@ -310,7 +311,7 @@ struct attributes {
 
 /* Whether this process leads a session without a terminal. One that has a terminal cannot be given
  * to a new session, and others of the old one would lose it. */
-static bool leads_session(pid_t self)
+static bool launch_leads_session(pid_t self)
 {
     if (getsid(0) != self)
         return false;
@@ -321,18 +322,18 @@ static bool leads_session(pid_t self)
     return false;
 }
 
-static struct attributes own_attributes(void)
+static struct attributes launch_own_attributes(void)
 {
     struct attributes own = {.parent = getpid()};
     int is_subreaper = 0;
     prctl(PR_GET_PDEATHSIG, &own.death_signal);
     prctl(PR_GET_CHILD_SUBREAPER, &is_subreaper);
     own.reaps = own.parent == 1 || is_subreaper;
-    own.leads = leads_session(own.parent);
+    own.leads = launch_leads_session(own.parent);
     return own;
 }
 
-static void keep_attributes(const struct attributes *attributes)
+static void launch_keep_attributes(const struct attributes *attributes)
 {
     if (attributes->leads)
         setsid();
@@ -346,20 +347,20 @@ static void keep_attributes(const struct attributes *attributes)
 }
 
 /* In the child: waits for a byte, executes the program, and reports errno if that fails. */
-static void become(const char *path, char *const *arguments, const char *preload,
-                   const struct host *host, int go, int report)
+static void launch_become(const char *path, char *const *arguments, const char *preload,
+                          const struct host *host, int go, int report)
 {
     char byte;
     if (read(go, &byte, 1) != 1)
         _exit(EXIT_RECORDER);
-    if (set_environment(preload, host))
+    if (launch_set_environment(preload, host))
         execv(path, arguments);
     int reason = errno;
     ssize_t written = write(report, &reason, sizeof reason);
     _exit(written == sizeof reason ? EXIT_CANNOT_RUN : EXIT_RECORDER);
 }
 
-static void close_both(const int ends[2])
+static void launch_close_both(const int ends[2])
 {
     close(ends[0]);
     close(ends[1]);
@@ -371,20 +372,20 @@ bool launch_prepare(struct launch *launch, const char *path, char *const *argume
     int go[2], report[2];
     launch->path = path;
     launch->pid = -1;
-    struct attributes attributes = own_attributes();
+    struct attributes attributes = launch_own_attributes();
     if (pipe2(go, O_CLOEXEC) == 0) {
         if (pipe2(report, O_CLOEXEC) == 0) {
             launch->pid = fork();
             if (launch->pid == 0) {
                 close(go[1]);
-                keep_attributes(&attributes);
-                become(path, arguments, preload, host, go[0], report[1]);
+                launch_keep_attributes(&attributes);
+                launch_become(path, arguments, preload, host, go[0], report[1]);
             }
             if (launch->pid < 0)
-                close_both(report);
+                launch_close_both(report);
         }
         if (launch->pid < 0)
-            close_both(go);
+            launch_close_both(go);
     }
     if (launch->pid < 0) {
         message("cannot start '%s': %s", path, strerror(errno));

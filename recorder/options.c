@@ -124,7 +124,7 @@ void options_refuse(int option, const char *argument)
         message("option '-%c' is unknown", optopt);
 }
 
-static uint32_t parse_kind(const char *name, bool is_at_exit)
+static uint32_t options_parse_kind(const char *name, bool is_at_exit)
 {
     size_t count = sizeof snapshot_kinds / sizeof *snapshot_kinds - !is_at_exit;
     for (size_t i = 0; i < count; i++)
@@ -137,7 +137,7 @@ static uint32_t parse_kind(const char *name, bool is_at_exit)
 }
 
 /* Returns bytes. `more` is the end of the message that refuses all else. */
-static uint64_t parse_size(const char *text, const char *more)
+static uint64_t options_parse_size(const char *text, const char *more)
 {
     static const char units[] = "KMGT";
     char *end;
@@ -155,7 +155,7 @@ static uint64_t parse_size(const char *text, const char *more)
 }
 
 /* A time has a unit that no size has. */
-static void parse_keep(const char *text, struct ring_limit *limit)
+static void options_parse_keep(const char *text, struct ring_limit *limit)
 {
     static const struct {
         const char *unit;
@@ -170,7 +170,7 @@ static void parse_keep(const char *text, struct ring_limit *limit)
             limit->time = (uint64_t)(seconds * 1e9);
     }
     if (limit->time == 0)
-        limit->bytes = parse_size(text, ", and no time, such as 30s, 10min, 12h or 7d");
+        limit->bytes = options_parse_size(text, ", and no time, such as 30s, 10min, 12h or 7d");
 }
 
 /* A word of a list, and the bits that it stands for. */
@@ -180,8 +180,8 @@ struct list_word {
 };
 
 /* Sets the bits of a list of words with commas between. Returns false if it has another word. */
-static bool parse_list(const char *text, const struct list_word *words, size_t count,
-                       uint32_t *bits)
+static bool options_parse_list(const char *text, const struct list_word *words, size_t count,
+                               uint32_t *bits)
 {
     *bits = 0;
     for (const char *word = text;; word++) {
@@ -206,7 +206,7 @@ uint32_t options_stackless(const char *text)
                                              {"all", CALLS_ALL},
                                              {"none", 0}};
     uint32_t calls;
-    if (!parse_list(text, words, sizeof words / sizeof *words, &calls)) {
+    if (!options_parse_list(text, words, sizeof words / sizeof *words, &calls)) {
         message("'%s' names no kinds of calls: alloc, realloc, free, separated by commas; all "
                 "or none",
                 text);
@@ -215,11 +215,11 @@ uint32_t options_stackless(const char *text)
     return CALLS_ALL & ~calls;
 }
 
-static uint32_t parse_fail_on(const char *text)
+static uint32_t options_parse_fail_on(const char *text)
 {
     static const struct list_word words[] = {{"leaks", FAIL_ON_LEAKS}, {"errors", FAIL_ON_ERRORS}};
     uint32_t kinds;
-    if (!parse_list(text, words, sizeof words / sizeof *words, &kinds)) {
+    if (!options_parse_list(text, words, sizeof words / sizeof *words, &kinds)) {
         message("'%s' names no kinds of findings: leaks, errors, separated by commas", text);
         options_fail();
     }
@@ -253,10 +253,10 @@ static bool parse_snapshot_option(int option, struct snapshot_options *snapshots
 {
     switch (option) {
     case OPTION_SNAPSHOT:
-        snapshots->contents = parse_kind(optarg, false);
+        snapshots->contents = options_parse_kind(optarg, false);
         return true;
     case OPTION_SNAPSHOT_AT_EXIT:
-        snapshots->at_exit = parse_kind(optarg, true);
+        snapshots->at_exit = options_parse_kind(optarg, true);
         return true;
     case OPTION_SNAPSHOT_EVERY:
         snapshots->every = options_seconds(optarg);
@@ -270,7 +270,7 @@ static bool parse_snapshot_option(int option, struct snapshot_options *snapshots
 }
 
 /* Whether a call without room waits or is lost. */
-static void parse_when_full(const char *name, struct recording_options *recording)
+static void options_parse_when_full(const char *name, struct recording_options *recording)
 {
     bool is_lost = strcmp(name, "lose") == 0;
     if (!is_lost && strcmp(name, "wait") != 0) {
@@ -300,23 +300,23 @@ static bool parse_recording_option(int option, struct recording_options *recordi
         recording->stack_depth = options_stack_depth(optarg);
         return true;
     case OPTION_WHEN_FULL:
-        parse_when_full(optarg, recording);
+        options_parse_when_full(optarg, recording);
         return true;
     case OPTION_MAX_SIZE:
-        recording->max_size = parse_size(optarg, "");
+        recording->max_size = options_parse_size(optarg, "");
         return true;
     case OPTION_KEEP:
-        parse_keep(optarg, &recording->keep);
+        options_parse_keep(optarg, &recording->keep);
         return true;
     case OPTION_BLOCKS_ONLY:
         recording->blocks_only = true;
         return true;
     case OPTION_ONLY_ABOVE:
-        recording->only_above = parse_size(optarg, "");
+        recording->only_above = options_parse_size(optarg, "");
         recording->flags |= CHANNEL_CHOOSES;
         return true;
     case OPTION_SAMPLE:
-        recording->sample = parse_size(optarg, "");
+        recording->sample = options_parse_size(optarg, "");
         if (recording->sample > UINT32_MAX) {
             message("'%s' is too much for a sample: less than 4G", optarg);
             options_fail();
@@ -338,7 +338,7 @@ static void options_parse_one(int option, const char *argument, struct options *
         options->is_quiet = true;
         break;
     case OPTION_FAIL_ON:
-        options->fail_on = parse_fail_on(optarg);
+        options->fail_on = options_parse_fail_on(optarg);
         break;
     case 'h':
         fputs(help, stdout);

@@ -68,7 +68,8 @@ static void summary_ask_analyzer(const char *analyzer, const char *trace)
 
 /* Asks for the findings of one kind. Returns the analyzer's status, or -1 if it did not end by
  * itself. */
-static int verdict_ask(const char *analyzer, const char *kind, const char *trace, bool is_group)
+static int summary_verdict_ask(const char *analyzer, const char *kind, const char *trace,
+                               bool is_group)
 {
     char status_text[12];
     int status = 0;
@@ -113,7 +114,7 @@ int summary_judge(unsigned kinds, const char *output, bool has_children)
     for (size_t i = 0; i < sizeof questions / sizeof *questions; i++) {
         if ((kinds & questions[i].kind) == 0)
             continue;
-        int status = verdict_ask(analyzer, questions[i].command, output, has_children);
+        int status = summary_verdict_ask(analyzer, questions[i].command, output, has_children);
         if (status != EXIT_SUCCESS && status != EXIT_FINDINGS) {
             message("--fail-on has no answer: 'ttdanalyze %s' has failed", questions[i].command);
             return EXIT_RECORDER;
@@ -184,14 +185,14 @@ void summary_print(const struct collector *collector, const char *output)
         summary_print_largest(collector, output);
 }
 
-static void print_full(const struct collector *collector)
+static void summary_print_full(const struct collector *collector)
 {
     if (collector->full != 0)
         message("warning: %u trace%s reached the size of --max-size: what came after it is missing",
                 collector->full, collector->full == 1 ? " has" : "s have");
 }
 
-static void print_missing_snapshots(const struct collector *collector)
+static void summary_print_missing_snapshots(const struct collector *collector)
 {
     unsigned denied = collector->snapshots_missing.denied;
     unsigned failed = collector->snapshots_missing.failed;
@@ -208,7 +209,7 @@ static void print_missing_snapshots(const struct collector *collector)
                 late == 1 ? "" : "es");
 }
 
-static void print_doubtful_snapshots(const struct collector *collector)
+static void summary_print_doubtful_snapshots(const struct collector *collector)
 {
     unsigned torn = collector->snapshots_doubtful.torn;
     unsigned incomplete = collector->snapshots_doubtful.incomplete;
@@ -272,9 +273,9 @@ void summary_warn(struct collector *collector)
         message("warning: %u process%s executed a program that could not be recorded, such as one "
                 "that is statically linked or changes its user",
                 images_left, images_left == 1 ? "" : "es");
-    print_full(collector);
-    print_missing_snapshots(collector);
-    print_doubtful_snapshots(collector);
+    summary_print_full(collector);
+    summary_print_missing_snapshots(collector);
+    summary_print_doubtful_snapshots(collector);
     if (collector->is_left_alone)
         message("warning: processes of the program go on, and are not recorded any more");
     if (message_count(MESSAGE_UNNAMED) > 1)

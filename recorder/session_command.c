@@ -52,7 +52,8 @@ bool session_is_command(int argc, char **argv)
                          strcmp(argv[1], "query") == 0 || strcmp(argv[1], "disable") == 0);
 }
 
-static bool change_add(struct session_arguments *arguments, const char *prefix, const char *value)
+static bool session_change_add(struct session_arguments *arguments, const char *prefix,
+                               const char *value)
 {
     size_t size = strlen(prefix) + strlen(value) + 1;
     if (size > sizeof arguments->words - arguments->size) {
@@ -64,8 +65,8 @@ static bool change_add(struct session_arguments *arguments, const char *prefix, 
     return true;
 }
 
-static bool change_process(struct session_arguments *arguments, const char *prefix,
-                           const char *value)
+static bool session_change_process(struct session_arguments *arguments, const char *prefix,
+                                   const char *value)
 {
     char *end;
     unsigned long pid = strtoul(value, &end, 10);
@@ -75,29 +76,29 @@ static bool change_process(struct session_arguments *arguments, const char *pref
     }
     if (prefix[0] == '+')
         suspend_await((uint32_t)pid);
-    return change_add(arguments, prefix, value);
+    return session_change_add(arguments, prefix, value);
 }
 
 /* Adds a program, by the path of its file. One that is to be removed may be gone. */
-static bool change_program(struct session_arguments *arguments, const char *prefix,
-                           const char *value, int *status)
+static bool session_change_program(struct session_arguments *arguments, const char *prefix,
+                                   const char *value, int *status)
 {
     char path[LAUNCH_PATH_MAX];
     if (prefix[0] == '-' && value[0] == '/' && access(value, F_OK) != 0)
-        return change_add(arguments, prefix, value);
+        return session_change_add(arguments, prefix, value);
     *status = launch_find(value, path);
     if (*status != 0)
         return false;
     char *resolved = realpath(path, NULL);
-    bool is_added = resolved && change_add(arguments, prefix, resolved);
+    bool is_added = resolved && session_change_add(arguments, prefix, resolved);
     free(resolved);
     return is_added;
 }
 
 /* Takes an option with a value of ours. Returns 1 if it is one, 0 if not, and -1 after a message.
  */
-static int take_change(struct session_arguments *arguments, char ***argument, const char *by_name,
-                       int *status)
+static int session_take_change(struct session_arguments *arguments, char ***argument,
+                               const char *by_name, int *status)
 {
     static const struct {
         const char *name, *prefix;
@@ -118,10 +119,10 @@ static int take_change(struct session_arguments *arguments, char ***argument, co
             message("option '%s' needs an argument", changes[i].name);
             return -1;
         }
-        bool is_taken =
-            changes[i].prefix[1] == 'p'
-                ? change_process(arguments, changes[i].prefix, value)
-                : change_program(arguments, by_name ? by_name : changes[i].prefix, value, status);
+        bool is_taken = changes[i].prefix[1] == 'p'
+                            ? session_change_process(arguments, changes[i].prefix, value)
+                            : session_change_program(
+                                  arguments, by_name ? by_name : changes[i].prefix, value, status);
         return is_taken ? 1 : -1;
     }
     return 0;
@@ -129,7 +130,7 @@ static int take_change(struct session_arguments *arguments, char ***argument, co
 
 /* Splits the arguments behind the session's name. `by_name` is the change that --name asks for;
  * NULL for the usual one. Returns an exit status. */
-static int split(struct session_arguments *arguments, char **argv, const char *by_name)
+static int session_split(struct session_arguments *arguments, char **argv, const char *by_name)
 {
     int count = 0, status = EXIT_RECORDER;
     while (argv[count])
@@ -139,7 +140,7 @@ static int split(struct session_arguments *arguments, char **argv, const char *b
         return EXIT_MEMORY;
     arguments->left[arguments->left_count++] = (char *)(uintptr_t) "ttdrecord";
     for (char **argument = argv; *argument; argument++) {
-        int taken = take_change(arguments, &argument, by_name, &status);
+        int taken = session_take_change(arguments, &argument, by_name, &status);
         if (taken < 0)
             return status;
         if (taken > 0)
@@ -152,7 +153,7 @@ static int split(struct session_arguments *arguments, char **argv, const char *b
 }
 
 /* Whether nothing is left that is no change. */
-static bool has_no_more(const struct session_arguments *arguments)
+static bool session_has_no_more(const struct session_arguments *arguments)
 {
     if (arguments->left_count == 1)
         return true;
@@ -180,7 +181,7 @@ static bool begins_recorders(const struct session_arguments *arguments)
 }
 
 /* Makes the changes in the words, and waits until the recorders are ready. */
-static int make_changes(const struct session_arguments *arguments)
+static int session_make_changes(const struct session_arguments *arguments)
 {
     if (arguments->size == 0)
         return EXIT_SUCCESS;
@@ -196,12 +197,12 @@ static int make_changes(const struct session_arguments *arguments)
     return status;
 }
 
-static int run_start(struct session_arguments *arguments)
+static int session_run_start(struct session_arguments *arguments)
 {
     if (!launch_is_possible())
         return EXIT_RECORDER;
     int status = start_session(arguments, false);
-    return status == EXIT_SUCCESS ? make_changes(arguments) : status;
+    return status == EXIT_SUCCESS ? session_make_changes(arguments) : status;
 }
 
 /* Changes of recordings that run: of the interval of snapshots, and of stacks. */
@@ -212,7 +213,7 @@ struct session_changes {
 
 /* Returns the value of an option that stands at `*argument`, which is moved to it if it stands by
  * itself; NULL if it is another option, or has none. */
-static const char *option_value(char ***argument, const char *name)
+static const char *session_option_value(char ***argument, const char *name)
 {
     size_t length = strlen(name);
     const char *text = **argument;
@@ -225,18 +226,19 @@ static const char *option_value(char ***argument, const char *name)
 
 /* Takes the options that can be changed, and adds them to the changes. Returns false after a
  * message. */
-static bool take_changes(struct session_arguments *arguments, struct session_changes *changes)
+static bool session_take_changes(struct session_arguments *arguments,
+                                 struct session_changes *changes)
 {
     char text[32];
     for (char **argument = arguments->left + 1; *argument; argument++) {
         const char *value;
-        if ((value = option_value(&argument, "--snapshot-every"))) {
+        if ((value = session_option_value(&argument, "--snapshot-every"))) {
             changes->interval = strcmp(value, "off") == 0 ? 0 : options_seconds(value);
             changes->has_interval = true;
-        } else if ((value = option_value(&argument, "--stacks"))) {
+        } else if ((value = session_option_value(&argument, "--stacks"))) {
             changes->stacks = changes->stacks >> 32 << 32 | options_stackless(value);
             changes->has_stacks = true;
-        } else if ((value = option_value(&argument, "--stack-depth"))) {
+        } else if ((value = session_option_value(&argument, "--stack-depth"))) {
             uint64_t depth = strcmp(value, "off") == 0 ? 0 : options_stack_depth(value);
             changes->stacks = depth << 32 | (uint32_t)changes->stacks;
             changes->has_stacks = true;
@@ -247,20 +249,20 @@ static bool take_changes(struct session_arguments *arguments, struct session_cha
         }
     }
     snprintf(text, sizeof text, "%llu", (unsigned long long)changes->interval);
-    if (changes->has_interval && !change_add(arguments, "+s", text))
+    if (changes->has_interval && !session_change_add(arguments, "+s", text))
         return false;
     snprintf(text, sizeof text, "%llu", (unsigned long long)changes->stacks);
-    return !changes->has_stacks || change_add(arguments, "+k", text);
+    return !changes->has_stacks || session_change_add(arguments, "+k", text);
 }
 
-static int run_update(struct session_arguments *arguments)
+static int session_run_update(struct session_arguments *arguments)
 {
     struct session_changes changes = {.has_interval = false};
     if (arguments->left_count == 1 && arguments->size == 0)
         arguments->left[1] = (char *)(uintptr_t) "";
-    if (!take_changes(arguments, &changes))
+    if (!session_take_changes(arguments, &changes))
         return EXIT_RECORDER;
-    int status = make_changes(arguments);
+    int status = session_make_changes(arguments);
     if (status == EXIT_NO_SESSION)
         return status;
     int changed = EXIT_SUCCESS;
@@ -271,7 +273,7 @@ static int run_update(struct session_arguments *arguments)
     return status == EXIT_SUCCESS ? changed : status;
 }
 
-static int run_status(const struct session_arguments *arguments)
+static int session_run_status(const struct session_arguments *arguments)
 {
     bool watches = false, is_json = false;
     for (int i = 1; i < arguments->left_count; i++) {
@@ -293,28 +295,29 @@ static int run_status(const struct session_arguments *arguments)
 }
 
 /* Asks for a command that every process's recorder gets. */
-static int run_each(const struct session_arguments *arguments, enum control_command command)
+static int session_run_each(const struct session_arguments *arguments, enum control_command command)
 {
-    return has_no_more(arguments) ? status_each(arguments->session, command, NULL) : EXIT_RECORDER;
+    return session_has_no_more(arguments) ? status_each(arguments->session, command, NULL)
+                                          : EXIT_RECORDER;
 }
 
-static int run_action(int action, struct session_arguments *arguments)
+static int session_run_action(int action, struct session_arguments *arguments)
 {
     switch (action) {
     case ACTION_START:
-        return run_start(arguments);
+        return session_run_start(arguments);
     case ACTION_UPDATE:
-        return run_update(arguments);
+        return session_run_update(arguments);
     case ACTION_STATUS:
-        return run_status(arguments);
+        return session_run_status(arguments);
     case ACTION_SNAPSHOT:
-        return run_each(arguments, CONTROL_SNAPSHOT);
+        return session_run_each(arguments, CONTROL_SNAPSHOT);
     case ACTION_PAUSE:
-        return run_each(arguments, CONTROL_PAUSE);
+        return session_run_each(arguments, CONTROL_PAUSE);
     case ACTION_RESUME:
-        return run_each(arguments, CONTROL_RESUME);
+        return session_run_each(arguments, CONTROL_RESUME);
     default:
-        return has_no_more(arguments) ? client_stop(arguments->session) : EXIT_RECORDER;
+        return session_has_no_more(arguments) ? client_stop(arguments->session) : EXIT_RECORDER;
     }
 }
 
@@ -335,15 +338,15 @@ static int run_session(char **argv)
         return EXIT_RECORDER;
     }
     arguments.session = argv[1];
-    int status = split(&arguments, argv + 2, NULL);
+    int status = session_split(&arguments, argv + 2, NULL);
     if (status == EXIT_SUCCESS)
-        status = run_action(action, &arguments);
+        status = session_run_action(action, &arguments);
     free(arguments.left);
     return status;
 }
 
 /* Says how a program can be recorded by name without the permission. */
-static void print_advice(const struct session_arguments *arguments)
+static void session_print_advice(const struct session_arguments *arguments)
 {
     char self[LAUNCH_PATH_MAX];
     ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -355,7 +358,7 @@ static void print_advice(const struct session_arguments *arguments)
                self, word + 2);
 }
 
-static int run_enable(struct session_arguments *arguments)
+static int session_run_enable(struct session_arguments *arguments)
 {
     struct names names;
     if (!launch_is_possible())
@@ -365,7 +368,7 @@ static int run_enable(struct session_arguments *arguments)
     if (error != 0) {
         message("programs cannot be recorded by name here: %s%s", strerror(error),
                 error == EPERM ? "; that needs root, with CAP_SYS_ADMIN" : "");
-        print_advice(arguments);
+        session_print_advice(arguments);
         return EXIT_DENIED;
     }
     int status = start_session(arguments, true);
@@ -376,32 +379,32 @@ static int run_enable(struct session_arguments *arguments)
     }
     if (status != EXIT_SUCCESS && status != EXIT_EXISTS)
         return status;
-    return make_changes(arguments);
+    return session_make_changes(arguments);
 }
 
-static int run_disable(struct session_arguments *arguments)
+static int session_run_disable(struct session_arguments *arguments)
 {
-    if (!has_no_more(arguments))
+    if (!session_has_no_more(arguments))
         return EXIT_RECORDER;
-    return arguments->size == 0 ? client_stop(ENABLED_SESSION) : make_changes(arguments);
+    return arguments->size == 0 ? client_stop(ENABLED_SESSION) : session_make_changes(arguments);
 }
 
-static int run_by_name(const char *command, char **argv)
+static int session_run_by_name(const char *command, char **argv)
 {
     static struct session_arguments arguments = {.session = ENABLED_SESSION};
-    int status = split(&arguments, argv, strcmp(command, "enable") == 0 ? "+e" : "-n");
+    int status = session_split(&arguments, argv, strcmp(command, "enable") == 0 ? "+e" : "-n");
     if (status == EXIT_SUCCESS && arguments.size > 0 && strcmp(command, "query") == 0) {
         message("'query' has no names");
         status = EXIT_RECORDER;
     } else if (status == EXIT_SUCCESS && strcmp(command, "query") == 0)
-        status = run_status(&arguments);
+        status = session_run_status(&arguments);
     else if (status == EXIT_SUCCESS && strcmp(command, "disable") == 0)
-        status = run_disable(&arguments);
+        status = session_run_disable(&arguments);
     else if (status == EXIT_SUCCESS && arguments.size == 0) {
         message("'enable' needs --name PROGRAM");
         status = EXIT_RECORDER;
     } else if (status == EXIT_SUCCESS)
-        status = run_enable(&arguments);
+        status = session_run_enable(&arguments);
     free(arguments.left);
     return status;
 }
@@ -409,5 +412,6 @@ static int run_by_name(const char *command, char **argv)
 int session_command(int argc, char **argv)
 {
     (void)argc;
-    return strcmp(argv[1], "session") == 0 ? run_session(argv + 2) : run_by_name(argv[1], argv + 2);
+    return strcmp(argv[1], "session") == 0 ? run_session(argv + 2)
+                                           : session_run_by_name(argv[1], argv + 2);
 }

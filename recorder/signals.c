@@ -21,19 +21,19 @@ static volatile sig_atomic_t wants_stop;
 static volatile sig_atomic_t was_stopped; /* by signals_stop(), and not gone on since */
 static volatile pid_t watcher_pid;
 
-static bool is_fault(int number)
+static bool signals_is_fault(int number)
 {
     return number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL ||
            number == SIGTRAP || number == SIGSYS || number == SIGABRT;
 }
 
-static bool is_stop(int number)
+static bool signals_is_stop(int number)
 {
     return number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
 }
 
 /* Whether a signal comes from the system: it is for the whole group, or due to our own actions. */
-static bool is_not_for_the_program(int number)
+static bool signals_is_not_for_the_program(int number)
 {
     static const int numbers[] = {SIGINT,  SIGQUIT,  SIGHUP,  SIGTSTP, SIGTTIN, SIGTTOU,
                                   SIGCONT, SIGWINCH, SIGPIPE, SIGXFSZ, SIGXCPU, SIGCHLD};
@@ -43,7 +43,7 @@ static bool is_not_for_the_program(int number)
     return false;
 }
 
-static void send(int number, siginfo_t *info)
+static void signals_send(int number, siginfo_t *info)
 {
     /* A signal with a value keeps value and sender; one without has us as its sender. */
     siginfo_t *signal_info = info->si_code == SI_QUEUE ? info : NULL;
@@ -56,7 +56,7 @@ static void send(int number, siginfo_t *info)
 }
 
 /* Returns the state letter of the program in /proc; 0 if unknown. */
-static char program_state(void)
+static char signals_program_state(void)
 {
     char path[64], line[512];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)program_pid);
@@ -73,18 +73,18 @@ static char program_state(void)
 
 /* A shell lets a stopped process group go on: the program has had the signal then, unless it was
  * sent to us alone. */
-static void pass_on_continue(siginfo_t *info, bool is_sent)
+static void signals_pass_on_continue(siginfo_t *info, bool is_sent)
 {
     bool stood = was_stopped;
     wants_stop = was_stopped = false;
     /* The watcher has seen the program go on: one that is stopped was stopped anew. */
     if (is_sent && info->si_pid == watcher_pid)
         return;
-    if (stood ? program_state() == 'T' : is_sent)
-        send(SIGCONT, info);
+    if (stood ? signals_program_state() == 'T' : is_sent)
+        signals_send(SIGCONT, info);
 }
 
-static bool program_has_ended(void)
+static bool signals_program_has_ended(void)
 {
     siginfo_t status = {.si_pid = 0};
     return waitid(P_PID, (id_t)program_pid, &status, WEXITED | WNOHANG | WNOWAIT) != 0 ||
@@ -96,28 +96,28 @@ static void signals_on_signal(int number, siginfo_t *info, void *context)
     (void)context;
     int before = errno;
     bool is_sent = info->si_code <= 0 && info->si_pid != getpid();
-    if (is_fault(number) && !is_sent) {
+    if (signals_is_fault(number) && !is_sent) {
         signal(number, SIG_DFL);
         raise(number);
-    } else if (signals_seen.done && is_stop(number)) {
+    } else if (signals_seen.done && signals_is_stop(number)) {
         raise(SIGSTOP);
     } else if (signals_seen.done) {
         signals_seen.detach +=
             number == SIGINT || number == SIGQUIT || number == SIGTERM || number == SIGHUP;
     } else if (number == SIGCONT) {
-        pass_on_continue(info, is_sent);
-    } else if (number >= SIGRTMIN && program_has_ended()) {
+        signals_pass_on_continue(info, is_sent);
+    } else if (number >= SIGRTMIN && signals_program_has_ended()) {
         /* Each is delivered before anything else is done, and any number may wait. */
         signal(number, SIG_IGN);
     } else {
-        wants_stop |= is_stop(number);
-        if (is_sent || !is_not_for_the_program(number))
-            send(number, info);
+        wants_stop |= signals_is_stop(number);
+        if (is_sent || !signals_is_not_for_the_program(number))
+            signals_send(number, info);
     }
     errno = before;
 }
 
-static void catch_one(int number)
+static void signals_catch_one(int number)
 {
     struct sigaction action = {.sa_sigaction = signals_on_signal,
                                .sa_flags = SA_SIGINFO | SA_RESTART};
@@ -131,7 +131,7 @@ void signals_catch(pid_t program)
     program_pidfd = (int)syscall(SYS_pidfd_open, program, 0);
     /* This fails for KILL and STOP, and for the two signals that the C library reserves. */
     for (int number = 1; number <= SIGRTMAX; number++)
-        catch_one(number);
+        signals_catch_one(number);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
@@ -148,13 +148,13 @@ static _Noreturn void signals_watch(pid_t recorder)
 {
     const struct timespec pause = {.tv_nsec = WATCH_NS};
     for (int number = 1; number <= SIGRTMAX; number++)
-        if (!is_fault(number) && number != SIGCONT)
+        if (!signals_is_fault(number) && number != SIGCONT)
             signal(number, SIG_IGN);
     signal(SIGCONT, SIG_DFL);
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
         _exit(1);
     while (getppid() == recorder) {
-        if (program_state() != 'T')
+        if (signals_program_state() != 'T')
             kill(recorder, SIGCONT);
         nanosleep(&pause, NULL);
     }
@@ -174,7 +174,7 @@ void signals_stop(int number)
         signal(number, SIG_DFL);
     kill(getpid(), number);
     if (number != SIGSTOP)
-        catch_one(number);
+        signals_catch_one(number);
     kill(watcher, SIGKILL);
     while (waitpid(watcher, NULL, 0) < 0 && errno == EINTR)
         ;

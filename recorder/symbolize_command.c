@@ -102,7 +102,7 @@ static bool symbolize_is_same_file(const char *path, const char *other_path)
 }
 
 /* Whether a process has the file open for writing, or that is not known. */
-static bool may_be_written(const char *path)
+static bool symbolize_may_be_written(const char *path)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC);
     bool is_idle = file >= 0 && fcntl(file, F_SETLEASE, F_RDLCK) == 0;
@@ -111,7 +111,7 @@ static bool may_be_written(const char *path)
     return !is_idle;
 }
 
-static int read_failure(const char *path, const struct ttd_error *error)
+static int symbolize_read_failure(const char *path, const struct ttd_error *error)
 {
     message_error(path, error);
     return EXIT_RECORDER;
@@ -129,7 +129,7 @@ static int symbolize_write_names(struct names_to_add *adding,
     if (status == TTD_OK)
         status = ttd_input_file(arguments->source, NULL, &input, &error);
     if (status != TTD_OK)
-        return read_failure(arguments->trace, &error);
+        return symbolize_read_failure(arguments->trace, &error);
     const struct ttd_amendment amendment = {names_add, adding};
     status = ttd_amend(&input, &output, NULL, &amendment, &verdict, &error);
     if (adding->reason != 0) {
@@ -147,8 +147,8 @@ static int symbolize_write_names(struct names_to_add *adding,
     return EXIT_SUCCESS;
 }
 
-static int make_file(struct names_to_add *adding, const struct symbolize_arguments *arguments,
-                     const char *path)
+static int symbolize_make_file(struct names_to_add *adding,
+                               const struct symbolize_arguments *arguments, const char *path)
 {
     struct replacement replacement;
     int reason = replacement_begin(&replacement, path);
@@ -175,11 +175,11 @@ static int symbolize_add_names(struct wanted *wanted, const struct symbolize_arg
     struct names_to_add adding = {.wanted = wanted,
                                   .shows_progress = !arguments->is_quiet && isatty(STDERR_FILENO)};
     if (!wanted->is_closed && symbolize_is_same_file(path, arguments->source) &&
-        may_be_written(arguments->source)) {
+        symbolize_may_be_written(arguments->source)) {
         message("%s may still be being recorded, and is not replaced: use -o", arguments->trace);
         return EXIT_RECORDER;
     }
-    int status = make_file(&adding, arguments, path);
+    int status = symbolize_make_file(&adding, arguments, path);
     names_free(&adding);
     return status;
 }
@@ -204,13 +204,13 @@ int symbolize_command(int argc, char **argv)
     symbolize_parse(argc, argv, &arguments);
     enum ttd_status status = symbolize_open(&arguments, &input, &error);
     if (status != TTD_OK)
-        return read_failure(arguments.trace, &error);
+        return symbolize_read_failure(arguments.trace, &error);
     status = wanted_read(&wanted, &input, &error);
     int result = EXIT_RECORDER;
     if (status == TTD_OK)
         result = symbolize_add_names(&wanted, &arguments);
     else
-        read_failure(arguments.trace, &error);
+        symbolize_read_failure(arguments.trace, &error);
     wanted_free(&wanted);
     return result;
 }

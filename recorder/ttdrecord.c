@@ -29,7 +29,7 @@
 static int *descriptors;
 static size_t count, capacity;
 
-static void inherited_add(int descriptor)
+static void ttdrecord_inherited_add(int descriptor)
 {
     void *grown = array_grow(descriptors, count, &capacity, sizeof *descriptors);
     if (!grown)
@@ -39,14 +39,14 @@ static void inherited_add(int descriptor)
 }
 
 /* Notes the open descriptors. Called before any other is opened. */
-static void inherited_note(void)
+static void ttdrecord_inherited_note(void)
 {
     DIR *files = opendir("/proc/self/fd");
     const struct dirent *entry;
     while (files && (entry = readdir(files))) {
         int descriptor = atoi(entry->d_name);
         if (descriptor > STDERR_FILENO && descriptor != dirfd(files))
-            inherited_add(descriptor);
+            ttdrecord_inherited_add(descriptor);
     }
     if (files)
         closedir(files);
@@ -54,7 +54,7 @@ static void inherited_note(void)
 
 /* Closes them, and replaces standard input and output by nothing; standard error stays, for
  * messages. Called once the program has its own. */
-static void inherited_close(void)
+static void ttdrecord_inherited_close(void)
 {
     while (count > 0)
         close(descriptors[--count]);
@@ -67,7 +67,7 @@ static void inherited_close(void)
 }
 
 /* Joins the command line, for the trace's metadata. */
-static char *record_join_arguments(char *const *arguments)
+static char *ttdrecord_record_join_arguments(char *const *arguments)
 {
     size_t size = 1;
     for (char *const *argument = arguments; *argument; argument++)
@@ -82,7 +82,7 @@ static char *record_join_arguments(char *const *arguments)
 }
 
 /* Ends this process as the program ended, by the same signal or status. */
-static int pass_on(int status)
+static int ttdrecord_pass_on(int status)
 {
     if (!WIFSIGNALED(status))
         return WEXITSTATUS(status);
@@ -95,7 +95,8 @@ static int pass_on(int status)
 }
 
 /* Answers --fail-on. A program that was not recorded has no verdict. */
-static int record_judge(const struct options *options, bool is_recorded, bool has_children)
+static int ttdrecord_record_judge(const struct options *options, bool is_recorded,
+                                  bool has_children)
 {
     if (is_recorded)
         return summary_judge(options->fail_on, options->output, has_children);
@@ -105,8 +106,8 @@ static int record_judge(const struct options *options, bool is_recorded, bool ha
 
 /* Records the program. Returns an exit status of our own, or 0 and the program's wait status: a
  * program's failure counts more than its trace's. */
-static int record(const struct options *options, const char *path, const char *preload,
-                  char *const *arguments, const char *command, int *status)
+static int ttdrecord_record(const struct options *options, const char *path, const char *preload,
+                            char *const *arguments, const char *command, int *status)
 {
     static struct collector collector; /* larger than the stack may be */
     struct launch launch;
@@ -130,7 +131,7 @@ static int record(const struct options *options, const char *path, const char *p
         return EXIT_OUTPUT;
     }
     signals_catch(launch.pid);
-    inherited_close();
+    ttdrecord_inherited_close();
     /* Each recorded process may take two descriptors, and traces may be large; the program started
        with the old limits. */
     limits_raise(RLIMIT_NOFILE);
@@ -151,8 +152,8 @@ static int record(const struct options *options, const char *path, const char *p
     bool is_recorded = collector.has_attached_first, has_children = collector.children != 0;
     collector_close(&collector);
     *status = collector.launched_status;
-    int verdict =
-        options->fail_on != 0 ? record_judge(options, is_recorded, has_children) : EXIT_SUCCESS;
+    int verdict = options->fail_on != 0 ? ttdrecord_record_judge(options, is_recorded, has_children)
+                                        : EXIT_SUCCESS;
     if (*status != 0)
         return EXIT_SUCCESS;
     return is_written ? verdict : EXIT_OUTPUT;
@@ -162,7 +163,7 @@ int main(int argc, char **argv)
 {
     struct options options;
     char path[LAUNCH_PATH_MAX], preload[LAUNCH_PATH_MAX];
-    inherited_note();
+    ttdrecord_inherited_note();
     standard_descriptors_open();
     bool detaches = control_is_command(argc, argv) && strcmp(argv[1], "detach") == 0;
     int cleaned = detaches ? attach_clean_command(argv[2]) : -1;
@@ -189,8 +190,8 @@ int main(int argc, char **argv)
     if (!launch_find_preload(preload))
         return EXIT_RECORDER;
     int status = 0;
-    char *command = record_join_arguments(argv + optind);
-    int own_status = record(&options, path, preload, argv + optind, command, &status);
+    char *command = ttdrecord_record_join_arguments(argv + optind);
+    int own_status = ttdrecord_record(&options, path, preload, argv + optind, command, &status);
     free(command);
-    return own_status != EXIT_SUCCESS ? own_status : pass_on(status);
+    return own_status != EXIT_SUCCESS ? own_status : ttdrecord_pass_on(status);
 }

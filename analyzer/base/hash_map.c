@@ -77,7 +77,7 @@ static enum ttd_status hash_map_set_slot(struct hash_map *map, uint64_t a, uint6
 
 /* Sets the value of the pair (a, 0) in the array. Without memory for a larger array it has no
  * element for the pair. */
-static bool set_direct(struct hash_map *map, uint64_t a, uint32_t value)
+static bool hash_map_set_direct(struct hash_map *map, uint64_t a, uint32_t value)
 {
     if (a >= map->direct_capacity) {
         size_t capacity = map->direct_capacity ? map->direct_capacity : DIRECT_MIN;
@@ -104,13 +104,13 @@ static bool hash_map_is_direct(const struct hash_map *map, uint64_t a, uint64_t 
 
 enum ttd_status map_set(struct hash_map *map, uint64_t a, uint64_t b, uint32_t value)
 {
-    if (hash_map_is_direct(map, a, b) && set_direct(map, a, value))
+    if (hash_map_is_direct(map, a, b) && hash_map_set_direct(map, a, value))
         return TTD_OK;
     return hash_map_set_slot(map, a, b, value);
 }
 
 /* Copies `size` bytes of a table; NULL without memory, or if there are none. */
-static void *copy_table(const void *table, size_t size)
+static void *hash_map_copy_table(const void *table, size_t size)
 {
     void *copy = size ? table_resize(NULL, 0, size) : NULL;
     return copy ? memcpy(copy, table, size) : NULL;
@@ -120,8 +120,8 @@ enum ttd_status map_copy(struct hash_map *copy, const struct hash_map *map)
 {
     size_t direct_size = map->direct_capacity * sizeof *map->direct;
     size_t slots_size = map->capacity * sizeof *map->slots;
-    void *direct = copy_table(map->direct, direct_size);
-    void *slots = copy_table(map->slots, slots_size);
+    void *direct = hash_map_copy_table(map->direct, direct_size);
+    void *slots = hash_map_copy_table(map->slots, slots_size);
     if ((direct_size && !direct) || (slots_size && !slots)) {
         if (direct)
             table_free(direct, direct_size);

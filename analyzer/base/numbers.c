@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Reads digits; `end` is set to the first character behind them. */
-static bool parse_digits(const char *text, const char **end, uint64_t *number)
+static bool numbers_parse_digits(const char *text, const char **end, uint64_t *number)
 {
     bool is_hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
     unsigned char first = (unsigned char)text[is_hex ? 2 : 0];
@@ -27,7 +27,7 @@ bool number_parse(const char *text, uint64_t *number)
 {
     const char *end;
     uint64_t value;
-    if (!parse_digits(text, &end, &value) || *end)
+    if (!numbers_parse_digits(text, &end, &value) || *end)
         return false;
     *number = value;
     return true;
@@ -36,7 +36,7 @@ bool number_parse(const char *text, uint64_t *number)
 static bool numbers_take_size(const char *text, const char **end, uint64_t *number)
 {
     uint64_t value;
-    if (!parse_digits(text, end, &value))
+    if (!numbers_parse_digits(text, end, &value))
         return false;
     static const char suffixes[] = "KMGT";
     const char *suffix = **end ? strchr(suffixes, toupper((unsigned char)**end)) : NULL;

@@ -22,7 +22,7 @@ struct distribution {
     size_t places[DIGITS];
 };
 
-static enum ttd_status count_digits(void *context, size_t begin, size_t end)
+static enum ttd_status sort_count_digits(void *context, size_t begin, size_t end)
 {
     struct distribution *half = context;
     for (size_t i = begin; i < end; i++)
@@ -30,7 +30,7 @@ static enum ttd_status count_digits(void *context, size_t begin, size_t end)
     return TTD_OK;
 }
 
-static enum ttd_status move_keys(void *context, size_t begin, size_t end)
+static enum ttd_status sort_move_keys(void *context, size_t begin, size_t end)
 {
     struct distribution *half = context;
     for (size_t i = begin; i < end; i++)
@@ -39,7 +39,7 @@ static enum ttd_status move_keys(void *context, size_t begin, size_t end)
 }
 
 /* Turns how many keys have a digit into where the first of them goes. */
-static void find_places(struct distribution *first, struct distribution *second)
+static void sort_find_places(struct distribution *first, struct distribution *second)
 {
     size_t sum = 0;
     for (size_t i = 0; i < DIGITS; i++) {
@@ -54,14 +54,14 @@ static void find_places(struct distribution *first, struct distribution *second)
 
 /* Distributes the keys by one digit. Stable, so that passes from the lowest digit to the highest
  * sort by all. */
-static void distribute(const struct sort_key *source, struct sort_key *target, size_t count,
-                       unsigned shift)
+static void sort_distribute(const struct sort_key *source, struct sort_key *target, size_t count,
+                            unsigned shift)
 {
     struct distribution first = {.source = source, .target = target, .shift = shift};
     struct distribution second = first;
-    (void)halves_do(count_digits, &first, &second, count);
-    find_places(&first, &second);
-    (void)halves_do(move_keys, &first, &second, count);
+    (void)halves_do(sort_count_digits, &first, &second, count);
+    sort_find_places(&first, &second);
+    (void)halves_do(sort_move_keys, &first, &second, count);
 }
 
 void sort_keys(struct sort_key *keys, struct sort_key *spare, size_t count)
@@ -78,7 +78,7 @@ void sort_keys(struct sort_key *keys, struct sort_key *spare, size_t count)
     for (unsigned shift = 0; shift < 64; shift += DIGIT_BITS) {
         if (!(differing >> shift & (DIGITS - 1)))
             continue;
-        distribute(source, target, count, shift);
+        sort_distribute(source, target, count, shift);
         struct sort_key *swap = source;
         source = target;
         target = swap;

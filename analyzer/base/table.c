@@ -37,7 +37,7 @@ void pages_hint(void *memory, size_t size)
 #ifdef MADV_POPULATE_WRITE
 
 /* One half of the large pages of some memory. A failure changes nothing but speed. */
-static enum ttd_status map_half(void *memory, size_t begin, size_t end)
+static enum ttd_status table_map_half(void *memory, size_t begin, size_t end)
 {
     (void)madvise((char *)memory + begin, end - begin, MADV_POPULATE_WRITE);
     return TTD_OK;
@@ -45,7 +45,7 @@ static enum ttd_status map_half(void *memory, size_t begin, size_t end)
 
 void pages_map(void *memory, size_t size)
 {
-    (void)halves_do(map_half, memory, memory, size / (2 * LARGE_PAGE) * (2 * LARGE_PAGE));
+    (void)halves_do(table_map_half, memory, memory, size / (2 * LARGE_PAGE) * (2 * LARGE_PAGE));
 }
 
 #else
@@ -64,7 +64,7 @@ void pages_map(void *memory, size_t size)
 #define HEAP_STEP (8 * LARGE_PAGE)
 #define HEAP_KEPT (32 * LARGE_PAGE)
 
-static bool is_unlimited(int resource)
+static bool table_is_unlimited(int resource)
 {
     struct rlimit limit;
     return getrlimit(resource, &limit) == 0 && limit.rlim_cur == RLIM_INFINITY;
@@ -72,7 +72,7 @@ static bool is_unlimited(int resource)
 
 void pages_prepare(void)
 {
-    if (!is_unlimited(RLIMIT_AS) || !is_unlimited(RLIMIT_DATA))
+    if (!table_is_unlimited(RLIMIT_AS) || !table_is_unlimited(RLIMIT_DATA))
         return;
     /* Larger arrays have mappings of their own: mremap() moves them without copying. */
     mallopt(M_MMAP_THRESHOLD, 2 * LARGE_PAGE);
@@ -108,7 +108,7 @@ static size_t table_round_up(size_t size)
 }
 
 /* Maps memory aligned to a large page; the system does not do so by itself. */
-static void *map_pages(size_t size)
+static void *base_table_map_pages(size_t size)
 {
     if (size > SIZE_MAX - LARGE_PAGE)
         return NULL;
@@ -146,7 +146,7 @@ static struct {
 } kept = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* Forgets a range that is kept. */
-static struct range remove_range(size_t i)
+static struct range table_remove_range(size_t i)
 {
     struct range range = kept.ranges[i];
     kept.bytes -= range.size;
@@ -163,7 +163,7 @@ static struct range table_join_ranges(struct range range)
             i++;
             continue;
         }
-        struct range neighbour = remove_range(i);
+        struct range neighbour = table_remove_range(i);
         range =
             (struct range){is_before ? neighbour.begin : range.begin, range.size + neighbour.size};
         i = 0;
@@ -200,7 +200,7 @@ static void *table_take_pages(size_t size)
             best = i;
     }
     if (best < KEPT_RANGES) {
-        struct range range = remove_range(best);
+        struct range range = table_remove_range(best);
         pages = range.begin;
         if (range.size > size) {
             kept.ranges[kept.count++] = (struct range){range.begin + size, range.size - size};
@@ -213,14 +213,14 @@ static void *table_take_pages(size_t size)
 
 /* Gives pages back to the system, the smallest ranges first, until `size` bytes are given back or
  * none is kept. */
-static void give_back(size_t size)
+static void base_table_give_back(size_t size)
 {
     pthread_mutex_lock(&kept.mutex);
     for (size_t given_back = 0; kept.count && given_back < size;) {
         size_t smallest = 0;
         for (size_t i = 1; i < kept.count; i++)
             smallest = kept.ranges[i].size < kept.ranges[smallest].size ? i : smallest;
-        struct range range = remove_range(smallest);
+        struct range range = table_remove_range(smallest);
         given_back += range.size;
         munmap(range.begin, range.size);
     }
@@ -230,7 +230,7 @@ static void give_back(size_t size)
 /* Whether the system can move pages together: it cannot if they are of several mappings. Then it
  * refuses to make them longer as well; that is undone. To try the move itself will not do: older
  * kernels take the target away before they refuse. */
-static bool is_one_mapping(void *pages, size_t size)
+static bool table_is_one_mapping(void *pages, size_t size)
 {
     if (mremap(pages, size, size + LARGE_PAGE, 0) == MAP_FAILED)
         return errno != EFAULT;
@@ -240,14 +240,14 @@ static bool is_one_mapping(void *pages, size_t size)
 
 /* Moves pages that are kept to the begin of a new mapping, in the place of those there. Returns
  * bytes that were moved; SIZE_MAX if the system has no memory for that. */
-static size_t move_kept(char *pages, size_t size)
+static size_t table_move_kept(char *pages, size_t size)
 {
     size_t moved = 0;
     pthread_mutex_lock(&kept.mutex);
     while (kept.count && moved < size) {
-        struct range range = remove_range(kept.count - 1);
+        struct range range = table_remove_range(kept.count - 1);
         size_t part = range.size < size - moved ? range.size : size - moved;
-        if (!is_one_mapping(range.begin, range.size)) {
+        if (!table_is_one_mapping(range.begin, range.size)) {
             munmap(range.begin, range.size);
             continue;
         }
@@ -265,7 +265,7 @@ static size_t move_kept(char *pages, size_t size)
 
 /* ---- Tables ---- */
 
-static void *resize_small(void *old, size_t old_size, size_t size)
+static void *table_resize_small(void *old, size_t old_size, size_t size)
 {
     char *table = realloc(old, size);
     if (table)
@@ -273,7 +273,7 @@ static void *resize_small(void *old, size_t old_size, size_t size)
     return table;
 }
 
-static enum ttd_status clear_half(void *memory, size_t begin, size_t end)
+static enum ttd_status table_clear_half(void *memory, size_t begin, size_t end)
 {
     memset((char *)memory + begin, 0, end - begin);
     return TTD_OK;
@@ -281,22 +281,22 @@ static enum ttd_status clear_half(void *memory, size_t begin, size_t end)
 
 static void table_clear_pages(char *memory, size_t size)
 {
-    (void)halves_do(clear_half, memory, memory, size);
+    (void)halves_do(table_clear_half, memory, memory, size);
 }
 
 /* Maps pages. If the system refuses, it gets back those that are kept. */
 static void *table_map_pages(size_t size)
 {
-    void *pages = map_pages(size);
+    void *pages = base_table_map_pages(size);
     if (pages)
         return pages;
-    give_back(SIZE_MAX);
-    return map_pages(size);
+    base_table_give_back(SIZE_MAX);
+    return base_table_map_pages(size);
 }
 
 /* Makes a large table with the contents of another, and zeros behind them. NULL if nothing is kept
  * that is large enough. */
-static void *make_of_kept(const void *old, size_t old_size, size_t size)
+static void *table_make_of_kept(const void *old, size_t old_size, size_t size)
 {
     char *table = table_take_pages(size);
     if (!table)
@@ -310,20 +310,20 @@ static void *make_of_kept(const void *old, size_t old_size, size_t size)
 /* Makes a large table of pages that are kept and of new ones. NULL without memory. If the system
  * had none to move pages, all of them are lost: another thread may have mapped others where the
  * moved ones belong, so that these cannot be given back. */
-static void *make_of_parts(size_t size)
+static void *table_make_of_parts(size_t size)
 {
     char *table = table_map_pages(size);
-    size_t moved = table ? move_kept(table, size) : SIZE_MAX;
+    size_t moved = table ? table_move_kept(table, size) : SIZE_MAX;
     if (moved == SIZE_MAX)
         return NULL;
     table_clear_pages(table, moved);
     return table;
 }
 
-static void *make_large(void *old, size_t old_size, size_t size)
+static void *table_make_large(void *old, size_t old_size, size_t size)
 {
-    void *table = make_of_kept(old, old_size, table_round_up(size));
-    if (!table && (table = make_of_parts(table_round_up(size))) && old)
+    void *table = table_make_of_kept(old, old_size, table_round_up(size));
+    if (!table && (table = table_make_of_parts(table_round_up(size))) && old)
         memcpy(table, old, old_size);
     if (table)
         free(old);
@@ -333,17 +333,17 @@ static void *make_large(void *old, size_t old_size, size_t size)
 /* Grows a mapping. The system moves its pages to a free range instead of copying them, but for
  * tables that consist of several mappings. As many pages that are kept are given back as are added,
  * so that keeping them never takes more memory. */
-static void *resize_large(void *old, size_t old_size, size_t size)
+static void *table_resize_large(void *old, size_t old_size, size_t size)
 {
     if (old_size == size)
         return old;
-    void *table = make_of_kept(old, old_size, size);
+    void *table = table_make_of_kept(old, old_size, size);
     if (!table) {
-        give_back(size - old_size);
+        base_table_give_back(size - old_size);
         void *address = table_map_pages(size);
         if (!address)
             return NULL;
-        if (is_one_mapping(old, old_size)) {
+        if (table_is_one_mapping(old, old_size)) {
             table = mremap(old, old_size, size, MREMAP_MAYMOVE | MREMAP_FIXED, address);
             return table == MAP_FAILED ? NULL : table;
         }
@@ -356,12 +356,12 @@ static void *resize_large(void *old, size_t old_size, size_t size)
 void *table_resize(void *old, size_t old_size, size_t size)
 {
     if (size < LARGE)
-        return resize_small(old, old_size, size);
+        return table_resize_small(old, old_size, size);
     if (size > SIZE_MAX / 2)
         return NULL;
     if (old_size < LARGE)
-        return make_large(old, old_size, size);
-    return resize_large(old, table_round_up(old_size), table_round_up(size));
+        return table_make_large(old, old_size, size);
+    return table_resize_large(old, table_round_up(old_size), table_round_up(size));
 }
 
 size_t table_next(size_t capacity, size_t size)
@@ -400,5 +400,5 @@ void table_give_back(void *table, size_t size)
 
 void table_give_back_kept(void)
 {
-    give_back(SIZE_MAX);
+    base_table_give_back(SIZE_MAX);
 }

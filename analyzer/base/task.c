@@ -48,7 +48,7 @@ struct second_half {
     size_t count;
 };
 
-static enum ttd_status do_second(void *context)
+static enum ttd_status task_do_second(void *context)
 {
     const struct second_half *half = context;
     return half->function(half->context, halves_middle(half->count), half->count);
@@ -60,9 +60,9 @@ enum ttd_status halves_do(halves_function function, void *first, void *second, s
     struct task task = {.is_running = false};
     bool are_two = count >= WORTH_A_THREAD && task_has_processor();
     if (are_two)
-        task_start(&task, do_second, &half);
+        task_start(&task, task_do_second, &half);
     enum ttd_status first_status = function(first, 0, halves_middle(count));
-    enum ttd_status second_status = are_two ? task_wait(&task) : do_second(&half);
+    enum ttd_status second_status = are_two ? task_wait(&task) : task_do_second(&half);
     return first_status == TTD_OK ? second_status : first_status;
 }
 
@@ -83,14 +83,14 @@ void ring_destroy(struct ring *ring)
 
 /* Slots that must be filled, or empty, before a waiting side is woken: it then finds several slots
  * of work. */
-static uint64_t enough(const struct ring *ring)
+static uint64_t task_enough(const struct ring *ring)
 {
     return ring->size / 2;
 }
 
 /* Wakes the other side if it waits. No wake-up is lost: a side announces that it waits before it
  * looks at the counts. */
-static void wake(struct ring *ring, const _Atomic bool *waits, pthread_cond_t *condition)
+static void task_wake(struct ring *ring, const _Atomic bool *waits, pthread_cond_t *condition)
 {
     if (!atomic_load(waits))
         return;
@@ -99,7 +99,7 @@ static void wake(struct ring *ring, const _Atomic bool *waits, pthread_cond_t *c
     pthread_mutex_unlock(&ring->mutex);
 }
 
-static void ring_end(struct ring *ring, _Atomic bool *ended, pthread_cond_t *condition)
+static void task_ring_end(struct ring *ring, _Atomic bool *ended, pthread_cond_t *condition)
 {
     pthread_mutex_lock(&ring->mutex);
     atomic_store(ended, true);
@@ -113,8 +113,8 @@ bool ring_fill(struct ring *ring, uint64_t tolerated)
 {
     atomic_fetch_add(&ring->head, 1);
     uint64_t count = ring_count(ring);
-    if (count > tolerated || count >= enough(ring))
-        wake(ring, &ring->taker_waits, &ring->filled);
+    if (count > tolerated || count >= task_enough(ring))
+        task_wake(ring, &ring->taker_waits, &ring->filled);
     if (count > tolerated) {
         pthread_mutex_lock(&ring->mutex);
         atomic_store(&ring->filler_waits, true);
@@ -128,7 +128,7 @@ bool ring_fill(struct ring *ring, uint64_t tolerated)
 
 void ring_end_filling(struct ring *ring)
 {
-    ring_end(ring, &ring->filler_ended, &ring->filled);
+    task_ring_end(ring, &ring->filler_ended, &ring->filled);
 }
 
 /* ---- The taker ---- */
@@ -149,11 +149,11 @@ bool ring_wait_filled(struct ring *ring)
 void ring_empty(struct ring *ring)
 {
     atomic_fetch_add(&ring->tail, 1);
-    if (ring_count(ring) <= ring->size - enough(ring))
-        wake(ring, &ring->filler_waits, &ring->emptied);
+    if (ring_count(ring) <= ring->size - task_enough(ring))
+        task_wake(ring, &ring->filler_waits, &ring->emptied);
 }
 
 void ring_end_taking(struct ring *ring)
 {
-    ring_end(ring, &ring->taker_ended, &ring->emptied);
+    task_ring_end(ring, &ring->taker_ended, &ring->emptied);
 }

@@ -25,7 +25,7 @@ struct usage_question {
 };
 
 /* Ranks the call sites and prints them. Returns the exit status. */
-static int rank_usage(struct session *session, const struct usage_question *asked)
+static int activity_rank_usage(struct session *session, const struct usage_question *asked)
 {
     struct heap_usage usage;
     struct question question = session_ask_all(session);
@@ -87,7 +87,8 @@ static int hot_execute(struct session *session, const void *context)
 {
     const struct hot_options *options = context;
     session->uses_times = true;
-    return rank_usage(session, &(struct usage_question){.query = {.order = options->order},
+    return activity_rank_usage(session,
+                               &(struct usage_question){.query = {.order = options->order},
                                                         .island = options->island,
                                                         .unit = "call",
                                                         .weight = hot_orders[options->order],
@@ -129,7 +130,8 @@ static const struct own_option temporary_own[] = {
 static int temporary_execute(struct session *session, const void *context)
 {
     const struct temporary_options *options = context;
-    return rank_usage(session, &(struct usage_question){.query = {.steps = options->steps,
+    return activity_rank_usage(session,
+                               &(struct usage_question){.query = {.steps = options->steps,
                                                                   .order = HEAP_RANK_BY_TEMPORARY},
                                                         .island = options->island,
                                                         .unit = "temporary block",

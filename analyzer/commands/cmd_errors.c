@@ -55,7 +55,7 @@ static const struct own_option own_options[] = {
     ISLAND_OPTIONS(struct errors_options, island),
     OWN_OPTIONS_END};
 
-static ttd_id stack_of(const struct heap_call *call)
+static ttd_id cmd_errors_stack_of(const struct heap_call *call)
 {
     return heap_call_is_known(call) ? call->stack : TTD_NONE;
 }
@@ -69,7 +69,7 @@ static bool errors_is_operator(const struct heap_call *call)
 
 /* Whether a call of malloc() or free() may come from an operator that is inlined in the frame:
  * nothing says which ones are. */
-static bool may_be_inlined(const struct heap_call *call, const struct frame *frame)
+static bool cmd_errors_may_be_inlined(const struct heap_call *call, const struct frame *frame)
 {
     return !errors_is_operator(call) && call->action != TTD_ACTION_REALLOC &&
            frame->file.size == 0 && !runtime_has_module(frame->module);
@@ -81,7 +81,8 @@ static bool may_be_inlined(const struct heap_call *call, const struct frame *fra
  * is recorded as delete. The pair is correct, and must not be reported. Where inlined functions are
  * unknown, the finding is not certain.
  */
-static int pairs_operators(struct session *session, struct heap_finding *finding, bool *pairs)
+static int cmd_errors_pairs_operators(struct session *session, struct heap_finding *finding,
+                                      bool *pairs)
 {
     const struct heap_call *calls[] = {&finding->call, &finding->allocated};
     struct frame_list frames = {0};
@@ -91,11 +92,12 @@ static int pairs_operators(struct session *session, struct heap_finding *finding
         return STATUS_OK;
     bool has_operator = errors_is_operator(calls[0]) != errors_is_operator(calls[1]);
     for (size_t i = 0; i < 2 && status == TTD_OK; i++) {
-        status = frame_list_begin(&frames, &session->definitions, stack_of(calls[i]), 1);
+        status = frame_list_begin(&frames, &session->definitions, cmd_errors_stack_of(calls[i]), 1);
         if (status != TTD_OK || !frames.count)
             continue;
         *pairs |= allocators_are_operator(frames.frames[0].function);
-        finding->may_be_inlined |= has_operator && may_be_inlined(calls[i], &frames.frames[0]);
+        finding->may_be_inlined |=
+            has_operator && cmd_errors_may_be_inlined(calls[i], &frames.frames[0]);
     }
     finding->is_certain &= !finding->may_be_inlined;
     frame_list_free(&frames);
@@ -109,8 +111,10 @@ static int errors_judge_finding(struct session *session, const struct heap_findi
 {
     struct finding judged = {.kind = finding->kind,
                              .api = finding->call.api,
-                             .stacks = {finding->call.stack, stack_of(&finding->allocated),
-                                        stack_of(&finding->released), stack_of(&finding->conflict)},
+                             .stacks = {finding->call.stack,
+                                        cmd_errors_stack_of(&finding->allocated),
+                                        cmd_errors_stack_of(&finding->released),
+                                        cmd_errors_stack_of(&finding->conflict)},
                              .count = 1,
                              .amount = finding->count};
     int status = session_wants(session, finding->call.stack, is_wanted);
@@ -120,7 +124,7 @@ static int errors_judge_finding(struct session *session, const struct heap_findi
 }
 
 /* Merges findings whose stacks differ only in modules that were loaded more than once. */
-static int merge_same(struct session *session, struct heap_errors *errors)
+static int cmd_errors_merge_same(struct session *session, struct heap_errors *errors)
 {
     bool has_any = false;
     enum ttd_status status = TTD_OK;
@@ -133,7 +137,7 @@ static int merge_same(struct session *session, struct heap_errors *errors)
 
 /* Drops the findings that are not reported, and counts the calls of the others anew: totals and
  * exit status must not include findings that the user has excluded. */
-static int judge_all(struct session *session, struct heap_errors *errors)
+static int cmd_errors_judge_all(struct session *session, struct heap_errors *errors)
 {
     size_t kept = 0;
     int status = STATUS_OK;
@@ -141,7 +145,7 @@ static int judge_all(struct session *session, struct heap_errors *errors)
     for (size_t i = 0; i < errors->count && status == STATUS_OK; i++) {
         struct heap_finding *finding = &errors->findings[i];
         bool is_wanted = false, pairs = false;
-        status = pairs_operators(session, finding, &pairs);
+        status = cmd_errors_pairs_operators(session, finding, &pairs);
         if (status == STATUS_OK && !pairs)
             status = errors_judge_finding(session, finding, &is_wanted);
         if (!is_wanted)
@@ -155,7 +159,8 @@ static int judge_all(struct session *session, struct heap_errors *errors)
 
 /* Sets `is_wanted` to whether the fatal signal is reported: the filters let the stack of its thread
  * through. Its target is certain only in an intact trace. */
-static int judge_fatal(struct session *session, struct heap_fatal *fatal, bool *is_wanted)
+static int cmd_errors_judge_fatal(struct session *session, struct heap_fatal *fatal,
+                                  bool *is_wanted)
 {
     bool is_intact = source_is_intact(&session->source);
     fatal->is_certain = is_intact;
@@ -175,7 +180,8 @@ struct address_names {
 };
 
 /* Whether some address is in no block: then a snapshot may identify it. */
-static bool has_stray_address(const struct heap_errors *errors, const struct heap_fatal *fatal)
+static bool cmd_errors_has_stray_address(const struct heap_errors *errors,
+                                         const struct heap_fatal *fatal)
 {
     bool has_one = fatal && fatal->has_address && !fatal->pointers[0].block_address;
     for (size_t i = 0; i < errors->count && !has_one; i++)
@@ -201,8 +207,8 @@ static enum ttd_status errors_find_snapshot(const struct heap_trace *trace,
 }
 
 /* Reads the names of addresses from the snapshot at the fatal signal, or from the newest one. */
-static int find_names(struct session *session, const struct heap_fatal *fatal,
-                      struct address_names *names)
+static int errors_find_names(struct session *session, const struct heap_fatal *fatal,
+                             struct address_names *names)
 {
     struct ttd_error error = {.what = NULL};
     struct heap_trace trace = source_trace(&session->source);
@@ -229,11 +235,11 @@ int errors_judge(struct session *session, struct heap_errors *errors, struct hea
     bool needs_names = errors->count || fatal->count || view_has_filter(&session->options.view);
     int status = session_names(session, needs_names);
     if (status == STATUS_OK)
-        status = merge_same(session, errors);
+        status = cmd_errors_merge_same(session, errors);
     if (status == STATUS_OK)
-        status = judge_all(session, errors);
+        status = cmd_errors_judge_all(session, errors);
     if (status == STATUS_OK)
-        status = judge_fatal(session, fatal, has_fatal);
+        status = cmd_errors_judge_fatal(session, fatal, has_fatal);
     return status;
 }
 
@@ -280,8 +286,8 @@ static int errors_print_findings(struct session *session, size_t limit, struct h
     bool has_fatal = false;
     struct address_names names = {.are_known = false};
     int status = errors_judge(session, errors, fatal, &has_fatal);
-    if (status == STATUS_OK && has_stray_address(errors, has_fatal ? fatal : NULL))
-        status = find_names(session, fatal, &names);
+    if (status == STATUS_OK && cmd_errors_has_stray_address(errors, has_fatal ? fatal : NULL))
+        status = errors_find_names(session, fatal, &names);
     if (status == STATUS_OK)
         status = session_output(session, true);
     struct report_errors data = {.errors = errors,
@@ -342,8 +348,8 @@ static int errors_execute(struct session *session, const void *context)
 }
 
 /* The fatal signal as the first of the findings. */
-static int collect_fatal(struct session *session, struct family *family,
-                         const struct ttd_fatal_signal *signal)
+static int cmd_errors_collect_fatal(struct session *session, struct family *family,
+                                    const struct ttd_fatal_signal *signal)
 {
     struct family_finding finding = {.kind = "fatal-signal", .stacks = {signal->stack}, .count = 1};
     int status = session_names(session, true);
@@ -362,15 +368,16 @@ static int errors_add_member(struct session *session, const void *options, struc
         return status;
     status = errors_judge(session, &errors, &fatal, is_error);
     if (status == STATUS_OK && *is_error)
-        status = collect_fatal(session, family, &fatal.signal);
+        status = cmd_errors_collect_fatal(session, family, &fatal.signal);
     bool is_certain = true;
     for (size_t i = 0; i < errors.count && status == STATUS_OK; i++) {
         const struct heap_finding *found = &errors.findings[i];
         struct family_finding finding = {.kind = heap_error_name(found->kind),
                                          .rank = 1 + found->kind,
-                                         .stacks = {found->call.stack, stack_of(&found->allocated),
-                                                    stack_of(&found->released),
-                                                    stack_of(&found->conflict)},
+                                         .stacks = {found->call.stack,
+                                                    cmd_errors_stack_of(&found->allocated),
+                                                    cmd_errors_stack_of(&found->released),
+                                                    cmd_errors_stack_of(&found->conflict)},
                                          .count = found->count};
         *is_error |= found->kind != HEAP_ERROR_TRACE_INCONSISTENCY;
         is_certain &= found->is_certain;

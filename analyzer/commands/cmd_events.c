@@ -126,7 +126,7 @@ static bool events_is_wanted(struct lister *lister, const struct ttd_event *even
 
 /* Adds recorded losses. A loss may be recorded long after it happened, so these are read in a pass
  * before the events that they make uncertain. */
-static enum ttd_status see_losses(void *context, const struct ttd_batch *batch)
+static enum ttd_status cmd_events_see_losses(void *context, const struct ttd_batch *batch)
 {
     struct lister *lister = context;
     if (batch->kind == TTD_KIND_LOSSES && !batch->synthetic)
@@ -165,8 +165,8 @@ static enum ttd_status events_see_batch(void *context, const struct ttd_batch *b
     return lister->filter.status;
 }
 
-static int find_bound(struct session *session, const struct position_spec *spec,
-                      struct bound *result)
+static int events_find_bound(struct session *session, const struct position_spec *spec,
+                             struct bound *result)
 {
     result->is_number = spec->kind == POSITION_SPEC_EVENT;
     result->number = spec->event;
@@ -175,7 +175,7 @@ static int find_bound(struct session *session, const struct position_spec *spec,
     return position_spec_resolve(spec, POSITION_FOR_ORDER, &session->source, &result->position);
 }
 
-static bool is_start(const struct bound *bound)
+static bool cmd_events_is_start(const struct bound *bound)
 {
     return bound->is_number ? !bound->number
                             : !ttd_position_compare(bound->position, ttd_position_min());
@@ -183,7 +183,7 @@ static bool is_start(const struct bound *bound)
 
 /* A range that has nothing because of how it was given is a mistake; one that begins behind the
  * last event is not. */
-static int check_range(const struct lister *lister)
+static int cmd_events_check_range(const struct lister *lister)
 {
     const struct bound *from = &lister->from, *to = &lister->to;
     bool is_empty = from->is_number
@@ -191,7 +191,7 @@ static int check_range(const struct lister *lister)
                         : !to->is_number &&
                               ttd_position_compare(to->position, from->position) <= 0 &&
                               ttd_position_compare(from->position, ttd_position_max()) != 0;
-    return lister->has_end && !is_start(from) && is_empty
+    return lister->has_end && !cmd_events_is_start(from) && is_empty
                ? message_usage("events", POSITION_RANGE_EMPTY)
                : STATUS_OK;
 }
@@ -199,11 +199,11 @@ static int check_range(const struct lister *lister)
 /* Whether a damaged part may have held a gap, or a heap: it was met when that was
  * read, or when the trace was recovered. A gap before the range is never met, so the whole trace is
  * checked first. */
-static bool is_doubtful(const struct lister *lister)
+static bool cmd_events_is_doubtful(const struct lister *lister)
 {
     struct source *source = &lister->session->source;
     return source->reported_count != 0 || lister->outcome.losses.damaged != 0 ||
-           (!is_start(&lister->from) && !source_is_intact(source));
+           (!cmd_events_is_start(&lister->from) && !source_is_intact(source));
 }
 
 /* Goes to the first event of the range. From the start of the trace the pass is a checked one, so
@@ -212,9 +212,10 @@ static int events_seek(struct session *session, const struct bound *bound)
 {
     struct ttd_error error = {.what = NULL};
     struct ttd_reader *reader = session->source.reader;
-    enum ttd_status status = is_start(bound) ? ttd_reader_rewind_checked(reader, READ_KINDS)
-                                             : ttd_reader_rewind(reader, READ_KINDS);
-    if (status == TTD_OK && !is_start(bound))
+    enum ttd_status status = cmd_events_is_start(bound)
+                                 ? ttd_reader_rewind_checked(reader, READ_KINDS)
+                                 : ttd_reader_rewind(reader, READ_KINDS);
+    if (status == TTD_OK && !cmd_events_is_start(bound))
         status = bound->is_number ? ttd_reader_seek_event(reader, bound->number, &error)
                                   : ttd_reader_seek(reader, bound->position, &error);
     return status == TTD_OK ? STATUS_OK : source_fail(&session->source, status, &error);
@@ -223,7 +224,7 @@ static int events_seek(struct session *session, const struct bound *bound)
 /* Warns of the parts of the filter that name nothing in the trace. An empty list looks like an
  * answer, though a name may have been misspelled. Costs a pass, and only where no event was listed.
  */
-static int check_filter(struct lister *lister)
+static int cmd_events_check_filter(struct lister *lister)
 {
     struct session *session = lister->session;
     const struct filter *filter = &lister->filter;
@@ -245,7 +246,7 @@ static int check_filter(struct lister *lister)
 }
 
 /* Lists the events from the position of the reader on. */
-static int list_all(struct lister *lister)
+static int cmd_events_list_all(struct lister *lister)
 {
     struct session *session = lister->session;
     struct heap_batch_hook hook = {.context = lister, .batch = events_see_batch};
@@ -259,19 +260,19 @@ static int list_all(struct lister *lister)
     session->has_reasons = session->options.form == REPORT_TEXT;
     if (session->has_reasons)
         report_certainty_text(&session->report);
-    return status == STATUS_OK ? check_filter(lister) : status;
+    return status == STATUS_OK ? cmd_events_check_filter(lister) : status;
 }
 
 static int events_list(struct lister *lister)
 {
     struct session *session = lister->session;
     const struct events_options *options = lister->options;
-    struct heap_batch_hook losses = {.context = lister, .batch = see_losses};
-    int status = find_bound(session, &options->from, &lister->from);
+    struct heap_batch_hook losses = {.context = lister, .batch = cmd_events_see_losses};
+    int status = events_find_bound(session, &options->from, &lister->from);
     if (status == STATUS_OK)
-        status = find_bound(session, &options->to, &lister->to);
+        status = events_find_bound(session, &options->to, &lister->to);
     if (status == STATUS_OK)
-        status = check_range(lister);
+        status = cmd_events_check_range(lister);
     if (status == STATUS_OK)
         status = lister->has_patterns
                      ? session_names(session, true)
@@ -281,7 +282,7 @@ static int events_list(struct lister *lister)
     if (status == STATUS_OK)
         status = source_read(&session->source, 0, &losses);
     if (status == STATUS_OK) {
-        lister->is_doubtful = is_doubtful(lister);
+        lister->is_doubtful = cmd_events_is_doubtful(lister);
         status = events_seek(session, &lister->from);
     }
     if (status == STATUS_OK)
@@ -292,7 +293,7 @@ static int events_list(struct lister *lister)
      * size limit of other reports does not apply. */
     session->output.text.room = UINT64_MAX;
     lister->details.has_times = source_has_times(&session->source);
-    return list_all(lister);
+    return cmd_events_list_all(lister);
 }
 
 static int events_execute(struct session *session, const void *context)

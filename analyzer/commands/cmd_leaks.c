@@ -88,7 +88,7 @@ bool leaks_parse_kinds(const char *text, void *member)
 }
 
 /* Parses kinds that are leaks. A block that may have been released is none. */
-static bool parse_errors(const char *text, void *member)
+static bool cmd_leaks_parse_errors(const char *text, void *member)
 {
     unsigned *kinds = member;
     if (strstr(text, "unknown") || !leaks_parse_kinds(text, kinds))
@@ -101,13 +101,13 @@ static const struct own_option own_options[] = {
     OWN_OPTION("at", option_position, struct leaks_options, at),
     ISLAND_OPTIONS(struct leaks_options, island),
     OWN_NUMBER("error-exitcode", option_number, struct leaks_options, error_status, 0, 255),
-    OWN_OPTION("errors-for", parse_errors, struct leaks_options, errors),
+    OWN_OPTION("errors-for", cmd_leaks_parse_errors, struct leaks_options, errors),
     OWN_OPTION("group", option_flag, struct leaks_options, is_group),
     OWN_OPTION("show", leaks_parse_kinds, struct leaks_options, shown_kinds),
     OWN_OPTION("show-runtime", option_flag, struct leaks_options, shows_runtime),
     OWN_OPTIONS_END};
 
-static unsigned suppressed_kind(enum heap_leak_kind kind)
+static unsigned cmd_leaks_suppressed_kind(enum heap_leak_kind kind)
 {
     static const unsigned kinds[] = {[HEAP_DEFINITELY_LOST] = SUPPRESS_DEFINITE,
                                      [HEAP_POSSIBLY_LOST] = SUPPRESS_POSSIBLE,
@@ -121,13 +121,14 @@ static unsigned suppressed_kind(enum heap_leak_kind kind)
 }
 
 /* Leaves out known findings. */
-static int judge_groups(struct session *session, struct heap_groups *groups)
+static int cmd_leaks_judge_groups(struct session *session, struct heap_groups *groups)
 {
     size_t kept = 0;
     int status = STATUS_OK;
     for (size_t i = 0; i < groups->count && status == STATUS_OK; i++) {
         const struct heap_group *group = &groups->items[i];
-        struct finding finding = {.kind = suppressed_kind((enum heap_leak_kind)group->kind),
+        struct finding finding = {.kind =
+                                      cmd_leaks_suppressed_kind((enum heap_leak_kind)group->kind),
                                   .api = group->api,
                                   .stacks = {group->key.stack},
                                   .count = group->blocks,
@@ -145,26 +146,27 @@ static int judge_groups(struct session *session, struct heap_groups *groups)
 
 /* Kinds that are findings. Without a snapshot nothing is known of references, and every block that
  * was not released is one. */
-static unsigned kinds_of(const struct heap_leaks *leaks, unsigned kinds)
+static unsigned cmd_leaks_kinds_of(const struct heap_leaks *leaks, unsigned kinds)
 {
     return leaks->snapshot.number ? kinds : kinds | KIND_BIT(HEAP_NOT_SEEN);
 }
 
 /* Filters the blocks of a kind; leaves out known ones if they are findings; and groups them, unless
  * they belong into a tree. */
-static int view_kind(struct session *session, struct heap_groups *groups, bool are_findings)
+static int cmd_leaks_view_kind(struct session *session, struct heap_groups *groups,
+                               bool are_findings)
 {
     struct heap_site_table sites = heap_groups_site_table(groups);
     int status = session_filter(session, &sites);
     if (status == STATUS_OK && are_findings && known_findings_are_needed(&session->known_findings))
-        status = judge_groups(session, groups);
+        status = cmd_leaks_judge_groups(session, groups);
     return status == STATUS_OK && !session_has_tree(session) ? session_group(session, &sites)
                                                              : status;
 }
 
 /* Lists the groups of the kinds that are shown, one kind after the other. */
-static enum ttd_status list_groups(const struct heap_leaks *leaks, unsigned shown_kinds,
-                                   struct heap_groups *list)
+static enum ttd_status cmd_leaks_list_groups(const struct heap_leaks *leaks, unsigned shown_kinds,
+                                             struct heap_groups *list)
 {
     for (int kind = 0; kind < HEAP_LEAK_KINDS; kind++) {
         const struct heap_groups *groups = &leaks->kinds[kind];
@@ -183,18 +185,18 @@ static enum ttd_status list_groups(const struct heap_leaks *leaks, unsigned show
 }
 
 /* Filters the leaks as the options say, groups and lists them. */
-static int view_groups(struct session *session, unsigned listed_kinds, unsigned errors,
-                       struct heap_leaks *leaks, struct heap_groups *list)
+static int cmd_leaks_view_groups(struct session *session, unsigned listed_kinds, unsigned errors,
+                                 struct heap_leaks *leaks, struct heap_groups *list)
 {
-    unsigned shown_kinds = kinds_of(leaks, listed_kinds);
-    unsigned findings = shown_kinds | kinds_of(leaks, errors);
+    unsigned shown_kinds = cmd_leaks_kinds_of(leaks, listed_kinds);
+    unsigned findings = shown_kinds | cmd_leaks_kinds_of(leaks, errors);
     int status = STATUS_OK;
     for (int kind = 0; kind < HEAP_LEAK_KINDS && status == STATUS_OK; kind++)
-        status = view_kind(session, &leaks->kinds[kind], findings & KIND_BIT(kind));
+        status = cmd_leaks_view_kind(session, &leaks->kinds[kind], findings & KIND_BIT(kind));
     if (status == STATUS_OK && known_findings_are_needed(&session->known_findings))
         status = session_end_known_findings(session);
     if (status == STATUS_OK)
-        status = session_check(session, list_groups(leaks, shown_kinds, list));
+        status = session_check(session, cmd_leaks_list_groups(leaks, shown_kinds, list));
     struct heap_site_table sites = heap_groups_site_table(list);
     return status == STATUS_OK && session_has_tree(session) ? session_group(session, &sites)
                                                             : status;
@@ -239,7 +241,7 @@ static void leaks_list_at(const void *context, size_t index, struct listed_findi
 static void leaks_print_findings(struct session *session, const struct heap_leaks *leaks,
                                  const struct heap_groups *groups, unsigned errors)
 {
-    const struct leaks_listed listed = {groups, kinds_of(leaks, errors)};
+    const struct leaks_listed listed = {groups, cmd_leaks_kinds_of(leaks, errors)};
     const struct listed_findings findings = {"leaks",       "block", groups->count,
                                              leaks_list_at, &listed, &session->functions};
     report_findings(&session->report, &findings);
@@ -255,7 +257,7 @@ static int leaks_print_list(struct session *session, const struct leaks_options 
     struct heap_tree heaps = {.nodes = NULL};
     int status = session_runtime(session, &leaks->runtime, options->shows_runtime);
     if (status == STATUS_OK)
-        status = view_groups(session, options->shown_kinds, options->errors, leaks, list);
+        status = cmd_leaks_view_groups(session, options->shown_kinds, options->errors, leaks, list);
     if (status == STATUS_OK && is_by_heap)
         status = leaks_find_heaps(session, position, &heaps);
     if (status == STATUS_OK)
@@ -295,11 +297,12 @@ int leaks_print(struct session *session, struct heap_leaks *leaks, struct ttd_po
 }
 
 /* Whether there are blocks of the kinds that --error-exitcode counts. */
-static bool has_errors(const struct heap_leaks *leaks, unsigned errors)
+static bool cmd_leaks_has_errors(const struct heap_leaks *leaks, unsigned errors)
 {
     uint64_t blocks = 0;
     for (int kind = 0; kind < HEAP_LEAK_KINDS; kind++)
-        blocks += kinds_of(leaks, errors) & KIND_BIT(kind) ? leaks->kinds[kind].blocks : 0;
+        blocks +=
+            cmd_leaks_kinds_of(leaks, errors) & KIND_BIT(kind) ? leaks->kinds[kind].blocks : 0;
     return blocks;
 }
 
@@ -344,13 +347,13 @@ int leaks_find_group(struct session *session, const struct leaks_choice *choice,
     int status = leaks_find(session, choice, false, &question, &leaks);
     if (status != STATUS_OK)
         return status;
-    status = view_groups(session, choice->kinds, choice->kinds, &leaks, &list);
+    status = cmd_leaks_view_groups(session, choice->kinds, choice->kinds, &leaks, &list);
     progress_end(&session->source.progress);
     bool is_largest = status == STATUS_OK && !*number && !list.count;
     if (is_largest) {
         heap_groups_free(&list);
         list = (struct heap_groups){.items = NULL};
-        status = view_groups(session, KIND_BIT(HEAP_LEAK_KINDS) - 1, 0, &leaks, &list);
+        status = cmd_leaks_view_groups(session, KIND_BIT(HEAP_LEAK_KINDS) - 1, 0, &leaks, &list);
         is_largest = status == STATUS_OK && leaks_find_largest(&list, group);
     }
     if (!is_largest && !*number)
@@ -385,7 +388,8 @@ static int leaks_execute(struct session *session, const void *context)
         return status;
     status = leaks_print_list(session, options, &leaks, &list, question.at);
     if (status == STATUS_OK)
-        status = known_findings_exit(&session->known_findings, has_errors(&leaks, options->errors),
+        status = known_findings_exit(&session->known_findings,
+                                     cmd_leaks_has_errors(&leaks, options->errors),
                                      options->error_status);
     heap_groups_free(&list);
     heap_leaks_free(&leaks);
@@ -404,7 +408,7 @@ static int leaks_add_member(struct session *session, const void *context, struct
     int status = leaks_find(session, &choice, false, &question, &leaks);
     if (status != STATUS_OK)
         return status;
-    status = view_groups(session, options->shown_kinds, options->errors, &leaks, &list);
+    status = cmd_leaks_view_groups(session, options->shown_kinds, options->errors, &leaks, &list);
     session_outcome(session, &leaks.outcome, question.at);
     certainty_add_snapshot(&session->report.certainty, &leaks.snapshot, leaks.misplaced);
     for (size_t i = 0; i < list.count && status == STATUS_OK; i++) {
@@ -419,7 +423,7 @@ static int leaks_add_member(struct session *session, const void *context, struct
                                          .bytes = group->bytes};
         status = session_check(session, family_add(family, session, &finding));
     }
-    *is_error = has_errors(&leaks, options->errors);
+    *is_error = cmd_leaks_has_errors(&leaks, options->errors);
     heap_groups_free(&list);
     heap_leaks_free(&leaks);
     return status;

@@ -30,7 +30,7 @@
 #define CHANGES_SMALL    30000
 #define BYTES_PER_CHANGE 128
 
-static size_t changes_max(const struct session *session)
+static size_t cmd_report_changes_max(const struct session *session)
 {
     uint64_t more = session->source.size / BYTES_PER_CHANGE;
     return more < CHANGES_MAX - CHANGES_SMALL ? CHANGES_SMALL + (size_t)more : CHANGES_MAX;
@@ -44,8 +44,8 @@ static enum ttd_status report_wants_stack(void *context, ttd_id stack, bool *is_
 
 /* Writes two parts of the page: the heap in the course of time, and the lifetimes. The filters of
  * the user apply to both. */
-static int write_heap(struct session *session, const struct page_facts *facts,
-                      struct report_findings *findings, struct page_calls *calls)
+static int cmd_report_write_heap(struct session *session, const struct page_facts *facts,
+                                 struct report_findings *findings, struct page_calls *calls)
 {
     struct heap_site_table sites = heap_usage_site_table(&findings->usage);
     struct page_heap heap = {.ticks = &findings->ticks,
@@ -70,8 +70,8 @@ static int write_heap(struct session *session, const struct page_facts *facts,
 }
 
 /* Writes the quadrants of a range that is not the whole trace. */
-static int write_range(struct session *session, const struct page_facts *facts,
-                       const struct heap_islands *islands)
+static int cmd_report_write_range(struct session *session, const struct page_facts *facts,
+                                  const struct heap_islands *islands)
 {
     bool is_whole =
         facts->reaches_end && ttd_position_compare(facts->from, ttd_position_min()) == 0;
@@ -82,8 +82,8 @@ static int write_range(struct session *session, const struct page_facts *facts,
 }
 
 /* Writes the blocks, the roots and the classes that hold most, by the graph of one snapshot. */
-static int write_retained(struct session *session, const struct page_facts *facts,
-                          const struct heap_trace *trace, struct heap_reach *reach)
+static int cmd_report_write_retained(struct session *session, const struct page_facts *facts,
+                                     const struct heap_trace *trace, struct heap_reach *reach)
 {
     const struct {
         const char *name;
@@ -109,7 +109,8 @@ static int write_retained(struct session *session, const struct page_facts *fact
     return result == TTD_OK ? status : source_fail(&session->source, result, &error);
 }
 
-static int write_snapshots(struct session *session, const struct heap_snapshot_list *list)
+static int cmd_report_write_snapshots(struct session *session,
+                                      const struct heap_snapshot_list *list)
 {
     page_begin_report(session, command_snapshots.name);
     session_outcome(session, &list->outcome, ttd_position_max());
@@ -125,7 +126,7 @@ static int report_write_parts(struct session *session, const struct page_facts *
     page_begin_report(session, command_leaks.name);
     int status = leaks_print(session, &findings->leaks, facts->last);
     if (status == STATUS_OK)
-        status = write_range(session, facts, findings->islands);
+        status = cmd_report_write_range(session, facts, findings->islands);
     page_begin_report(session, command_info.name);
     if (status == STATUS_OK)
         status = info_print(session, &findings->info);
@@ -136,18 +137,18 @@ static int report_write_parts(struct session *session, const struct page_facts *
     if (status == STATUS_OK)
         status = moves_print(session, &findings->moves);
     if (status == STATUS_OK)
-        status = write_snapshots(session, &findings->snapshots);
+        status = cmd_report_write_snapshots(session, &findings->snapshots);
     if (status == STATUS_OK)
         status = page_run_part(session, &command_marks);
     if (status == STATUS_OK && facts->has_snapshot)
-        status = write_retained(session, facts, trace, &findings->reach);
+        status = cmd_report_write_retained(session, facts, trace, &findings->reach);
     return status;
 }
 
 /* Writes the data of the page. Stacks are numbers of nodes in one tree of calls. The tree is
  * written last, when all parts have named their stacks. */
-static int write_data(struct session *session, const struct page_facts *facts,
-                      const struct heap_trace *trace, struct report_findings *findings)
+static int cmd_report_write_data(struct session *session, const struct page_facts *facts,
+                                 const struct heap_trace *trace, struct report_findings *findings)
 {
     struct view_options options = session->options.view;
     struct view view;
@@ -159,7 +160,7 @@ static int write_data(struct session *session, const struct page_facts *facts,
     session->options.view.limit = session->report.limit = REPORT_GROUPS_MAX;
     session->has_reasons = true;
     page_write_facts(&session->report, facts);
-    int status = write_heap(session, facts, findings, &calls);
+    int status = cmd_report_write_heap(session, facts, findings, &calls);
     page_begin_report(session, command_summary.name);
     if (status == STATUS_OK)
         status = summary_print(session, &view, facts, findings, false);
@@ -186,7 +187,7 @@ static int report_data_write(struct session *session, struct page_facts *facts)
     struct heap_ticks_options range = {.from = facts->from,
                                        .last = facts->last,
                                        .max = TICKS_MAX,
-                                       .changes_max = changes_max(session),
+                                       .changes_max = cmd_report_changes_max(session),
                                        .spans_max = SPANS_MAX,
                                        .filter_context = session};
     struct heap_trace trace;
@@ -203,7 +204,7 @@ static int report_data_write(struct session *session, struct page_facts *facts)
     facts->has_snapshot = findings.leaks.snapshot.number;
     status = result == TTD_OK ? page_begin(session) : source_fail(&session->source, result, &error);
     if (status == STATUS_OK)
-        status = write_data(session, facts, &trace, &findings);
+        status = cmd_report_write_data(session, facts, &trace, &findings);
     report_findings_free(&findings);
     return status;
 }
@@ -250,7 +251,7 @@ struct report_options {
     bool has_contents;
 };
 
-static bool parse_title(const char *argument, void *title)
+static bool cmd_report_parse_title(const char *argument, void *title)
 {
     *(const char **)title = argument;
     return true;
@@ -261,7 +262,7 @@ static const struct own_option own_options[] = {
     OWN_OPTION("to", option_position, struct report_options, to),
     OWN_OPTION("exact", option_flag, struct report_options, is_exact),
     OWN_OPTION("with-contents", option_flag, struct report_options, has_contents),
-    OWN_OPTION("title", parse_title, struct report_options, title),
+    OWN_OPTION("title", cmd_report_parse_title, struct report_options, title),
     ISLAND_OPTIONS(struct report_options, island),
     OWN_OPTIONS_END};
 
@@ -307,8 +308,8 @@ static int report_check_options(const struct common_options *options,
 }
 
 /* Writes the page's data of a session's trace. */
-static int write_block(struct session *session, const struct report_options *options,
-                       struct page_facts *facts, struct page_block *block)
+static int cmd_report_write_block(struct session *session, const struct report_options *options,
+                                  struct page_facts *facts, struct page_block *block)
 {
     facts->has_times = source_has_times(&session->source);
     int status = report_resolve_range(session, options, facts);
@@ -326,9 +327,9 @@ static int write_block(struct session *session, const struct report_options *opt
 }
 
 /* Adds a trace to the page. Sets `last` to the position in it that two traces are compared at. */
-static int add_trace(struct page *page, const struct common_options *common,
-                     const struct report_options *options, struct page_facts *facts,
-                     struct position_spec *last)
+static int cmd_report_add_trace(struct page *page, const struct common_options *common,
+                                const struct report_options *options, struct page_facts *facts,
+                                struct position_spec *last)
 {
     struct common_options of_trace = *common;
     struct session session;
@@ -336,7 +337,7 @@ static int add_trace(struct page *page, const struct common_options *common,
     int status = session_open(&session, &of_trace);
     if (status != STATUS_OK)
         return status;
-    status = write_block(&session, options, facts, &page->blocks[page->count++]);
+    status = cmd_report_write_block(&session, options, facts, &page->blocks[page->count++]);
     *last = (struct position_spec){.kind = facts->reaches_end ? POSITION_SPEC_END
                                                               : POSITION_SPEC_POSITION,
                                    .position = facts->last};
@@ -344,8 +345,9 @@ static int add_trace(struct page *page, const struct common_options *common,
 }
 
 /* Makes the page of some traces. Two of them are also compared, at the ends of their ranges. */
-static int make_page(struct page *page, const struct common_options *common,
-                     const struct report_options *options, const char *const *paths, size_t count)
+static int cmd_report_make_page(struct page *page, const struct common_options *common,
+                                const struct report_options *options, const char *const *paths,
+                                size_t count)
 {
     struct common_options as_json = *common;
     struct page_facts facts = {.title = options->title,
@@ -361,7 +363,7 @@ static int make_page(struct page *page, const struct common_options *common,
     as_json.form = REPORT_JSON;
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         facts.number = i + 1;
-        status = add_trace(page, common, options, &facts, &last);
+        status = cmd_report_add_trace(page, common, options, &facts, &last);
         if (i < HEAP_SIDES)
             two.specs[i] = last;
     }
@@ -390,7 +392,7 @@ static int report_run(const struct command *command, int count, char **arguments
         paths[0] = common.trace;
         for (size_t i = 1; i < trace_count; i++)
             paths[i] = common.others[i - 1];
-        status = make_page(&page, &common, &options, paths, trace_count);
+        status = cmd_report_make_page(&page, &common, &options, paths, trace_count);
     } else {
         status = message_status("report", TTD_ERROR_NO_MEMORY);
     }

@@ -44,7 +44,7 @@ struct owners {
 /* Sets the amounts of a record: `blocks` and `bytes`, and the positions if it has some. */
 typedef uint64_t owner_amounts(const void *record, struct report_owner *amounts);
 
-static enum ttd_status owners_grow(struct owners *owners, size_t label)
+static enum ttd_status summary_owners_grow(struct owners *owners, size_t label)
 {
     size_t old = owners->count;
     if (label < old)
@@ -77,8 +77,9 @@ static void owner_add(struct owner_sum *sum, const struct report_owner *amounts,
         owner->last = amounts->last;
 }
 
-static enum ttd_status owners_sum(struct view *view, const struct heap_site_table *sites,
-                                  owner_amounts *amounts_of, struct owners *owners, uint64_t *total)
+static enum ttd_status summary_owners_sum(struct view *view, const struct heap_site_table *sites,
+                                          owner_amounts *amounts_of, struct owners *owners,
+                                          uint64_t *total)
 {
     for (size_t i = 0; i < *sites->count; i++) {
         struct heap_key key = *heap_site_record(sites, i);
@@ -89,7 +90,7 @@ static enum ttd_status owners_sum(struct view *view, const struct heap_site_tabl
             continue;
         enum ttd_status status = view_find_key(view, &key);
         if (status == TTD_OK)
-            status = owners_grow(owners, key.property);
+            status = summary_owners_grow(owners, key.property);
         if (status != TTD_OK)
             return status;
         owner_add(&owners->sums[key.property], &amounts, weight, stack);
@@ -116,7 +117,7 @@ static int summary_find_owner(struct session *session, struct view *view,
 {
     struct owners owners = {.sums = NULL};
     uint64_t total = 0;
-    enum ttd_status status = owners_sum(view, sites, amounts_of, &owners, &total);
+    enum ttd_status status = summary_owners_sum(view, sites, amounts_of, &owners, &total);
     size_t best = 0;
     for (size_t i = 1; i < owners.count && status == TTD_OK; i++)
         if (owners.sums[i].weight && owner_is_better(&owners.sums[i], &owners.sums[best]))
@@ -133,7 +134,7 @@ static int summary_find_owner(struct session *session, struct view *view,
     return session_check(session, status);
 }
 
-static uint64_t group_amounts(const void *record, struct report_owner *amounts)
+static uint64_t summary_group_amounts(const void *record, struct report_owner *amounts)
 {
     const struct heap_group *group = record;
     amounts->blocks = group->blocks;
@@ -143,7 +144,7 @@ static uint64_t group_amounts(const void *record, struct report_owner *amounts)
     return group->bytes;
 }
 
-static uint64_t temporary_amounts(const void *record, struct report_owner *amounts)
+static uint64_t summary_temporary_amounts(const void *record, struct report_owner *amounts)
 {
     const struct heap_site *site = record;
     amounts->blocks = site->temporary;
@@ -151,7 +152,7 @@ static uint64_t temporary_amounts(const void *record, struct report_owner *amoun
     return site->temporary;
 }
 
-static uint64_t move_amounts(const void *record, struct report_owner *amounts)
+static uint64_t summary_move_amounts(const void *record, struct report_owner *amounts)
 {
     const struct heap_move_group *group = record;
     amounts->blocks = group->counts.moved;
@@ -159,27 +160,28 @@ static uint64_t move_amounts(const void *record, struct report_owner *amounts)
     return group->counts.copies.bytes_at_most;
 }
 
-static struct report_sum sum_of(const struct heap_groups *groups)
+static struct report_sum summary_sum_of(const struct heap_groups *groups)
 {
     return (struct report_sum){groups->blocks, groups->bytes};
 }
 
-static int summarize_lost(struct session *session, struct view *view, struct heap_leaks *leaks,
-                          struct report_summary *summary)
+static int summary_summarize_lost(struct session *session, struct view *view,
+                                  struct heap_leaks *leaks, struct report_summary *summary)
 {
     summary->has_snapshot = leaks->snapshot.number != 0;
     struct heap_groups *lost =
         &leaks->kinds[summary->has_snapshot ? HEAP_DEFINITELY_LOST : HEAP_NOT_SEEN];
-    summary->lost = sum_of(lost);
-    summary->below = sum_of(&leaks->kinds[HEAP_INDIRECTLY_LOST]);
-    summary->unknown = sum_of(&leaks->kinds[HEAP_UNKNOWN]);
-    summary->possible = sum_of(&leaks->kinds[HEAP_POSSIBLY_LOST]);
+    summary->lost = summary_sum_of(lost);
+    summary->below = summary_sum_of(&leaks->kinds[HEAP_INDIRECTLY_LOST]);
+    summary->unknown = summary_sum_of(&leaks->kinds[HEAP_UNKNOWN]);
+    summary->possible = summary_sum_of(&leaks->kinds[HEAP_POSSIBLY_LOST]);
     struct heap_site_table sites = heap_groups_site_table(lost);
-    return summary_find_owner(session, view, &sites, group_amounts, &summary->lost_owner);
+    return summary_find_owner(session, view, &sites, summary_group_amounts, &summary->lost_owner);
 }
 
-static int summarize_activity(struct session *session, struct view *view,
-                              struct report_findings *findings, struct report_summary *summary)
+static int summary_summarize_activity(struct session *session, struct view *view,
+                                      struct report_findings *findings,
+                                      struct report_summary *summary)
 {
     const struct heap_site *all = &findings->usage.total;
     const struct heap_move_counts *moves = &findings->moves.reallocs.total;
@@ -191,16 +193,16 @@ static int summarize_activity(struct session *session, struct view *view,
     summary->moved = moves->moved;
     summary->copied = moves->copies.bytes;
     summary->copied_at_most = moves->copies.bytes_at_most;
-    int status =
-        summary_find_owner(session, view, &usage, temporary_amounts, &summary->temporary_owner);
-    return status == STATUS_OK
-               ? summary_find_owner(session, view, &reallocs, move_amounts, &summary->moves_owner)
-               : status;
+    int status = summary_find_owner(session, view, &usage, summary_temporary_amounts,
+                                    &summary->temporary_owner);
+    return status == STATUS_OK ? summary_find_owner(session, view, &reallocs, summary_move_amounts,
+                                                    &summary->moves_owner)
+                               : status;
 }
 
 /* Counts the calls of each kind of error. Inconsistencies of the trace are no errors. */
-static size_t count_errors(const struct heap_errors *errors,
-                           struct report_error_count counts[HEAP_ERROR_KINDS])
+static size_t summary_count_errors(const struct heap_errors *errors,
+                                   struct report_error_count counts[HEAP_ERROR_KINDS])
 {
     size_t used = 0;
     for (int kind = 0; kind < HEAP_ERROR_TRACE_INCONSISTENCY; kind++) {
@@ -217,7 +219,7 @@ static size_t count_errors(const struct heap_errors *errors,
     return used;
 }
 
-static struct ttd_string find_fact(const struct info_findings *info, const char *name)
+static struct ttd_string summary_find_fact(const struct info_findings *info, const char *name)
 {
     for (size_t i = 0; i < info->metadata_count; i++) {
         struct ttd_string key = info->metadata[i].key;
@@ -238,10 +240,10 @@ int summary_print(struct session *session, struct view *view, const struct page_
                  .trace = ttd_reader_trace(session->source.reader),
                  .is_closed = session->source.is_closed && findings->info.stats.has_end,
                  .end = &session->source.end},
-        .command = find_fact(&findings->info, "command"),
-        .before = find_fact(&findings->info, "before"),
+        .command = summary_find_fact(&findings->info, "command"),
+        .before = summary_find_fact(&findings->info, "before"),
         .peak_position = page ? findings->ticks.peak.position : findings->peak.peak.position,
-        .peak = sum_of(at_peak)};
+        .peak = summary_sum_of(at_peak)};
     bool has_fatal = false;
     struct heap_site_table peak_sites = heap_groups_site_table(at_peak);
     struct heap_site_table moves = heap_move_site_table(&findings->moves.reallocs);
@@ -252,17 +254,18 @@ int summary_print(struct session *session, struct view *view, const struct page_
     if (status == STATUS_OK)
         status = errors_judge(session, &findings->errors, &findings->fatal, &has_fatal);
     if (status == STATUS_OK)
-        status = summary_find_owner(session, view, &peak_sites, group_amounts, &summary.peak_owner);
+        status = summary_find_owner(session, view, &peak_sites, summary_group_amounts,
+                                    &summary.peak_owner);
     if (status == STATUS_OK)
-        status = summarize_lost(session, view, &findings->leaks, &summary);
+        status = summary_summarize_lost(session, view, &findings->leaks, &summary);
     if (status == STATUS_OK)
-        status = summarize_activity(session, view, findings, &summary);
+        status = summary_summarize_activity(session, view, findings, &summary);
     if (status == STATUS_OK)
         status = session_output(session, false);
     if (status != STATUS_OK)
         return status;
     summary.errors = counts;
-    summary.error_count = count_errors(&findings->errors, counts);
+    summary.error_count = summary_count_errors(&findings->errors, counts);
     summary.fatal = has_fatal ? &findings->fatal.signal : NULL;
     report_summary(&session->report, &summary);
     return STATUS_OK;

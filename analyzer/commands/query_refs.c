@@ -121,7 +121,7 @@ const struct command command_query_refs = {
     .execute = refs_execute,
 };
 
-static void peak_write_moment(struct report *report, const struct heap_peak_state *peak)
+static void query_write_peak(struct report *report, const struct heap_peak_state *peak)
 {
     struct row row;
     row_open(&row, report);
@@ -134,7 +134,7 @@ static void peak_write_moment(struct report *report, const struct heap_peak_stat
     row_end_array(&row);
 }
 
-static int peak_execute_moment(struct session *session, const void *context)
+static int query_execute_peak(struct session *session, const void *context)
 {
     (void)context;
     struct heap_trace trace;
@@ -151,12 +151,12 @@ static int peak_execute_moment(struct session *session, const void *context)
     session_outcome(session, &peak.outcome, ttd_position_max());
     status = session_begin_report(session, false);
     if (status == STATUS_OK)
-        peak_write_moment(&session->report, &peak);
+        query_write_peak(&session->report, &peak);
     heap_peak_state_free(&peak);
     return status;
 }
 
 const struct command command_query_peak = {
     .name = "query",
-    .execute = peak_execute_moment,
+    .execute = query_execute_peak,
 };

@@ -20,9 +20,10 @@ struct reading {
 
 /* Adds the analyses of the heap over time, and leaks. Leaks come last, because their watcher may
  * drop the index of live blocks. */
-static enum ttd_status watch_heap(struct session *session, const struct heap_ticks_options *range,
-                                  struct report_findings *findings, struct reading *reading,
-                                  struct ttd_error *error)
+static enum ttd_status report_pass_watch_heap(struct session *session,
+                                              const struct heap_ticks_options *range,
+                                              struct report_findings *findings,
+                                              struct reading *reading, struct ttd_error *error)
 {
     struct heap_leaks_options leaks = {.at = range->last,
                                        .islands = range->islands,
@@ -39,8 +40,8 @@ static enum ttd_status watch_heap(struct session *session, const struct heap_tic
 }
 
 /* Adds the peak, and leaks, for a summary. */
-static enum ttd_status watch_summary(struct report_findings *findings, struct reading *reading,
-                                     struct ttd_error *error)
+static enum ttd_status report_pass_watch_summary(struct report_findings *findings,
+                                                 struct reading *reading, struct ttd_error *error)
 {
     const struct heap_peak_state_options peak = {.split = HEAP_SPLIT_NONE};
     const struct heap_leaks_options leaks = {.at = ttd_position_max()};
@@ -52,9 +53,9 @@ static enum ttd_status watch_summary(struct report_findings *findings, struct re
 }
 
 /* Adds the analyses of calls: usage and errors. They need the whole trace. */
-static enum ttd_status watch_calls(const struct heap_ticks_options *range,
-                                   struct report_findings *findings, struct reading *reading,
-                                   struct ttd_error *error)
+static enum ttd_status report_pass_watch_calls(const struct heap_ticks_options *range,
+                                               struct report_findings *findings,
+                                               struct reading *reading, struct ttd_error *error)
 {
     struct heap_usage_options usage = {.order = HEAP_RANK_BY_STACK,
                                        .islands = findings->islands,
@@ -71,8 +72,9 @@ static enum ttd_status watch_calls(const struct heap_ticks_options *range,
                             : status;
 }
 
-static enum ttd_status watch_moves(struct session *session, struct report_findings *findings,
-                                   struct reading *reading)
+static enum ttd_status report_pass_watch_moves(struct session *session,
+                                               struct report_findings *findings,
+                                               struct reading *reading)
 {
     struct heap_moves_options moves = {.chains = MOVES_CHAINS,
                                        .split = view_split(&session->options.view),
@@ -82,7 +84,7 @@ static enum ttd_status watch_moves(struct session *session, struct report_findin
 
 /* Whether a trace has so many events that the analyses of calls take longer than the analyses of
  * the heap, the search for leaks and the page. */
-static bool is_long(struct ttd_reader *reader)
+static bool report_pass_is_long(struct ttd_reader *reader)
 {
     struct ttd_end end;
     return ttd_reader_end(reader, &end) == TTD_OK && end.events >= LONG_TRACE;
@@ -96,12 +98,12 @@ static enum ttd_status report_watch(struct session *session, const struct heap_t
                                     struct reading *calls)
 {
     struct ttd_error *error = &heap->error;
-    bool has_many_calls = is_long(heap->trace.reader);
+    bool has_many_calls = report_pass_is_long(heap->trace.reader);
     struct reading *moves = has_many_calls ? heap : calls;
     struct reading *stats = has_many_calls ? calls : heap;
-    enum ttd_status status = watch_calls(range, findings, calls, error);
+    enum ttd_status status = report_pass_watch_calls(range, findings, calls, error);
     if (status == TTD_OK)
-        status = watch_moves(session, findings, moves);
+        status = report_pass_watch_moves(session, findings, moves);
     if (status != TTD_OK)
         return status;
     info_watch(session, &findings->info, &heap->pass);
@@ -109,8 +111,8 @@ static enum ttd_status report_watch(struct session *session, const struct heap_t
         heap_trace_stats_watch(&findings->info.stats, stats->trace.reader, &stats->pass, error);
     if (status != TTD_OK)
         return status;
-    return range ? watch_heap(session, range, findings, heap, error)
-                 : watch_summary(findings, heap, error);
+    return range ? report_pass_watch_heap(session, range, findings, heap, error)
+                 : report_pass_watch_summary(findings, heap, error);
 }
 
 static enum ttd_status report_end_findings(struct report_findings *findings)
@@ -130,8 +132,10 @@ static enum ttd_status report_run_pass(void *context)
 }
 
 /* Runs all analyses in one pass. */
-static enum ttd_status find_in_one(struct session *session, const struct heap_ticks_options *range,
-                                   struct reading *reading, struct report_findings *findings)
+static enum ttd_status report_pass_find_in_one(struct session *session,
+                                               const struct heap_ticks_options *range,
+                                               struct reading *reading,
+                                               struct report_findings *findings)
 {
     enum ttd_status status = report_watch(session, range, findings, reading, reading);
     if (status == TTD_OK)
@@ -144,9 +148,10 @@ static enum ttd_status find_in_one(struct session *session, const struct heap_ti
 
 /* Makes two passes at the same time: two processors read and replay the trace twice sooner than one
  * of them feeds all analyses. */
-static enum ttd_status find_in_two(struct session *session, const struct heap_ticks_options *range,
-                                   struct reading *first, struct reading *second,
-                                   struct report_findings *findings)
+static enum ttd_status report_pass_find_in_two(struct session *session,
+                                               const struct heap_ticks_options *range,
+                                               struct reading *first, struct reading *second,
+                                               struct report_findings *findings)
 {
     struct task task = {.is_running = false};
     first->trace.is_one_of_two = true;
@@ -179,8 +184,8 @@ static enum ttd_status report_find_all(struct session *session,
     if (status != TTD_OK)
         return status;
     status = may_be_two && source_second_trace(&session->source, &second.trace)
-                 ? find_in_two(session, range, &first, &second, findings)
-                 : find_in_one(session, range, &first, findings);
+                 ? report_pass_find_in_two(session, range, &first, &second, findings)
+                 : report_pass_find_in_one(session, range, &first, findings);
     *error = first.error;
     return status;
 }

@@ -37,7 +37,7 @@ static enum ttd_status extents_append(struct contents_extents *extents,
     return status;
 }
 
-static int compare_extents(const void *a, const void *b)
+static int contents_compare_extents(const void *a, const void *b)
 {
     const struct contents_extent *x = a;
     const struct contents_extent *y = b;
@@ -52,7 +52,7 @@ static void extents_sort(struct contents_extents *extents)
 {
     size_t kept = 0;
     if (extents->count)
-        qsort(extents->extents, extents->count, sizeof *extents->extents, compare_extents);
+        qsort(extents->extents, extents->count, sizeof *extents->extents, contents_compare_extents);
     for (size_t i = 0; i < extents->count; i++) {
         struct contents_extent extent = extents->extents[i];
         uint64_t before = kept ? extents->extents[kept - 1].last : 0;
@@ -66,8 +66,8 @@ static void extents_sort(struct contents_extents *extents)
 }
 
 /* Moves the rest of the older extents up to and including `last` into the list. */
-static enum ttd_status take_older(struct overlay *overlay, size_t *older, uint64_t *begin,
-                                  uint64_t last)
+static enum ttd_status contents_take_older(struct overlay *overlay, size_t *older, uint64_t *begin,
+                                           uint64_t last)
 {
     enum ttd_status status = TTD_OK;
     while (status == TTD_OK && *older < overlay->merged.count) {
@@ -89,7 +89,7 @@ static enum ttd_status take_older(struct overlay *overlay, size_t *older, uint64
 }
 
 /* Lays the snapshot that was read over those before. */
-static enum ttd_status end_snapshot(struct overlay *overlay)
+static enum ttd_status contents_end_snapshot(struct overlay *overlay)
 {
     size_t older = 0;
     uint64_t begin = 0;
@@ -99,7 +99,7 @@ static enum ttd_status end_snapshot(struct overlay *overlay)
     for (size_t i = 0; i < overlay->next.count && status == TTD_OK; i++) {
         struct contents_extent extent = overlay->next.extents[i];
         if (extent.first > begin)
-            status = take_older(overlay, &older, &begin, extent.first - 1);
+            status = contents_take_older(overlay, &older, &begin, extent.first - 1);
         if (status == TTD_OK)
             status = extents_append(&overlay->both, extent);
         /* Drops the older extents that end here or before. */
@@ -110,7 +110,7 @@ static enum ttd_status end_snapshot(struct overlay *overlay)
             older = overlay->merged.count;
     }
     if (status == TTD_OK)
-        status = take_older(overlay, &older, &begin, UINT64_MAX);
+        status = contents_take_older(overlay, &older, &begin, UINT64_MAX);
     struct contents_extents replaced = overlay->merged;
     overlay->merged = overlay->both;
     overlay->both = replaced;
@@ -119,8 +119,8 @@ static enum ttd_status end_snapshot(struct overlay *overlay)
 }
 
 /* The part of a run that the range has; false if there is none. */
-static bool clip(const struct ttd_memory_map *map, const struct ttd_memory_run *run,
-                 const struct contents_range *range, struct contents_extent *extent)
+static bool contents_clip(const struct ttd_memory_map *map, const struct ttd_memory_run *run,
+                          const struct contents_range *range, struct contents_extent *extent)
 {
     uint64_t last = run->address + (run->page_count * map->page_size - 1);
     if (run->page == TTD_PAGE_NOT_CAPTURED || run->address > range->last || last < range->first)
@@ -147,18 +147,18 @@ static size_t extents_map_snapshot(const struct overlay *overlay, const struct t
     return (size_t)(snapshot - overlay->snapshots->snapshots);
 }
 
-static enum ttd_status add_map(struct overlay *overlay, const struct ttd_memory_map *map)
+static enum ttd_status contents_add_map(struct overlay *overlay, const struct ttd_memory_map *map)
 {
     size_t snapshot = extents_map_snapshot(overlay, map);
     enum ttd_status status = TTD_OK;
     if (snapshot == SIZE_MAX)
         return TTD_OK;
     if (snapshot != overlay->snapshot)
-        status = end_snapshot(overlay);
+        status = contents_end_snapshot(overlay);
     overlay->snapshot = (uint32_t)snapshot;
     for (size_t i = 0; i < map->count && status == TTD_OK; i++) {
         struct contents_extent extent;
-        if (!clip(map, &map->runs[i], overlay->range, &extent))
+        if (!contents_clip(map, &map->runs[i], overlay->range, &extent))
             continue;
         extent.snapshot = overlay->snapshot;
         status = extents_append(&overlay->next, extent);
@@ -177,10 +177,10 @@ enum ttd_status contents_extents_find(const struct heap_trace *trace,
         struct ttd_batch batch;
         status = ttd_reader_next(trace->reader, &batch, error);
         if (status == TTD_OK && batch.kind == TTD_KIND_MEMORY_MAP)
-            status = add_map(&overlay, batch.u.memory_map);
+            status = contents_add_map(&overlay, batch.u.memory_map);
     }
     if (heap_is_over(status) || status == TTD_ERROR_UNSUPPORTED)
-        status = end_snapshot(&overlay);
+        status = contents_end_snapshot(&overlay);
     contents_extents_free(&overlay.next);
     contents_extents_free(&overlay.both);
     if (status == TTD_OK)
@@ -190,7 +190,7 @@ enum ttd_status contents_extents_find(const struct heap_trace *trace,
     return status;
 }
 
-static int compare_chunks(const void *a, const void *b)
+static int contents_compare_chunks(const void *a, const void *b)
 {
     const struct ttd_chunk *x = a;
     const struct ttd_chunk *y = b;
@@ -228,7 +228,7 @@ enum ttd_status contents_pages_find(const struct heap_trace *trace, struct conte
         return status;
     }
     if (pages->count)
-        qsort(pages->chunks, pages->count, sizeof *pages->chunks, compare_chunks);
+        qsort(pages->chunks, pages->count, sizeof *pages->chunks, contents_compare_chunks);
     return TTD_OK;
 }
 
@@ -273,8 +273,8 @@ static enum ttd_status contents_load_chunk(struct contents_pages *pages, size_t 
 }
 
 /* Finds a chunk among those that are kept, or reads it in place of the one unused for longest. */
-static enum ttd_status need(struct contents_pages *pages, size_t index,
-                            struct contents_chunk **chunk, struct ttd_error *error)
+static enum ttd_status contents_need(struct contents_pages *pages, size_t index,
+                                     struct contents_chunk **chunk, struct ttd_error *error)
 {
     struct contents_chunk *oldest = &pages->cache[0];
     enum ttd_status status = TTD_OK;
@@ -301,7 +301,7 @@ enum ttd_status contents_pages_get(struct contents_pages *pages, uint64_t id, ui
     *data = NULL;
     if (index == SIZE_MAX)
         return TTD_OK;
-    enum ttd_status status = need(pages, index, &chunk, error);
+    enum ttd_status status = contents_need(pages, index, &chunk, error);
     if (status == TTD_OK && chunk->pages.count && chunk->pages.page_size == size)
         *data = chunk->data + (size_t)(id - chunk->pages.first_page) * size;
     return status;
@@ -325,9 +325,9 @@ struct contents_cursor contents_cursor_begin(const struct contents_extents *exte
 }
 
 /* The bytes of the page that the next address lies in, and where they end. */
-static enum ttd_status take_page(struct contents_cursor *cursor,
-                                 const struct contents_extent *extent, struct contents_part *part,
-                                 struct ttd_error *error)
+static enum ttd_status contents_take_page(struct contents_cursor *cursor,
+                                          const struct contents_extent *extent,
+                                          struct contents_part *part, struct ttd_error *error)
 {
     uint64_t offset = part->first - extent->begin;
     uint64_t number = offset / extent->page_size;
@@ -343,15 +343,15 @@ static enum ttd_status take_page(struct contents_cursor *cursor,
     return status;
 }
 
-static enum ttd_status take_extent(struct contents_cursor *cursor,
-                                   const struct contents_extent *extent, struct contents_part *part,
-                                   struct ttd_error *error)
+static enum ttd_status contents_take_extent(struct contents_cursor *cursor,
+                                            const struct contents_extent *extent,
+                                            struct contents_part *part, struct ttd_error *error)
 {
     part->snapshot = extent->snapshot;
     if (part->last > extent->last)
         part->last = extent->last;
     if (extent->page >= TTD_PAGE_FIRST)
-        return take_page(cursor, extent, part, error);
+        return contents_take_page(cursor, extent, part, error);
     part->state = extent->page == TTD_PAGE_ZERO ? CONTENTS_ZERO : CONTENTS_UNREADABLE;
     return TTD_OK;
 }
@@ -369,7 +369,7 @@ enum ttd_status contents_cursor_next(struct contents_cursor *cursor, struct cont
     const struct contents_extent *extent =
         cursor->extent < extents->count ? &extents->extents[cursor->extent] : NULL;
     if (extent && extent->first <= part->first)
-        status = take_extent(cursor, extent, part, error);
+        status = contents_take_extent(cursor, extent, part, error);
     else if (extent && extent->first <= part->last)
         part->last = extent->first - 1;
     cursor->is_over = part->last == cursor->last;

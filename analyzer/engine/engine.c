@@ -196,7 +196,7 @@ static bool engine_wants_stack(const void *context, ttd_id stack)
     return stack < engine.wanted_count && engine.wanted[stack];
 }
 
-static void answer_add_series(const struct heap_tick_series *series)
+static void engine_answer_add_series(const struct heap_tick_series *series)
 {
     engine_add(series->change_count);
     for (size_t i = 0; i < series->change_count; i++) {
@@ -228,7 +228,7 @@ size_t engine_sum(uint32_t from, uint32_t to, uint64_t event, uint64_t bytes, ui
     engine_add(heap_sum_value(tick->allocated));
     engine_add(tick->releases);
     for (int i = 0; i < HEAP_TICK_KEYS; i++)
-        answer_add_series(&sums.series[i]);
+        engine_answer_add_series(&sums.series[i]);
     chronicle_sums_free(&sums);
     return status == TTD_OK ? engine_end() : 0;
 }
@@ -241,7 +241,7 @@ size_t engine_quadrants(uint32_t from, uint32_t to)
     enum ttd_status status = chronicle_quadrants_find(
         &engine.chronicle, (struct chronicle_range){from, to}, filter, &quadrants);
     for (int i = 0; i < HEAP_QUADRANTS; i++)
-        answer_add_series(&quadrants.series[i]);
+        engine_answer_add_series(&quadrants.series[i]);
     chronicle_quadrants_free(&quadrants);
     return status == TTD_OK ? engine_end() : 0;
 }
@@ -274,7 +274,7 @@ struct finding_regions {
     enum ttd_status status;
 };
 
-static bool add_to_region(void *context, uint32_t number)
+static bool engine_add_to_region(void *context, uint32_t number)
 {
     struct finding_regions *finding = context;
     const struct chronicle_block *chronicle_block = &engine.chronicle.blocks[number];
@@ -283,7 +283,7 @@ static bool add_to_region(void *context, uint32_t number)
     return finding->status == TTD_OK;
 }
 
-static void answer_add_region(const struct heap_region *region)
+static void engine_answer_add_region(const struct heap_region *region)
 {
     engine_add(region->begin);
     engine_add(region->last);
@@ -300,11 +300,11 @@ size_t engine_regions(uint32_t moment, uint64_t gap)
     finding.status = chronicle_sort(&engine.chronicle);
     engine_answer();
     if (finding.status == TTD_OK)
-        chronicle_each_live(&engine.chronicle, moment, add_to_region, &finding);
+        chronicle_each_live(&engine.chronicle, moment, engine_add_to_region, &finding);
     heap_fragmentation_sum_up(&finding.fragmentation);
-    answer_add_region(&finding.fragmentation.total);
+    engine_answer_add_region(&finding.fragmentation.total);
     for (size_t i = 0; i < finding.fragmentation.count; i++)
-        answer_add_region(&finding.fragmentation.regions[i]);
+        engine_answer_add_region(&finding.fragmentation.regions[i]);
     heap_fragmentation_free(&finding.fragmentation);
     return finding.status == TTD_OK ? engine_end() : 0;
 }
@@ -322,17 +322,17 @@ struct drawing {
 };
 
 /* The last address of a block. Sizes come from the program, and may be nonsense. */
-static uint64_t answer_block_last(const struct chronicle_block *block)
+static uint64_t engine_answer_block_last(const struct chronicle_block *block)
 {
     uint64_t reach = block->size ? block->size - 1 : 0;
     return reach > UINT64_MAX - block->address ? UINT64_MAX : block->address + reach;
 }
 
-static bool draw(void *context, uint32_t number)
+static bool engine_draw(void *context, uint32_t number)
 {
     const struct drawing *drawing = context;
     const struct chronicle_block *block = &engine.chronicle.blocks[number];
-    uint64_t last = answer_block_last(block);
+    uint64_t last = engine_answer_block_last(block);
     if (last < drawing->first)
         return true;
     if (block->address > drawing->last)
@@ -368,7 +368,7 @@ size_t engine_cells(uint32_t moment, uint64_t first, uint64_t last, uint64_t siz
         engine_add(0);
     struct drawing drawing = {first, last, size, calloc(count, sizeof *drawing.most)};
     if (drawing.most && !engine.is_short)
-        chronicle_each_live(&engine.chronicle, moment, draw, &drawing);
+        chronicle_each_live(&engine.chronicle, moment, engine_draw, &drawing);
     bool has_memory = drawing.most;
     free(drawing.most);
     return has_memory ? engine_end() : 0;
@@ -380,13 +380,13 @@ struct listing {
     size_t most;
 };
 
-static bool answer_list_block(void *context, uint32_t number)
+static bool engine_answer_list_block(void *context, uint32_t number)
 {
     const struct listing *listing = context;
     const struct chronicle_block *block = &engine.chronicle.blocks[number];
     if (block->address > listing->last || engine.count == listing->most)
         return false;
-    if (answer_block_last(block) >= listing->first)
+    if (engine_answer_block_last(block) >= listing->first)
         engine_add(number);
     return true;
 }
@@ -396,7 +396,7 @@ size_t engine_blocks(uint32_t moment, uint64_t first, uint64_t last, size_t most
     struct listing listing = {first, last, most};
     engine_answer();
     if (chronicle_sort(&engine.chronicle) == TTD_OK)
-        chronicle_each_live(&engine.chronicle, moment, answer_list_block, &listing);
+        chronicle_each_live(&engine.chronicle, moment, engine_answer_list_block, &listing);
     return engine_end();
 }
 
@@ -407,12 +407,12 @@ size_t engine_history(uint64_t address, size_t most)
     engine_answer();
     for (size_t i = 0; i < chronicle->block_count; i++) {
         const struct chronicle_block *block = &chronicle->blocks[i];
-        total += block->address <= address && address <= answer_block_last(block);
+        total += block->address <= address && address <= engine_answer_block_last(block);
     }
     engine_add(total);
     for (size_t i = 0, seen = 0; i < chronicle->block_count && seen < total; i++) {
         const struct chronicle_block *block = &chronicle->blocks[i];
-        if (block->address > address || address > answer_block_last(block))
+        if (block->address > address || address > engine_answer_block_last(block))
             continue;
         if (total - seen++ <= most)
             engine_add(i);

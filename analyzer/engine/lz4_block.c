@@ -43,7 +43,7 @@ static bool lz4_add_length(struct block *block, size_t *length)
     return true;
 }
 
-static bool copy_literals(struct block *block, size_t length)
+static bool lz4_block_copy_literals(struct block *block, size_t length)
 {
     size_t left = (size_t)(block->in_end - block->in);
     size_t room = (size_t)(block->out_end - block->out);
@@ -60,7 +60,7 @@ static bool copy_literals(struct block *block, size_t length)
 
 /* Copies bytes that were decoded before. Matches that overlap their own output repeat
  * themselves. */
-static bool copy_match(struct block *block, size_t offset, size_t length)
+static bool lz4_block_copy_match(struct block *block, size_t offset, size_t length)
 {
     size_t room = (size_t)(block->out_end - block->out);
     if (offset == 0 || offset > (size_t)(block->out - block->begin) ||
@@ -81,14 +81,14 @@ static bool copy_match(struct block *block, size_t offset, size_t length)
 }
 
 /* Decodes the literals of a sequence and its match. The last sequence of a block has no match. */
-static bool decode_sequence(struct block *block, bool *is_last)
+static bool lz4_block_decode_sequence(struct block *block, bool *is_last)
 {
     unsigned token = *block->in++;
     size_t literals = token >> 4;
     size_t match = token & LENGTH_MORE;
     if (literals == LENGTH_MORE && !lz4_add_length(block, &literals))
         return false;
-    if (!copy_literals(block, literals))
+    if (!lz4_block_copy_literals(block, literals))
         return false;
     *is_last = block->in == block->in_end;
     if (*is_last)
@@ -100,7 +100,7 @@ static bool decode_sequence(struct block *block, bool *is_last)
     block->in += 2;
     if (match == LENGTH_MORE && !lz4_add_length(block, &match))
         return false;
-    return copy_match(block, offset, match + MATCH_MIN);
+    return lz4_block_copy_match(block, offset, match + MATCH_MIN);
 }
 
 int lz4_block_decode(const char *source, char *target, int source_size, int target_size)
@@ -115,7 +115,7 @@ int lz4_block_decode(const char *source, char *target, int source_size, int targ
     if (target_size == 0)
         return source_size == 1 && *source == 0 ? 0 : -1;
     while (!is_last) {
-        if (block.in == block.in_end || !decode_sequence(&block, &is_last))
+        if (block.in == block.in_end || !lz4_block_decode_sequence(&block, &is_last))
             return -1;
     }
     return (int)(block.out - block.begin);

@@ -41,7 +41,7 @@ struct finder {
 
 /* Allots places to the sources of all nodes. visits[].later_sources becomes the place behind the
  * last one. */
-static uint32_t allot_sources(const struct spanning_tree *tree, struct link *links)
+static uint32_t dominators_allot_sources(const struct spanning_tree *tree, struct link *links)
 {
     uint32_t sum = 0;
     for (uint32_t number = 0; number < tree->reached; number++) {
@@ -57,8 +57,8 @@ static uint32_t allot_sources(const struct spanning_tree *tree, struct link *lin
 
 /* Prefetches a target that follows soon: the edges of all nodes of the graph lie one behind the
  * other. */
-static inline __attribute__((always_inline)) void prefetch_target(const struct finder *finder,
-                                                                  struct edge_range edges)
+static inline __attribute__((always_inline)) void
+dominators_prefetch_target(const struct finder *finder, struct edge_range edges)
 {
     const struct graph *graph = finder->graph;
     uint64_t edge = (uint64_t)edges.next + AHEAD;
@@ -67,7 +67,7 @@ static inline __attribute__((always_inline)) void prefetch_target(const struct f
 }
 
 /* Puts the sources of some targets in their places, from the last one to the first. */
-static enum ttd_status sort_sources(void *context, size_t begin, size_t end)
+static enum ttd_status dominators_sort_sources(void *context, size_t begin, size_t end)
 {
     const struct finder *finder = context;
     struct graph_visit *visits = finder->tree->visits;
@@ -78,7 +78,7 @@ static enum ttd_status sort_sources(void *context, size_t begin, size_t end)
         struct edge_range edges = graph_edges_of(finder->graph, finder->upper, node);
         for (; edges.next < edges.end; edges.next++) {
             uint32_t target = edges.targets[edges.next];
-            prefetch_target(finder, edges);
+            dominators_prefetch_target(finder, edges);
             if (target >= begin && target < end && visits[target].number < number)
                 finder->sources[--visits[target].later_sources] = number;
         }
@@ -88,7 +88,7 @@ static enum ttd_status sort_sources(void *context, size_t begin, size_t end)
 
 /* Finds the lowest semidominator on the tree path from a finished node up to the last one that is
  * higher than `number`. Shortens the path by half. */
-static uint32_t lowest_above(struct link *links, uint32_t node, uint32_t number)
+static uint32_t dominators_lowest_above(struct link *links, uint32_t node, uint32_t number)
 {
     uint32_t lowest = UINT32_MAX;
     for (;;) {
@@ -109,8 +109,8 @@ static uint32_t lowest_above(struct link *links, uint32_t node, uint32_t number)
 
 /* Prefetches the link of a source that follows soon, and of one that follows sooner the link above.
  * A source that is not finished has a place there, perhaps without a node. */
-static inline __attribute__((always_inline)) void prefetch_links(const struct finder *finder,
-                                                                 uint32_t i)
+static inline __attribute__((always_inline)) void
+dominators_prefetch_links(const struct finder *finder, uint32_t i)
 {
     if (i < 2 * AHEAD)
         return;
@@ -121,7 +121,7 @@ static inline __attribute__((always_inline)) void prefetch_links(const struct fi
 }
 
 /* Sets `earliest` of each node to its semidominator. */
-static void find_semidominators(const struct finder *finder)
+static void dominators_find_semidominators(const struct finder *finder)
 {
     const struct spanning_tree *tree = finder->tree;
     uint32_t end = finder->source_count;
@@ -129,8 +129,8 @@ static void find_semidominators(const struct finder *finder)
         uint32_t lowest = tree->earliest[number];
         uint32_t begin = finder->links[number].above;
         for (uint32_t i = end; i-- > begin;) {
-            prefetch_links(finder, i);
-            uint32_t candidate = lowest_above(finder->links, finder->sources[i], number);
+            dominators_prefetch_links(finder, i);
+            uint32_t candidate = dominators_lowest_above(finder->links, finder->sources[i], number);
             if (candidate < lowest)
                 lowest = candidate;
         }
@@ -162,13 +162,13 @@ static enum ttd_status graph_find_dominators(struct spanning_tree *tree, const s
     struct finder finder = {.tree = tree, .graph = graph, .upper = upper};
     finder.links = array_new(tree->reached, sizeof *finder.links);
     if (finder.links) {
-        finder.source_count = allot_sources(tree, finder.links);
+        finder.source_count = dominators_allot_sources(tree, finder.links);
         finder.sources = array_new(finder.source_count, sizeof *finder.sources);
     }
     bool has_memory = finder.sources;
     if (has_memory) {
-        (void)halves_do(sort_sources, &finder, &finder, tree->node_count);
-        find_semidominators(&finder);
+        (void)halves_do(dominators_sort_sources, &finder, &finder, tree->node_count);
+        dominators_find_semidominators(&finder);
     }
     array_free(finder.sources, finder.source_count, sizeof *finder.sources);
     array_free(finder.links, tree->reached, sizeof *finder.links);
@@ -217,8 +217,8 @@ dominators_prefetch(const struct graph_dominators *dominators, uint32_t node)
 
 /* Lays the tree out, from the top down. The rank of a node is behind its parent, and behind the
  * nodes that siblings with lower numbers dominate. */
-static void lay_out(const struct graph_dominators *dominators, const struct spanning_tree *tree,
-                    struct sums *sums)
+static void dominators_lay_out(const struct graph_dominators *dominators,
+                               const struct spanning_tree *tree, struct sums *sums)
 {
     for (uint32_t number = 0; number < tree->reached; number++) {
         uint32_t node = tree->nodes[number];
@@ -239,7 +239,7 @@ static void lay_out(const struct graph_dominators *dominators, const struct span
     }
 }
 
-static enum ttd_status allocate(struct graph_dominators *dominators)
+static enum ttd_status dominators_allocate(struct graph_dominators *dominators)
 {
     uint32_t count = dominators->count;
     dominators->parents = array_new(count, sizeof *dominators->parents);
@@ -256,19 +256,19 @@ static enum ttd_status allocate(struct graph_dominators *dominators)
     return has_memory ? TTD_OK : TTD_ERROR_NO_MEMORY;
 }
 
-static enum ttd_status make_tree(struct graph_dominators *dominators,
-                                 const struct spanning_tree *tree, const uint64_t *sizes)
+static enum ttd_status dominators_make_tree(struct graph_dominators *dominators,
+                                            const struct spanning_tree *tree, const uint64_t *sizes)
 {
     dominators->count = tree->node_count;
     dominators->reached = tree->reached;
     struct sums sums = {.extents = array_new(tree->reached, sizeof *sums.extents),
                         .bytes = array_new(tree->reached, sizeof *sums.bytes)};
-    enum ttd_status status = allocate(dominators);
+    enum ttd_status status = dominators_allocate(dominators);
     if (status == TTD_OK && !(sums.extents && sums.bytes))
         status = TTD_ERROR_NO_MEMORY;
     if (status == TTD_OK) {
         dominators_sum_up(dominators, tree, sizes, &sums);
-        lay_out(dominators, tree, &sums);
+        dominators_lay_out(dominators, tree, &sums);
     }
     array_free(sums.extents, tree->reached, sizeof *sums.extents);
     array_free(sums.bytes, tree->reached, sizeof *sums.bytes);
@@ -293,7 +293,7 @@ enum ttd_status graph_dominate(const struct graph *graph,
         status = graph_find_dominators(&tree, graph, &upper);
     graph_upper_free(&upper);
     if (status == TTD_OK)
-        status = make_tree(dominators, &tree, sizes);
+        status = dominators_make_tree(dominators, &tree, sizes);
     spanning_tree_free(&tree);
     return status;
 }

@@ -10,7 +10,7 @@
 enum { FIRST, TARGETS, FLAGS, ROOT_TARGETS, ROOT_FLAGS, ROOT_IDS };
 
 /* Grows an array to `count` elements, unless a failure of another array left it that large. */
-static enum ttd_status resize(void **array, size_t *old_size, size_t count, size_t element)
+static enum ttd_status graph_resize(void **array, size_t *old_size, size_t count, size_t element)
 {
     if (count > SIZE_MAX / element)
         return TTD_ERROR_NO_MEMORY;
@@ -26,9 +26,9 @@ static enum ttd_status resize(void **array, size_t *old_size, size_t count, size
 }
 
 #define RESIZE(graph, array, slot, count)                                                          \
-    resize((void **)&(graph)->array, &(graph)->sizes[slot], count, sizeof *(graph)->array)
+    graph_resize((void **)&(graph)->array, &(graph)->sizes[slot], count, sizeof *(graph)->array)
 
-static size_t next_capacity(size_t capacity)
+static size_t graph_next_capacity(size_t capacity)
 {
     return capacity ? table_next(capacity, sizeof(uint32_t)) : CAPACITY_MIN;
 }
@@ -66,7 +66,7 @@ enum ttd_status graph_reserve_edges(struct graph *graph, size_t capacity)
 
 enum ttd_status graph_grow_edges(struct graph *graph)
 {
-    return graph_reserve_edges(graph, next_capacity(graph->edge_capacity));
+    return graph_reserve_edges(graph, graph_next_capacity(graph->edge_capacity));
 }
 
 void graph_drop_edges(struct graph *graph)
@@ -75,9 +75,9 @@ void graph_drop_edges(struct graph *graph)
     graph->begun = 0;
 }
 
-static enum ttd_status grow_roots(struct graph *graph)
+static enum ttd_status graph_grow_roots(struct graph *graph)
 {
-    size_t capacity = next_capacity(graph->root_capacity);
+    size_t capacity = graph_next_capacity(graph->root_capacity);
     enum ttd_status status = RESIZE(graph, root_targets, ROOT_TARGETS, capacity);
     if (status == TTD_OK)
         status = RESIZE(graph, root_flags, ROOT_FLAGS, capacity);
@@ -93,7 +93,7 @@ enum ttd_status graph_add_root(struct graph *graph, uint32_t target, unsigned fl
     assert(target < graph->node_count);
     if (graph->root_count == graph->root_capacity) {
         enum ttd_status status =
-            graph->root_count < GRAPH_NODES_MAX ? grow_roots(graph) : TTD_ERROR_NO_MEMORY;
+            graph->root_count < GRAPH_NODES_MAX ? graph_grow_roots(graph) : TTD_ERROR_NO_MEMORY;
         if (status != TTD_OK)
             return status;
     }
@@ -116,7 +116,7 @@ struct wave {
     uint32_t end;
 };
 
-static void paths_reach(struct wave *wave, uint32_t node, uint32_t distance, uint32_t origin)
+static void graph_reach_paths(struct wave *wave, uint32_t node, uint32_t distance, uint32_t origin)
 {
     if (wave->paths->distances[node] != GRAPH_NONE)
         return;
@@ -125,18 +125,18 @@ static void paths_reach(struct wave *wave, uint32_t node, uint32_t distance, uin
     wave->queue[wave->end++] = node;
 }
 
-static void paths_find(struct wave *wave, const struct graph *graph, unsigned unused_flags)
+static void graph_find_paths(struct wave *wave, const struct graph *graph, unsigned unused_flags)
 {
     for (uint32_t i = 0; i < graph->root_count; i++) {
         if (!(graph->root_flags[i] & unused_flags))
-            paths_reach(wave, graph->root_targets[i], 0, i);
+            graph_reach_paths(wave, graph->root_targets[i], 0, i);
     }
     for (uint32_t begin = 0; begin < wave->end; begin++) {
         uint32_t node = wave->queue[begin];
         uint32_t distance = wave->paths->distances[node] + 1;
         for (uint64_t i = graph->first[node]; i < graph->first[node + 1]; i++) {
             if (!(graph->flags[i] & unused_flags))
-                paths_reach(wave, graph->targets[i], distance, node);
+                graph_reach_paths(wave, graph->targets[i], distance, node);
         }
     }
 }
@@ -155,7 +155,7 @@ enum ttd_status graph_paths_find(const struct graph *graph, unsigned unused_flag
         paths->origins[node] = GRAPH_NONE;
     }
     if (has_memory)
-        paths_find(&wave, graph, unused_flags);
+        graph_find_paths(&wave, graph, unused_flags);
     array_free(wave.queue, count, sizeof *wave.queue);
     return has_memory ? TTD_OK : TTD_ERROR_NO_MEMORY;
 }
@@ -168,7 +168,8 @@ void graph_paths_free(struct graph_paths *paths)
 }
 
 /* Counts targets by node: `ends` has for each the end of its part of a sorted array. */
-static void find_ends(uint64_t *ends, uint32_t node_count, const uint32_t *targets, uint64_t count)
+static void graph_find_ends(uint64_t *ends, uint32_t node_count, const uint32_t *targets,
+                            uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++)
         ends[targets[i]]++;
@@ -177,14 +178,14 @@ static void find_ends(uint64_t *ends, uint32_t node_count, const uint32_t *targe
 }
 
 /* Sorts from the last to the first: the end of a node's part becomes its begin. */
-static void turn_around(struct graph_reverse *reverse, const struct graph *graph)
+static void graph_turn_around(struct graph_reverse *reverse, const struct graph *graph)
 {
-    find_ends(reverse->first, graph->node_count, graph->targets, graph->edge_count);
+    graph_find_ends(reverse->first, graph->node_count, graph->targets, graph->edge_count);
     for (uint32_t node = graph->node_count; node-- > 0;) {
         for (uint64_t i = graph->first[node + 1]; i-- > graph->first[node];)
             reverse->sources[--reverse->first[graph->targets[i]]] = node;
     }
-    find_ends(reverse->first_root, graph->node_count, graph->root_targets, graph->root_count);
+    graph_find_ends(reverse->first_root, graph->node_count, graph->root_targets, graph->root_count);
     for (uint32_t i = (uint32_t)graph->root_count; i-- > 0;)
         reverse->roots[--reverse->first_root[graph->root_targets[i]]] = i;
 }
@@ -203,7 +204,7 @@ enum ttd_status graph_reverse_init(struct graph_reverse *reverse, const struct g
     };
     if (!reverse->first || !reverse->sources || !reverse->first_root || !reverse->roots)
         return TTD_ERROR_NO_MEMORY;
-    turn_around(reverse, graph);
+    graph_turn_around(reverse, graph);
     return TTD_OK;
 }
 

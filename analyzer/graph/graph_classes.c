@@ -52,7 +52,7 @@ static void components_meet(struct search *search, uint32_t target)
 
 /* Goes along edges of the present node up to one that leads to a node not yet entered, and enters
  * that. Returns false if there is none. */
-static bool go_deeper(struct search *search)
+static bool classes_go_deeper(struct search *search)
 {
     const struct graph *graph = search->graph;
     uint32_t node = search->stacks[search->depth - 1];
@@ -93,7 +93,7 @@ static void components_leave(struct search *search)
 }
 
 /* Replaces the numbers of components by their lowest nodes. The stacks are empty by now. */
-static void name_by_lowest(const struct search *search)
+static void classes_name_by_lowest(const struct search *search)
 {
     uint32_t *lowest = search->stacks;
     for (uint32_t i = 0; i < search->count; i++)
@@ -126,12 +126,12 @@ enum ttd_status graph_components(const struct graph *graph, const uint8_t *outsi
             continue;
         components_enter(&search, node);
         while (search.depth) {
-            if (!go_deeper(&search))
+            if (!classes_go_deeper(&search))
                 components_leave(&search);
         }
     }
     if (has_memory)
-        name_by_lowest(&search);
+        classes_name_by_lowest(&search);
     array_free(search.stacks, count, sizeof *search.stacks);
     array_free(search.cursors, count, sizeof *search.cursors);
     return has_memory ? TTD_OK : TTD_ERROR_NO_MEMORY;
@@ -171,7 +171,7 @@ struct marker {
     bool has_followed;
 };
 
-static inline void mark_reach(struct marker *marker, uint32_t node, unsigned flags)
+static inline void classes_mark_reach(struct marker *marker, uint32_t node, unsigned flags)
 {
     if (flags & marker->unused_flags || marker->marks[node] & marker->reached)
         return;
@@ -186,7 +186,7 @@ struct soon {
     uint32_t count;
 };
 
-static void mark_fill(struct marker *marker, struct soon *soon)
+static void classes_mark_fill(struct marker *marker, struct soon *soon)
 {
     while (soon->count < SOON && marker->depth) {
         uint32_t node = marker->stack[--marker->depth];
@@ -200,40 +200,40 @@ static void mark_fill(struct marker *marker, struct soon *soon)
     }
 }
 
-static void mark_follow(struct marker *marker)
+static void classes_mark_follow(struct marker *marker)
 {
     const struct graph *graph = marker->graph;
     struct soon soon = {.count = 0};
-    for (mark_fill(marker, &soon); soon.count; mark_fill(marker, &soon)) {
+    for (classes_mark_fill(marker, &soon); soon.count; classes_mark_fill(marker, &soon)) {
         uint32_t node = soon.nodes[soon.begin];
         soon.begin = (soon.begin + 1) % SOON;
         soon.count--;
         for (uint64_t i = graph->first[node]; i < graph->first[node + 1]; i++)
-            mark_reach(marker, graph->targets[i], graph->flags[i]);
+            classes_mark_reach(marker, graph->targets[i], graph->flags[i]);
     }
 }
 
 /* Reaches the targets of the roots, and of the nodes of earlier passes: they have not used all
  * pointers of this one. A pointer without flags is used by every pass. Where edges have lost flags,
  * nodes of the pass itself are gone through as well, and all edges. */
-static void mark_begin(struct marker *marker)
+static void classes_mark_begin(struct marker *marker)
 {
     const struct graph *graph = marker->graph;
     for (uint64_t i = 0; i < graph->root_count; i++)
-        mark_reach(marker, graph->root_targets[i], graph->root_flags[i]);
+        classes_mark_reach(marker, graph->root_targets[i], graph->root_flags[i]);
     unsigned before = marker->has_followed ? marker->reached & ~marker->mark : marker->reached;
     for (uint32_t node = 0; before && node < graph->node_count; node++) {
         if (!(marker->marks[node] & before))
             continue;
         for (uint64_t i = graph->first[node]; i < graph->first[node + 1]; i++) {
             if (graph->flags[i] || !marker->has_followed)
-                mark_reach(marker, graph->targets[i], graph->flags[i]);
+                classes_mark_reach(marker, graph->targets[i], graph->flags[i]);
         }
     }
 }
 
 /* All flags that any pointer has. */
-static unsigned flags_of(const struct graph *graph)
+static unsigned classes_flags_of(const struct graph *graph)
 {
     unsigned flags = 0;
     for (uint64_t i = 0; i < graph->edge_count; i++)
@@ -244,7 +244,7 @@ static unsigned flags_of(const struct graph *graph)
 }
 
 /* Whether a pass uses the same pointers as one of those that it begins with. */
-static bool is_needless(unsigned pass, unsigned flags)
+static bool classes_is_needless(unsigned pass, unsigned flags)
 {
     for (unsigned before = 0; before < pass; before++) {
         if (passes[pass].begins_with & MARK_BIT(before) &&
@@ -255,22 +255,22 @@ static bool is_needless(unsigned pass, unsigned flags)
 }
 
 /* Makes the passes that use no pointer with a flag of `left_out`. */
-static enum ttd_status make_passes(const struct graph *graph, uint8_t *marks, unsigned left_out,
-                                   bool has_followed)
+static enum ttd_status classes_make_passes(const struct graph *graph, uint8_t *marks,
+                                           unsigned left_out, bool has_followed)
 {
     struct marker marker = {.graph = graph, .marks = marks, .has_followed = has_followed};
     marker.stack = array_new(graph->node_count, sizeof *marker.stack);
     if (!marker.stack)
         return TTD_ERROR_NO_MEMORY;
-    unsigned flags = flags_of(graph);
+    unsigned flags = classes_flags_of(graph);
     for (unsigned pass = 0; pass < MARK_PASSES; pass++) {
-        if (is_needless(pass, flags) || (passes[pass].unused_flags & left_out) != left_out)
+        if (classes_is_needless(pass, flags) || (passes[pass].unused_flags & left_out) != left_out)
             continue;
         marker.mark = MARK_BIT(pass);
         marker.reached = MARK_BIT(pass) | passes[pass].begins_with;
         marker.unused_flags = passes[pass].unused_flags;
-        mark_begin(&marker);
-        mark_follow(&marker);
+        classes_mark_begin(&marker);
+        classes_mark_follow(&marker);
     }
     array_free(marker.stack, graph->node_count, sizeof *marker.stack);
     return TTD_OK;
@@ -278,12 +278,12 @@ static enum ttd_status make_passes(const struct graph *graph, uint8_t *marks, un
 
 enum ttd_status graph_mark(const struct graph *graph, uint8_t *marks)
 {
-    return make_passes(graph, marks, 0, true);
+    return classes_make_passes(graph, marks, 0, true);
 }
 
 enum ttd_status graph_mark_trusted(const struct graph *graph, uint8_t *marks)
 {
-    return make_passes(graph, marks, GRAPH_STALE, false);
+    return classes_make_passes(graph, marks, GRAPH_STALE, false);
 }
 
 /* How lost nodes are collected, each by the lowest that leads to it and was not collected. */
@@ -326,7 +326,7 @@ static void classes_collect_lost(const struct collection *collection, uint32_t l
 
 /* Replaces leaders that were taken over by those that took them over. Only later nodes take over,
  * and only later nodes are collected. */
-static void find_last_leaders(uint32_t *leaders, uint32_t count)
+static void classes_find_last_leaders(uint32_t *leaders, uint32_t count)
 {
     for (uint32_t node = count; node-- > 0;) {
         if (leaders[node] != GRAPH_NONE && leaders[node] > node)
@@ -338,8 +338,8 @@ static void find_last_leaders(uint32_t *leaders, uint32_t count)
     }
 }
 
-static enum ttd_status find_leaders(const struct graph *graph, const uint8_t *marks,
-                                    uint32_t *leaders)
+static enum ttd_status classes_find_leaders(const struct graph *graph, const uint8_t *marks,
+                                            uint32_t *leaders)
 {
     uint32_t count = graph->node_count;
     uint32_t lost = count_zeros(marks, count);
@@ -356,7 +356,7 @@ static enum ttd_status find_leaders(const struct graph *graph, const uint8_t *ma
             if (!marks[node] && leaders[node] == GRAPH_NONE)
                 classes_collect_lost(&collection, node);
         }
-        find_last_leaders(leaders, count);
+        classes_find_last_leaders(leaders, count);
     }
     array_free(stack, lost, sizeof *stack);
     array_free(lowest, count, sizeof *lowest);
@@ -382,7 +382,7 @@ enum ttd_status graph_classes_lead(const struct graph *graph, struct graph_class
     if (!count || !memchr(classes->marks, 0, count))
         return TTD_OK;
     classes->leaders = array_new(count, sizeof *classes->leaders);
-    return classes->leaders ? find_leaders(graph, classes->marks, classes->leaders)
+    return classes->leaders ? classes_find_leaders(graph, classes->marks, classes->leaders)
                             : TTD_ERROR_NO_MEMORY;
 }
 

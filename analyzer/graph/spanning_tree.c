@@ -3,7 +3,7 @@
 
 #include "graph/graph.h"
 
-static uint32_t count_leaders(const struct graph_classes *classes)
+static uint32_t spanning_count_leaders(const struct graph_classes *classes)
 {
     uint32_t count = 0;
     for (uint32_t node = 0; classes && classes->leaders && node < classes->node_count; node++)
@@ -12,8 +12,8 @@ static uint32_t count_leaders(const struct graph_classes *classes)
 }
 
 /* Makes the edges of the groups: the targets of the roots, sorted by group. */
-static void upper_add_groups(struct graph_upper *upper, const struct graph *graph,
-                             const uint32_t *groups)
+static void spanning_upper_add_groups(struct graph_upper *upper, const struct graph *graph,
+                                      const uint32_t *groups)
 {
     for (uint64_t i = 0; i < graph->root_count; i++)
         upper->first[groups[i]]++;
@@ -24,8 +24,8 @@ static void upper_add_groups(struct graph_upper *upper, const struct graph *grap
         upper->targets[--upper->first[groups[i]]] = graph->root_targets[i];
 }
 
-static void add_top(struct graph_upper *upper, const struct graph *graph,
-                    const struct graph_dominators_query *query)
+static void spanning_add_top(struct graph_upper *upper, const struct graph *graph,
+                             const struct graph_dominators_query *query)
 {
     const struct graph_classes *classes = query->classes;
     uint32_t end = upper->first[upper->count - 1];
@@ -45,7 +45,7 @@ enum ttd_status graph_upper_init(struct graph_upper *upper, const struct graph *
 {
     uint32_t group_count = query->groups ? query->group_count : 0;
     *upper = (struct graph_upper){0};
-    uint64_t edge_count = graph->root_count + group_count + count_leaders(query->classes);
+    uint64_t edge_count = graph->root_count + group_count + spanning_count_leaders(query->classes);
     if (group_count > GRAPH_NODES_MAX || edge_count > UINT32_MAX)
         return TTD_ERROR_NO_MEMORY;
     upper->count = group_count + 1;
@@ -55,8 +55,8 @@ enum ttd_status graph_upper_init(struct graph_upper *upper, const struct graph *
     if (!upper->first || !upper->targets)
         return TTD_ERROR_NO_MEMORY;
     if (query->groups)
-        upper_add_groups(upper, graph, query->groups);
-    add_top(upper, graph, query);
+        spanning_upper_add_groups(upper, graph, query->groups);
+    spanning_add_top(upper, graph, query);
     return TTD_OK;
 }
 
@@ -83,17 +83,17 @@ struct search {
     uint32_t *begins;
 };
 
-static uint32_t group_count(const struct graph *graph)
+static uint32_t spanning_group_count(const struct graph *graph)
 {
     return graph->node_count / GROUP + 1;
 }
 
-static void find_begins(const struct search *search)
+static void spanning_find_begins(const struct search *search)
 {
     const struct graph *graph = search->graph;
-    for (uint32_t group = 0; group < group_count(graph); group++)
+    for (uint32_t group = 0; group < spanning_group_count(graph); group++)
         search->begins[group] = (uint32_t)graph->first[group * GROUP];
-    search->begins[group_count(graph)] = (uint32_t)graph->edge_count;
+    search->begins[spanning_group_count(graph)] = (uint32_t)graph->edge_count;
 }
 
 /* Prefetches the data that are read when a node is entered. Its edges would have to wait for
@@ -128,7 +128,7 @@ static struct edge_range spanning_tree_enter(const struct search *search, uint32
 
 /* Follows every edge once. The way back to the top follows the parents. A node entered after the
  * current one, and found by an edge of it, is below it. */
-static void follow_edges(const struct search *search)
+static void spanning_follow_edges(const struct search *search)
 {
     struct spanning_tree *tree = search->tree;
     uint32_t current = 0;
@@ -168,14 +168,14 @@ enum ttd_status spanning_tree_init(struct spanning_tree *tree, const struct grap
         .parents = array_new(count, sizeof *tree->parents),
         .earliest = array_new(count, sizeof *tree->earliest),
     };
-    size_t groups = (size_t)group_count(graph) + 1;
+    size_t groups = (size_t)spanning_group_count(graph) + 1;
     struct search search = {tree, graph, upper, .cursors = array_new(count, sizeof *search.cursors),
                             .begins = array_new(groups, sizeof *search.begins)};
     bool has_memory = search.cursors && search.begins && tree->visits && tree->nodes &&
                       tree->parents && tree->earliest;
     if (has_memory) {
-        find_begins(&search);
-        follow_edges(&search);
+        spanning_find_begins(&search);
+        spanning_follow_edges(&search);
     }
     array_free(search.cursors, count, sizeof *search.cursors);
     array_free(search.begins, groups, sizeof *search.begins);

@@ -20,7 +20,7 @@ struct marking {
     uint32_t waiting;
 };
 
-static uint64_t all_bits(const struct graph_together *query)
+static uint64_t together_all_bits(const struct graph_together *query)
 {
     return query->count < 64 ? (UINT64_C(1) << query->count) - 1 : UINT64_MAX;
 }
@@ -33,14 +33,14 @@ static uint64_t together_group_bit(uint32_t group, uint32_t first, uint32_t coun
 }
 
 /* The bit of the group that a node is in. */
-static uint64_t own_bit(const struct graph_together *query, uint32_t node)
+static uint64_t together_own_bit(const struct graph_together *query, uint32_t node)
 {
     return query ? together_group_bit(query->groups[node], query->first, query->count) : 0;
 }
 
-static void mark(struct marking *marking, uint32_t node, uint64_t bits)
+static void together_mark(struct marking *marking, uint32_t node, uint64_t bits)
 {
-    bits &= ~own_bit(marking->query, node) & ~marking->bits[node];
+    bits &= ~together_own_bit(marking->query, node) & ~marking->bits[node];
     if (!bits)
         return;
     marking->bits[node] |= bits;
@@ -64,11 +64,11 @@ static void together_spread(struct marking *marking)
         marking->waiting--;
         marking->waits[node] = false;
         for (uint64_t i = graph->first[node]; i < graph->first[node + 1]; i++)
-            mark(marking, graph->targets[i], marking->bits[node]);
+            together_mark(marking, graph->targets[i], marking->bits[node]);
     }
 }
 
-static void add_node(struct graph_retained *sums, uint64_t bits, uint64_t size)
+static void together_add_node(struct graph_retained *sums, uint64_t bits, uint64_t size)
 {
     for (; bits; bits &= bits - 1) {
         struct graph_retained *sum = &sums[__builtin_ctzll(bits)];
@@ -84,13 +84,14 @@ static void together_clear_sums(struct graph_retained *sums, uint32_t count)
 }
 
 /* Sums up the nodes that roots lead to, but not without a group. */
-static void sum_up_missing(const struct marking *marking, struct graph_retained *retained)
+static void together_sum_up_missing(const struct marking *marking, struct graph_retained *retained)
 {
     const struct graph_together *query = marking->query;
     together_clear_sums(retained, query->count);
     for (uint32_t node = 0; node < marking->graph->node_count; node++)
         if (graph_retained_blocks(query->dominators, node))
-            add_node(retained, all_bits(query) & ~marking->bits[node], query->sizes[node]);
+            together_add_node(retained, together_all_bits(query) & ~marking->bits[node],
+                              query->sizes[node]);
 }
 
 static void together_sum_up(const struct marking *marking, const struct graph_leading *query,
@@ -98,7 +99,7 @@ static void together_sum_up(const struct marking *marking, const struct graph_le
 {
     together_clear_sums(sums, query->count);
     for (uint32_t node = 0; node < marking->graph->node_count; node++)
-        add_node(sums, marking->bits[node], query->sizes[node]);
+        together_add_node(sums, marking->bits[node], query->sizes[node]);
 }
 
 static bool together_begin(struct marking *marking, const struct graph *graph)
@@ -124,10 +125,10 @@ enum ttd_status graph_retained_together(const struct graph *graph,
     struct marking marking = {.query = query};
     bool has_memory = together_begin(&marking, graph);
     for (uint64_t i = 0; i < graph->root_count && has_memory; i++)
-        mark(&marking, graph->root_targets[i], all_bits(query));
+        together_mark(&marking, graph->root_targets[i], together_all_bits(query));
     if (has_memory) {
         together_spread(&marking);
-        sum_up_missing(&marking, retained);
+        together_sum_up_missing(&marking, retained);
     }
     together_end(&marking);
     return has_memory ? TTD_OK : TTD_ERROR_NO_MEMORY;
@@ -140,8 +141,8 @@ enum ttd_status graph_reached_together(const struct graph *graph, const struct g
     struct marking marking = {.query = NULL};
     bool has_memory = together_begin(&marking, graph);
     for (uint64_t i = 0; i < graph->root_count && has_memory; i++)
-        mark(&marking, graph->root_targets[i],
-             together_group_bit(query->groups[i], query->first, query->count));
+        together_mark(&marking, graph->root_targets[i],
+                      together_group_bit(query->groups[i], query->first, query->count));
     if (has_memory) {
         together_sum_up(&marking, query, direct);
         together_spread(&marking);

@@ -27,8 +27,8 @@ static int heap_group_compare(const void *a, const void *b)
     return heap_key_compare(x->key, y->key);
 }
 
-/* Criteria of heap_group_compare(), the least important first. order() sorts by each in turn, the
- * smallest value first. */
+/* Criteria of heap_group_compare(), the least important first. groups_order() sorts by each in
+ * turn, the smallest value first. */
 enum criterion { BY_KEY, BY_BLOCKS, BY_BYTES, BY_TOTAL, CRITERIA };
 
 static inline uint64_t group_sort_value(const struct heap_group *group, enum criterion criterion)
@@ -57,7 +57,7 @@ static void move_groups(struct heap_group *groups, struct sort_key *keys, size_t
 }
 
 /* Sorts as qsort() with heap_group_compare() would, in time linear in the number of groups. */
-static void order(struct heap_groups *groups, struct sort_key *keys, struct sort_key *spare)
+static void groups_order(struct heap_groups *groups, struct sort_key *keys, struct sort_key *spare)
 {
     for (size_t i = 0; i < groups->count; i++)
         keys[i].index = (uint32_t)i;
@@ -78,7 +78,7 @@ static enum ttd_status heap_groups_order(struct heap_groups *groups)
     struct sort_key *keys = malloc(2 * groups->count * sizeof *keys);
     if (!keys)
         return TTD_ERROR_NO_MEMORY;
-    order(groups, keys, keys + groups->count);
+    groups_order(groups, keys, keys + groups->count);
     free(keys);
     return TTD_OK;
 }
@@ -102,7 +102,7 @@ void heap_groups_init_like(struct heap_groups *groups, const struct heap_groups 
 }
 
 /* Groups are no longer found by their keys. */
-static void forget_keys(struct heap_groups *groups)
+static void groups_forget_keys(struct heap_groups *groups)
 {
     free(groups->numbers);
     groups->numbers = NULL;
@@ -112,12 +112,12 @@ static void forget_keys(struct heap_groups *groups)
 void heap_groups_free(struct heap_groups *groups)
 {
     free(groups->items);
-    forget_keys(groups);
+    groups_forget_keys(groups);
     *groups = (struct heap_groups){0};
 }
 
 /* Finds the slot of a key's group; an empty one if it has none yet. */
-static inline uint32_t *find_number(const struct heap_groups *groups, struct heap_key key)
+static inline uint32_t *groups_find_number(const struct heap_groups *groups, struct heap_key key)
 {
     size_t mask = groups->number_capacity - 1;
     size_t i = hash_value(groups->hash, (uint64_t)key.stack << 32 | key.property) & mask;
@@ -130,7 +130,7 @@ static inline uint32_t *find_number(const struct heap_groups *groups, struct hea
 }
 
 /* Makes room for one more number. */
-static enum ttd_status reserve_number(struct heap_groups *groups)
+static enum ttd_status groups_reserve_number(struct heap_groups *groups)
 {
     /* At most half full, so that few slots are looked at for a key. */
     if (groups->count < groups->number_capacity / 2)
@@ -143,7 +143,7 @@ static enum ttd_status reserve_number(struct heap_groups *groups)
     groups->numbers = numbers;
     groups->number_capacity = capacity;
     for (size_t i = 0; i < groups->count; i++)
-        *find_number(groups, groups->items[i].key) = (uint32_t)i + 1;
+        *groups_find_number(groups, groups->items[i].key) = (uint32_t)i + 1;
     return TTD_OK;
 }
 
@@ -152,7 +152,7 @@ static inline struct heap_group *groups_find(const struct heap_groups *groups, s
 {
     if (!groups->number_capacity)
         return NULL;
-    uint32_t number = *find_number(groups, key);
+    uint32_t number = *groups_find_number(groups, key);
     return number ? &groups->items[number - 1] : NULL;
 }
 
@@ -163,7 +163,7 @@ static enum ttd_status add_group(struct heap_groups *groups, const struct heap_g
     enum ttd_status status = grow_array((void **)&groups->items, &groups->capacity,
                                         groups->count + 1, sizeof *groups->items);
     if (status == TTD_OK)
-        status = reserve_number(groups);
+        status = groups_reserve_number(groups);
     if (status != TTD_OK)
         return status;
     *group = &groups->items[groups->count];
@@ -173,11 +173,12 @@ static enum ttd_status add_group(struct heap_groups *groups, const struct heap_g
                                   .address = first->address,
                                   .api = first->api,
                                   .kind = groups->kind};
-    *find_number(groups, first->key) = (uint32_t)++groups->count;
+    *groups_find_number(groups, first->key) = (uint32_t)++groups->count;
     return TTD_OK;
 }
 
-static struct heap_key key_in(const struct heap_groups *groups, const struct heap_block *block)
+static struct heap_key groups_key_in(const struct heap_groups *groups,
+                                     const struct heap_block *block)
 {
     struct heap_key key = heap_key_of_block(groups->split, block);
     if (groups->split == HEAP_SPLIT_CLASS)
@@ -231,7 +232,7 @@ static void groups_estimate(struct heap_groups *groups, struct heap_group *group
 
 enum ttd_status heap_groups_add(struct heap_groups *groups, const struct heap_block *block)
 {
-    struct heap_key key = key_in(groups, block);
+    struct heap_key key = groups_key_in(groups, block);
     struct heap_group *group = groups_find(groups, key);
     if (!group) {
         struct heap_group first = {.key = key,
@@ -263,7 +264,7 @@ enum ttd_status heap_groups_add(struct heap_groups *groups, const struct heap_bl
 struct heap_group *heap_groups_find(const struct heap_groups *groups,
                                     const struct heap_block *block)
 {
-    return groups_find(groups, key_in(groups, block));
+    return groups_find(groups, groups_key_in(groups, block));
 }
 
 struct heap_group *heap_groups_add_total(struct heap_groups *groups, const struct heap_block *owner,
@@ -281,7 +282,7 @@ struct heap_group *heap_groups_add_total(struct heap_groups *groups, const struc
 void heap_groups_subtract(struct heap_groups *groups, const struct heap_block *block)
 {
     struct ttd_position allocated = block->allocated;
-    struct heap_group *group = groups_find(groups, key_in(groups, block));
+    struct heap_group *group = groups_find(groups, groups_key_in(groups, block));
     if (!group)
         return;
     if (ttd_position_compare(allocated, group->first) == 0 ||
@@ -315,7 +316,7 @@ void heap_lost_range_merge(struct heap_lost_range *sum, const struct heap_lost_r
 }
 
 /* Makes one ring of two. */
-static void join_rings(struct heap_group *sum, const struct heap_group *group)
+static void groups_join_rings(struct heap_group *sum, const struct heap_group *group)
 {
     if (sum->below && group->below) {
         struct heap_below *next = sum->below->next;
@@ -347,7 +348,7 @@ static void groups_merge(void *target, const void *source)
     sum->nested_bytes = heap_add(sum->nested_bytes, group->nested_bytes);
     if (sum->lost && group->lost)
         heap_lost_range_merge(sum->lost, group->lost);
-    join_rings(sum, group);
+    groups_join_rings(sum, group);
     if (ttd_position_compare(group->first, sum->first) < 0) {
         sum->address = group->address;
         sum->holder = group->holder;
@@ -372,7 +373,7 @@ enum ttd_status heap_groups_add_sum(struct heap_groups *groups, const struct hea
 
 enum ttd_status heap_groups_sort(struct heap_groups *groups)
 {
-    forget_keys(groups);
+    groups_forget_keys(groups);
     return heap_groups_order(groups);
 }
 

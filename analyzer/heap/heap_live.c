@@ -55,23 +55,23 @@ static inline void heap_live_discard(struct heap_live *live, struct heap_block *
 /* A record is one line of the cache: a large table begins with a page. */
 _Static_assert(sizeof(struct heap_block) == 64, "size of a record");
 
-static size_t records_of(size_t slots)
+static size_t live_records_of(size_t slots)
 {
     return slots / 4 * 3;
 }
 
-static size_t record_bytes(size_t slots)
+static size_t live_record_bytes(size_t slots)
 {
-    return records_of(slots) * sizeof(struct heap_block);
+    return live_records_of(slots) * sizeof(struct heap_block);
 }
 
-static size_t slot_bytes(size_t slots)
+static size_t live_slot_bytes(size_t slots)
 {
     return slots * sizeof(struct heap_slot);
 }
 
 /* Moves the contents of the slots to `capacity` empty ones. */
-static void move_slots(struct heap_live *live, struct heap_slot *slots, size_t capacity)
+static void live_move_slots(struct heap_live *live, struct heap_slot *slots, size_t capacity)
 {
     for (size_t i = 0; i < live->slot_capacity; i++) {
         if (!live->slots[i].record)
@@ -81,39 +81,39 @@ static void move_slots(struct heap_live *live, struct heap_slot *slots, size_t c
             slot = (slot + 1) & (capacity - 1);
         slots[slot] = live->slots[i];
     }
-    table_give_back(live->slots, slot_bytes(live->slot_capacity));
+    table_give_back(live->slots, live_slot_bytes(live->slot_capacity));
     live->slots = slots;
     live->slot_capacity = capacity;
 }
 
 static enum ttd_status live_grow(struct heap_live *live, size_t capacity)
 {
-    uint32_t *unused = realloc(live->unused, records_of(capacity) * sizeof *unused);
+    uint32_t *unused = realloc(live->unused, live_records_of(capacity) * sizeof *unused);
     if (!unused)
         return TTD_ERROR_NO_MEMORY;
     live->unused = unused;
-    struct heap_slot *slots = table_resize(NULL, 0, slot_bytes(capacity));
+    struct heap_slot *slots = table_resize(NULL, 0, live_slot_bytes(capacity));
     if (!slots)
         return TTD_ERROR_NO_MEMORY;
-    struct heap_block *blocks =
-        table_resize(live->blocks, record_bytes(live->slot_capacity), record_bytes(capacity));
+    struct heap_block *blocks = table_resize(live->blocks, live_record_bytes(live->slot_capacity),
+                                             live_record_bytes(capacity));
     if (!blocks) {
-        table_free(slots, slot_bytes(capacity));
+        table_free(slots, live_slot_bytes(capacity));
         return TTD_ERROR_NO_MEMORY;
     }
     live->blocks = blocks;
     /* A sidecar may claim any number of records, and have room made for them at once. */
-    if (live->used_records > records_of(capacity) / 4)
-        pages_map(slots, slot_bytes(capacity));
-    move_slots(live, slots, capacity);
+    if (live->used_records > live_records_of(capacity) / 4)
+        pages_map(slots, live_slot_bytes(capacity));
+    live_move_slots(live, slots, capacity);
     return TTD_OK;
 }
 
 /* Has the pages of records mapped that come into use soon. */
-static void map_ahead(struct heap_live *live)
+static void live_map_ahead(struct heap_live *live)
 {
     size_t end = live->mapped + MAPPED_STEP;
-    if (end <= record_bytes(live->slot_capacity))
+    if (end <= live_record_bytes(live->slot_capacity))
         pages_map((char *)live->blocks + live->mapped, MAPPED_STEP);
     live->mapped = end;
 }
@@ -129,12 +129,12 @@ enum ttd_status heap_live_init(struct heap_live *live)
 void heap_live_drop_index(struct heap_live *live)
 {
     if (live->slots)
-        table_free(live->slots, slot_bytes(live->slot_capacity));
+        table_free(live->slots, live_slot_bytes(live->slot_capacity));
     live->slots = NULL;
 }
 
 /* Enters all records into the empty slots. */
-static void fill_slots(struct heap_live *live)
+static void live_fill_slots(struct heap_live *live)
 {
     size_t mask = live->slot_capacity - 1;
     for (uint32_t record = 0; record < live->block_count; record++) {
@@ -153,17 +153,17 @@ enum ttd_status heap_live_make_index(struct heap_live *live)
 {
     if (live->slots)
         return TTD_OK;
-    live->slots = table_resize(NULL, 0, slot_bytes(live->slot_capacity));
+    live->slots = table_resize(NULL, 0, live_slot_bytes(live->slot_capacity));
     if (!live->slots)
         return TTD_ERROR_NO_MEMORY;
-    fill_slots(live);
+    live_fill_slots(live);
     return TTD_OK;
 }
 
 void heap_live_free(struct heap_live *live)
 {
     heap_live_drop_index(live);
-    table_free_used(live->blocks, record_bytes(live->slot_capacity),
+    table_free_used(live->blocks, live_record_bytes(live->slot_capacity),
                     live->block_count * sizeof *live->blocks);
     free(live->unused);
     free(live->generations);
@@ -188,14 +188,14 @@ static inline struct heap_slot *live_probe(const struct heap_live *live, uint64_
 enum ttd_status heap_live_reserve(struct heap_live *live, uint64_t count)
 {
     size_t capacity = live->slot_capacity;
-    while (records_of(capacity) < count) {
+    while (live_records_of(capacity) < count) {
         if (capacity >= CAPACITY_MAX)
             return TTD_ERROR_NO_MEMORY;
         capacity = table_next(capacity, sizeof *live->slots);
     }
     enum ttd_status status = capacity > live->slot_capacity ? live_grow(live, capacity) : TTD_OK;
     if (status == TTD_OK && count * sizeof *live->blocks > live->mapped)
-        map_ahead(live);
+        live_map_ahead(live);
     return status;
 }
 
@@ -205,7 +205,8 @@ uint32_t heap_live_record_slow(struct heap_live *live, uint64_t address, uint32_
     return slot->record ? slot->record - 1 : heap_live_add_record(live, slot, address, hash);
 }
 
-static enum ttd_status new_generation(struct heap_live *live, ttd_id heap, uint32_t *generation)
+static enum ttd_status live_new_generation(struct heap_live *live, ttd_id heap,
+                                           uint32_t *generation)
 {
     if (live->generation_unused != HEAP_NO_GENERATION) {
         *generation = live->generation_unused;
@@ -230,7 +231,7 @@ static enum ttd_status heap_live_use(struct heap_live *live, ttd_id heap)
     uint32_t generation = map_get(&live->generation_of_heap, heap, 0);
     if (generation == MAP_NONE || live->generations[generation].has_ended ||
         live->generations[generation].heap != heap) {
-        enum ttd_status status = new_generation(live, heap, &generation);
+        enum ttd_status status = live_new_generation(live, heap, &generation);
         if (status != TTD_OK)
             return status;
     }
@@ -295,8 +296,8 @@ void heap_live_sweep(struct heap_live *live)
         live->unused[live->unused_count++] = i - 1;
     }
     live->used_records = live->block_count - live->unused_count;
-    memset(live->slots, 0, slot_bytes(live->slot_capacity));
-    fill_slots(live);
+    memset(live->slots, 0, live_slot_bytes(live->slot_capacity));
+    live_fill_slots(live);
     recycle_lives(live);
 }
 
@@ -336,7 +337,7 @@ struct view {
     uint32_t count;
 };
 
-static inline bool is_newer(const struct heap_live *live, uint32_t record, uint32_t than)
+static inline bool live_is_newer(const struct heap_live *live, uint32_t record, uint32_t than)
 {
     return than == HEAP_NO_RECORD || live->blocks[record].event > live->blocks[than].event;
 }
@@ -351,12 +352,13 @@ static void live_look_at(const struct heap_live *live, uint32_t record, ttd_id h
         return;
     }
     view->count++;
-    if (view->oldest == HEAP_NO_RECORD || !is_newer(live, record, view->oldest))
+    if (view->oldest == HEAP_NO_RECORD || !live_is_newer(live, record, view->oldest))
         view->oldest = record;
     bool has_own =
         view->own_record != HEAP_NO_RECORD && live->blocks[view->own_record].heap == heap;
     bool may_be_own = heap == TTD_NONE || block->heap == TTD_NONE;
-    if (block->heap == heap || (!has_own && may_be_own && is_newer(live, record, view->own_record)))
+    if (block->heap == heap ||
+        (!has_own && may_be_own && live_is_newer(live, record, view->own_record)))
         view->own_record = record;
 }
 
@@ -384,7 +386,7 @@ uint32_t heap_live_own_slow(const struct heap_live *live, uint32_t record, ttd_i
 }
 
 /* Adds a record to the records of an address. */
-static enum ttd_status share(struct heap_live *live, uint32_t *record)
+static enum ttd_status live_share(struct heap_live *live, uint32_t *record)
 {
     enum ttd_status status = heap_live_reserve(live, (uint64_t)live->used_records + 1);
     if (status != TTD_OK)
@@ -402,10 +404,10 @@ static enum ttd_status share(struct heap_live *live, uint32_t *record)
 }
 
 /* Makes a record of an address free: the one that is not live, or another. */
-static enum ttd_status take_spare(struct heap_live *live, uint32_t *record, uint32_t spare)
+static enum ttd_status live_take_spare(struct heap_live *live, uint32_t *record, uint32_t spare)
 {
     if (spare == HEAP_NO_RECORD)
-        return share(live, record);
+        return live_share(live, record);
     *record = spare;
     if (live->blocks[spare].is_held)
         heap_live_discard(live, &live->blocks[spare]);
@@ -423,7 +425,7 @@ enum ttd_status heap_live_make_free(struct heap_live *live, uint32_t *record, tt
     if (status != TTD_OK)
         return status;
     if (released == HEAP_NO_RECORD)
-        return take_spare(live, record, view.spare);
+        return live_take_spare(live, record, view.spare);
     *record = released;
     *replaced = live->blocks[released];
     (void)heap_live_release(live, released);
@@ -441,7 +443,7 @@ enum ttd_status heap_live_restore(struct heap_live *live, uint32_t record,
         if (status == TTD_OK && (has_own || view.count == HEAP_SHARED_MAX))
             status = TTD_ERROR_CORRUPT;
         if (status == TTD_OK)
-            status = take_spare(live, &record, view.spare);
+            status = live_take_spare(live, &record, view.spare);
         if (status != TTD_OK)
             return status;
     }

@@ -36,8 +36,9 @@ void heap_ordinal_map_begin(struct heap_ordinal_map *ordinals, struct heap_live 
 }
 
 /* Fetches all slots, then all records, then looks up: the cache misses of a group overlap. */
-static enum ttd_status ordinals_find_records(struct heap_live *live, const uint64_t *addresses,
-                                             size_t count, uint32_t *records)
+static enum ttd_status replay_ordinals_find_records(struct heap_live *live,
+                                                    const uint64_t *addresses, size_t count,
+                                                    uint32_t *records)
 {
     uint32_t hashes[TOGETHER];
     size_t slots[TOGETHER];
@@ -71,9 +72,9 @@ enum ttd_status heap_ordinal_map_add(struct heap_ordinal_map *ordinals, struct h
     while (status == TTD_OK && ordinals->count < end) {
         size_t remaining = end - ordinals->count;
         size_t count = remaining < TOGETHER ? remaining : TOGETHER;
-        status =
-            ordinals_find_records(live, batch->addresses + (ordinals->count - batch->first_ordinal),
-                                  count, ordinals->records + ordinals->count);
+        status = replay_ordinals_find_records(
+            live, batch->addresses + (ordinals->count - batch->first_ordinal), count,
+            ordinals->records + ordinals->count);
         ordinals->count += status == TTD_OK ? count : 0;
     }
     return status;
@@ -85,7 +86,7 @@ void heap_queue_free(struct heap_queue *queue)
     *queue = (struct heap_queue){0};
 }
 
-static bool pending_is_before(const struct heap_pending *a, const struct heap_pending *b)
+static bool replay_pending_is_before(const struct heap_pending *a, const struct heap_pending *b)
 {
     int order = ttd_position_compare(a->block.allocated, b->block.allocated);
     return order < 0 || (order == 0 && a->block.event < b->block.event);
@@ -98,7 +99,7 @@ enum ttd_status heap_queue_push(struct heap_queue *queue, const struct heap_pend
     if (status != TTD_OK)
         return status;
     size_t i = queue->count++;
-    while (i > 0 && pending_is_before(pending, &queue->items[(i - 1) / 2])) {
+    while (i > 0 && replay_pending_is_before(pending, &queue->items[(i - 1) / 2])) {
         queue->items[i] = queue->items[(i - 1) / 2];
         i = (i - 1) / 2;
     }
@@ -116,9 +117,9 @@ void heap_queue_pop(struct heap_queue *queue, struct heap_pending *pending)
         if (child >= queue->count)
             break;
         if (child + 1 < queue->count &&
-            pending_is_before(&queue->items[child + 1], &queue->items[child]))
+            replay_pending_is_before(&queue->items[child + 1], &queue->items[child]))
             child++;
-        if (!pending_is_before(&queue->items[child], last))
+        if (!replay_pending_is_before(&queue->items[child], last))
             break;
         queue->items[i] = queue->items[child];
         i = child;
@@ -151,20 +152,20 @@ enum ttd_status heap_block_copies_grow(struct heap_block_copies *copies)
 
 /* The peak, kept by a replay beside the state. */
 
-static struct heap_peak peak_of(const struct heap_replay *replay)
+static struct heap_peak replay_peak_of(const struct heap_replay *replay)
 {
     return (struct heap_peak){replay->position, replay->live.bytes, replay->live.outer_count};
 }
 
 void heap_set_peak(struct heap_replay *replay)
 {
-    replay->peak = peak_of(replay);
+    replay->peak = replay_peak_of(replay);
     replay->ended_since_peak.count = 0;
 }
 
 struct heap_peak heap_replay_peak(const struct heap_replay *replay)
 {
-    return heap_is_peak(replay) ? peak_of(replay) : replay->peak;
+    return heap_is_peak(replay) ? replay_peak_of(replay) : replay->peak;
 }
 
 void heap_replay_keep_peak(struct heap_replay *replay)
@@ -184,7 +185,7 @@ enum ttd_status heap_replay_end_peak(struct heap_replay *replay)
 
 /* Telling the observer of a replay. */
 
-static enum ttd_status tell(struct heap_replay *replay, const struct heap_effect *effect)
+static enum ttd_status replay_tell(struct heap_replay *replay, const struct heap_effect *effect)
 {
     if (replay->observer_status == TTD_OK)
         replay->observer_status = replay->observer.effect(replay->observer.context, effect);
@@ -204,7 +205,7 @@ static struct heap_effect *effect_place(const struct heap_replay *replay, struct
     return replay->observer.place ? *replay->observer.place : here;
 }
 
-static uint32_t record_of(const struct heap_replay *replay, const struct heap_block *block)
+static uint32_t replay_record_of(const struct heap_replay *replay, const struct heap_block *block)
 {
     return (uint32_t)(block - replay->live.blocks);
 }
@@ -217,7 +218,7 @@ static inline void effect_build(struct heap_effect *effect, const struct heap_re
     effect->kind = kind;
     effect->continues = false;
     effect->is_unfinished = false;
-    effect->record = block ? record_of(replay, block) : HEAP_NO_RECORD;
+    effect->record = block ? replay_record_of(replay, block) : HEAP_NO_RECORD;
     effect->wall_time = replay->wall_time;
     effect->block = block;
     effect->previous_address = 0;
@@ -266,7 +267,7 @@ enum ttd_status heap_tell_acquired(struct heap_replay *replay, struct heap_block
         struct heap_effect *effect = effect_place(replay, &here);
         build_of_block(effect, replay, HEAP_OVERLAPPED, block);
         effect->block = replaced;
-        status = tell(replay, effect);
+        status = replay_tell(replay, effect);
     }
     if (status != TTD_OK || !heap_is_wanted(replay, HEAP_ACQUIRED))
         return status;
@@ -277,7 +278,7 @@ enum ttd_status heap_tell_acquired(struct heap_replay *replay, struct heap_block
         effect->flags = pending->flags;
         effect->previous = pending->has_previous ? &pending->previous : NULL;
     }
-    return tell(replay, effect);
+    return replay_tell(replay, effect);
 }
 
 enum ttd_status heap_tell_released(struct heap_replay *replay, const struct ttd_event *event,
@@ -287,7 +288,7 @@ enum ttd_status heap_tell_released(struct heap_replay *replay, const struct ttd_
     struct heap_effect *effect = effect_place(replay, &here);
     build_of_call(effect, replay, block ? HEAP_RELEASED : HEAP_UNKNOWN_RELEASE, event, block);
     effect->continues = continues;
-    return tell(replay, effect);
+    return replay_tell(replay, effect);
 }
 
 enum ttd_status heap_tell_destroyed(struct heap_replay *replay, const struct ttd_event *event,
@@ -297,7 +298,7 @@ enum ttd_status heap_tell_destroyed(struct heap_replay *replay, const struct ttd
     struct heap_effect *effect = effect_place(replay, &here);
     build_of_call(effect, replay, HEAP_DESTROYED, event, NULL);
     effect->count = count;
-    return tell(replay, effect);
+    return replay_tell(replay, effect);
 }
 
 void heap_discard(void *context, const struct heap_block *block, struct ttd_position end)
@@ -305,8 +306,8 @@ void heap_discard(void *context, const struct heap_block *block, struct ttd_posi
     struct heap_replay *replay = context;
     struct heap_block copy = *block;
     if (replay->observer_status == TTD_OK && heap_was_at_peak(replay, block, end))
-        replay->observer_status =
-            heap_block_copies_add(&replay->ended_since_peak, block, record_of(replay, block));
+        replay->observer_status = heap_block_copies_add(&replay->ended_since_peak, block,
+                                                        replay_record_of(replay, block));
     if (!heap_is_wanted(replay, HEAP_DISCARDED))
         return;
     struct heap_effect here;
@@ -314,11 +315,11 @@ void heap_discard(void *context, const struct heap_block *block, struct ttd_posi
     *effect = (struct heap_effect){.kind = HEAP_DISCARDED,
                                    .action = TTD_ACTION_DESTROY,
                                    .position = end,
-                                   .record = record_of(replay, block),
+                                   .record = replay_record_of(replay, block),
                                    .wall_time = replay->wall_time,
                                    .address = block->address,
                                    .block = &copy};
-    (void)tell(replay, effect);
+    (void)replay_tell(replay, effect);
 }
 
 static enum ttd_status replay_start(struct heap_replay *replay)

@@ -12,8 +12,8 @@ static inline void replay_move_to(struct heap_replay *replay, struct ttd_positio
 }
 
 /* Reports a block that ends at the replay's position, and keeps a copy where one is wanted. */
-static inline enum ttd_status end_block(struct heap_replay *replay, const struct heap_block *block,
-                                        uint32_t record)
+static inline enum ttd_status apply_end_block(struct heap_replay *replay,
+                                              const struct heap_block *block, uint32_t record)
 {
     enum ttd_status status = TTD_OK;
     const struct heap_block_observer *observer = &replay->block_observer;
@@ -47,7 +47,7 @@ static inline enum ttd_status replay_acquire(struct heap_replay *replay, uint32_
     bool has_replaced = old.address;
     replay->counts.overlaps += has_replaced;
     if (has_replaced)
-        status = end_block(replay, &old, record);
+        status = apply_end_block(replay, &old, record);
     const struct heap_block_observer *observer = &replay->block_observer;
     if (observer->acquired && status == TTD_OK)
         status = observer->acquired(observer->context, block, record);
@@ -60,8 +60,8 @@ static inline enum ttd_status replay_acquire(struct heap_replay *replay, uint32_
     return status;
 }
 
-static inline uint32_t address_record(const struct heap_replay *replay,
-                                      const struct ttd_event *event)
+static inline uint32_t apply_address_record(const struct heap_replay *replay,
+                                            const struct ttd_event *event)
 {
     return heap_ordinal_map_get(&replay->records, event->address_ordinal);
 }
@@ -79,7 +79,7 @@ static inline enum ttd_status replay_release(struct heap_replay *replay,
     replay->counts.unknown_releases += !is_known;
     *released = record;
     struct heap_block *block = is_known ? &replay->live.blocks[record] : NULL;
-    enum ttd_status status = block ? end_block(replay, block, record) : TTD_OK;
+    enum ttd_status status = block ? apply_end_block(replay, block, record) : TTD_OK;
     enum heap_effect_kind kind = block ? HEAP_RELEASED : HEAP_UNKNOWN_RELEASE;
     if (!heap_is_wanted(replay, kind) || status != TTD_OK)
         return status;
@@ -98,7 +98,7 @@ static inline enum ttd_status apply_alloc(struct heap_replay *replay, const stru
     if (!event->result || !event->address)
         return TTD_OK;
     struct heap_block block = heap_block_of_event(event);
-    return replay_acquire(replay, address_record(replay, event), &block, NULL);
+    return replay_acquire(replay, apply_address_record(replay, event), &block, NULL);
 }
 
 static inline enum ttd_status apply_free(struct heap_replay *replay, const struct ttd_event *event)
@@ -110,8 +110,8 @@ static inline enum ttd_status apply_free(struct heap_replay *replay, const struc
 }
 
 /* Whether the acquisition of a ReAlloc comes before anything else can happen. */
-static inline bool is_alone_call(const struct heap_replay *replay, const struct ttd_event *event,
-                                 struct range range)
+static inline bool apply_is_alone_call(const struct heap_replay *replay,
+                                       const struct ttd_event *event, struct range range)
 {
     return event + 1 < range.end && !replay->queue.count &&
            ttd_position_compare(event->time_end, range.until) <= 0 &&
@@ -136,16 +136,16 @@ static enum ttd_status apply_realloc(struct heap_replay *replay, const struct tt
     if (!event->address)
         return TTD_OK;
     pending.block = heap_block_of_event(event);
-    bool is_alone = is_alone_call(replay, event, range);
+    bool is_alone = apply_is_alone_call(replay, event, range);
     /* A graph of the heap has blocks in flight, without an observer. */
     if (released != HEAP_NO_RECORD && (!is_alone || heap_is_wanted(replay, HEAP_ACQUIRED))) {
         pending.has_previous = true;
         pending.previous = replay->live.blocks[released];
         pending.block.user = pending.previous.user;
     }
-    return is_alone
-               ? replay_acquire(replay, address_record(replay, event), &pending.block, &pending)
-               : heap_queue_push(&replay->queue, &pending);
+    return is_alone ? replay_acquire(replay, apply_address_record(replay, event), &pending.block,
+                                     &pending)
+                    : heap_queue_push(&replay->queue, &pending);
 }
 
 static enum ttd_status apply_destroy(struct heap_replay *replay, const struct ttd_event *event)
@@ -158,7 +158,7 @@ static enum ttd_status apply_destroy(struct heap_replay *replay, const struct tt
                                                   : TTD_OK;
 }
 
-static inline void count_event(struct heap_counts *counts, const struct ttd_event *event)
+static inline void apply_count_event(struct heap_counts *counts, const struct ttd_event *event)
 {
     counts->events++;
     counts->actions[event->action]++;
@@ -180,7 +180,7 @@ static inline enum ttd_status apply_event(struct heap_replay *replay, const stru
         if (status != TTD_OK)
             return status;
     }
-    count_event(&replay->counts, event);
+    apply_count_event(&replay->counts, event);
     switch (event->action) {
     case TTD_ACTION_ALLOC:
         return apply_alloc(replay, event);
@@ -213,7 +213,8 @@ enum ttd_status heap_replay_settle(struct heap_replay *replay, struct ttd_positi
 /* ---- Applying ---- */
 
 /* Counts the events that are not after `until`. */
-static size_t count_until(const struct ttd_event *events, size_t count, struct ttd_position until)
+static size_t apply_count_until(const struct ttd_event *events, size_t count,
+                                struct ttd_position until)
 {
     while (count && ttd_position_compare(ttd_event_position(&events[count - 1]), until) > 0)
         count--;
@@ -243,7 +244,7 @@ enum ttd_status heap_replay_apply(struct heap_replay *replay, const struct ttd_b
                                   struct ttd_position until, size_t *applied)
 {
     const struct ttd_event *events = batch->u.events;
-    size_t count = count_until(events, batch->count, until);
+    size_t count = apply_count_until(events, batch->count, until);
     struct range range = {events + batch->count, until};
     heap_ordinal_map_begin(&replay->records, &replay->live, batch->chunk.offset);
     enum ttd_status status = heap_ordinal_map_add(&replay->records, &replay->live, batch);
@@ -276,7 +277,7 @@ struct run {
     struct ttd_position position;
 };
 
-static inline struct run run_begin(struct heap_replay *replay)
+static inline struct run apply_run_begin(struct heap_replay *replay)
 {
     const struct heap_live *live = &replay->live;
     return (struct run){.replay = replay,
@@ -287,7 +288,7 @@ static inline struct run run_begin(struct heap_replay *replay)
                         .position = replay->position};
 }
 
-static inline void run_end(const struct run *state, struct heap_generation *generation)
+static inline void apply_run_end(const struct run *state, struct heap_generation *generation)
 {
     struct heap_live *live = &state->replay->live;
     generation->blocks += state->count - live->count;
@@ -300,7 +301,7 @@ static inline void run_end(const struct run *state, struct heap_generation *gene
 }
 
 /* The state at the previous position is complete here and may be the peak. */
-static inline void run_move_to(struct run *state, struct ttd_position position)
+static inline void apply_run_move_to(struct run *state, struct ttd_position position)
 {
     if (state->peak < state->bytes && ttd_position_compare(state->position, position) != 0) {
         state->replay->peak =
@@ -311,8 +312,8 @@ static inline void run_move_to(struct run *state, struct ttd_position position)
 }
 
 /* Applies an Alloc. False if it takes the general path, with the same effect on blocks. */
-static inline bool run_acquire(struct run *state, const struct ttd_event *event,
-                               struct heap_block *blocks, const uint32_t *records)
+static inline bool apply_run_acquire(struct run *state, const struct ttd_event *event,
+                                     struct heap_block *blocks, const uint32_t *records)
 {
     const struct heap_live *live = &state->replay->live;
     if (!event->address)
@@ -321,7 +322,7 @@ static inline bool run_acquire(struct run *state, const struct ttd_event *event,
     if (!heap_live_is_free(live, stored, event->heap) || event->size > UINT64_MAX - state->bytes)
         return false;
     struct heap_block block = heap_block_of_event(event);
-    run_move_to(state, event->time_end);
+    apply_run_move_to(state, event->time_end);
     heap_live_put(live, stored, &block);
     state->bytes += event->size;
     state->count++;
@@ -329,8 +330,8 @@ static inline bool run_acquire(struct run *state, const struct ttd_event *event,
 }
 
 /* Applies a Free. False if it takes the general path. */
-static inline bool run_release(struct run *state, const struct ttd_event *event,
-                               struct heap_block *blocks, const uint32_t *records)
+static inline bool apply_run_release(struct run *state, const struct ttd_event *event,
+                                     struct heap_block *blocks, const uint32_t *records)
 {
     if (!event->base_address)
         return false;
@@ -339,7 +340,7 @@ static inline bool run_release(struct run *state, const struct ttd_event *event,
     if (!block->is_held || block->generation != live->last_generation ||
         event->heap != live->last_heap)
         return false;
-    run_move_to(state, event->time_start);
+    apply_run_move_to(state, event->time_start);
     block->is_held = false;
     state->bytes -= block->size;
     state->count--;
@@ -355,17 +356,17 @@ const struct ttd_event *heap_replay_run(struct heap_replay *replay, const struct
         return event;
     struct heap_block *blocks = live->blocks;
     const uint32_t *records = replay->records.records;
-    struct run state = run_begin(replay);
+    struct run state = apply_run_begin(replay);
     const struct ttd_event *first = event;
     uint64_t acquired = 0;
     for (; event < end && event->result; event++) {
         heap_prefetch(event);
         if (event->action == TTD_ACTION_ALLOC) {
-            if (!run_acquire(&state, event, blocks, records))
+            if (!apply_run_acquire(&state, event, blocks, records))
                 break;
             acquired++;
         } else if (event->action != TTD_ACTION_FREE ||
-                   !run_release(&state, event, blocks, records)) {
+                   !apply_run_release(&state, event, blocks, records)) {
             break;
         }
     }
@@ -373,6 +374,6 @@ const struct ttd_event *heap_replay_run(struct heap_replay *replay, const struct
     replay->counts.events += applied;
     replay->counts.actions[TTD_ACTION_ALLOC] += acquired;
     replay->counts.actions[TTD_ACTION_FREE] += applied - acquired;
-    run_end(&state, &live->generations[live->last_generation]);
+    apply_run_end(&state, &live->generations[live->last_generation]);
     return event;
 }

@@ -40,7 +40,7 @@ static enum ttd_status totals_find(struct heap_totals *totals, ttd_id heap,
     return TTD_OK;
 }
 
-static void subtract(struct heap_total *total, const struct heap_total *part)
+static void totals_subtract(struct heap_total *total, const struct heap_total *part)
 {
     heap_sum_subtract(&total->bytes, part->bytes);
     total->blocks -= part->blocks;
@@ -62,10 +62,10 @@ static inline void totals_change(struct heap_total *total, const struct heap_eff
 static void end_heap(struct heap_totals *totals, struct heap_totaled *heap)
 {
     struct heap_total gone = heap->total;
-    subtract(&heap->total, &gone);
-    subtract(&totals->all, &gone);
+    totals_subtract(&heap->total, &gone);
+    totals_subtract(&totals->all, &gone);
     if (!heap->is_nested)
-        subtract(&totals->outer, &gone);
+        totals_subtract(&totals->outer, &gone);
 }
 
 enum ttd_status heap_totals_add(struct heap_totals *totals, const struct heap_effect *effect)

@@ -18,7 +18,7 @@
 /* Behind the last row: a field is read and written with the seven bytes that follow it. */
 #define SLACK sizeof(uint64_t)
 
-static uint64_t mask_of(uint64_t difference)
+static uint64_t address_index_mask_of(uint64_t difference)
 {
     uint64_t mask = 0;
     while (difference & ~mask)
@@ -34,7 +34,7 @@ enum ttd_status packed_table_init(struct packed_table *table, size_t count,
         bool is_empty = ranges[i].lowest > ranges[i].highest;
         uint64_t difference = is_empty ? 0 : ranges[i].highest - ranges[i].lowest;
         made.fields[i] = (struct packed_field){.lowest = is_empty ? 0 : ranges[i].lowest,
-                                               .mask = mask_of(difference),
+                                               .mask = address_index_mask_of(difference),
                                                .offset = made.row_size};
         made.row_size += (uint32_t)__builtin_popcountll(made.fields[i].mask) / 8;
     }
@@ -85,7 +85,8 @@ static uint32_t address_index_area_end(const struct address_index *index, size_t
     return area + 1 < index->area_count ? index->areas[area + 1].first : index->count;
 }
 
-static enum ttd_status find_areas(struct address_index *index, const struct packed_table *table)
+static enum ttd_status address_index_find_areas(struct address_index *index,
+                                                const struct packed_table *table)
 {
     size_t capacity = 0;
     bool is_coarse = true;
@@ -105,20 +106,20 @@ static enum ttd_status find_areas(struct address_index *index, const struct pack
     return TTD_OK;
 }
 
-static uint32_t cells_per_area(const struct address_index *index)
+static uint32_t address_index_cells_per_area(const struct address_index *index)
 {
     return (1u << (ADDRESS_AREA_BITS - index->granule_bits)) / CELL_GRANULES;
 }
 
 /* Whether an area gets cells: it has so many rows that they are worth it, and each begins where a
  * granule of its own begins. */
-static bool has_cells(const struct address_index *index, const struct packed_table *table,
-                      size_t area)
+static bool address_index_has_cells(const struct address_index *index,
+                                    const struct packed_table *table, size_t area)
 {
     uint32_t end = address_index_area_end(index, area);
     uint32_t row = index->areas[area].first;
     if ((end - row) * (size_t)CELL_BYTES_PER_ROW <
-        cells_per_area(index) * sizeof(struct address_cell))
+        address_index_cells_per_area(index) * sizeof(struct address_cell))
         return false;
     uint64_t mask = (UINT64_C(1) << index->granule_bits) - 1;
     uint64_t last = address_index_row_address(index, table, row++);
@@ -132,12 +133,13 @@ static bool has_cells(const struct address_index *index, const struct packed_tab
     return !(last & mask);
 }
 
-static void fill_cells(struct address_index *index, const struct packed_table *table, size_t area)
+static void address_index_fill_cells(struct address_index *index, const struct packed_table *table,
+                                     size_t area)
 {
     struct address_cell *cells = &index->cells[index->areas[area].cells];
     uint32_t row = index->areas[area].first;
     uint32_t end = address_index_area_end(index, area);
-    for (uint32_t i = 0; i < cells_per_area(index); i++) {
+    for (uint32_t i = 0; i < address_index_cells_per_area(index); i++) {
         cells[i] = (struct address_cell){.before = row};
         for (; row < end; row++) {
             uint64_t granule =
@@ -150,14 +152,16 @@ static void fill_cells(struct address_index *index, const struct packed_table *t
     }
 }
 
-static enum ttd_status make_cells(struct address_index *index, const struct packed_table *table)
+static enum ttd_status address_index_make_cells(struct address_index *index,
+                                                const struct packed_table *table)
 {
     uint32_t count = 0;
     for (size_t i = 0; i < index->area_count; i++) {
-        if (count > NONE - 2 * cells_per_area(index) || !has_cells(index, table, i))
+        if (count > NONE - 2 * address_index_cells_per_area(index) ||
+            !address_index_has_cells(index, table, i))
             continue;
         index->areas[i].cells = count;
-        count += cells_per_area(index);
+        count += address_index_cells_per_area(index);
     }
     size_t size = ((size_t)count + 1) * sizeof *index->cells;
     index->cells = malloc(size);
@@ -166,12 +170,12 @@ static enum ttd_status make_cells(struct address_index *index, const struct pack
     pages_hint(index->cells, size);
     for (size_t i = 0; i < index->area_count; i++) {
         if (index->areas[i].cells != NONE)
-            fill_cells(index, table, i);
+            address_index_fill_cells(index, table, i);
     }
     return TTD_OK;
 }
 
-static enum ttd_status make_cache(struct address_index *index)
+static enum ttd_status address_index_make_cache(struct address_index *index)
 {
     index->cache_size = CACHE_MIN;
     while (index->cache_size < index->area_count)
@@ -189,10 +193,10 @@ enum ttd_status address_index_init(struct address_index *index, const struct pac
     *index = (struct address_index){.field = field, .count = count};
     if (count)
         index->lowest = address_index_row_address(index, table, 0);
-    enum ttd_status status = find_areas(index, table);
+    enum ttd_status status = address_index_find_areas(index, table);
     if (status == TTD_OK)
-        status = make_cells(index, table);
-    return status == TTD_OK ? make_cache(index) : status;
+        status = address_index_make_cells(index, table);
+    return status == TTD_OK ? address_index_make_cache(index) : status;
 }
 
 void address_index_free(struct address_index *index)
@@ -206,7 +210,7 @@ void address_index_free(struct address_index *index)
 enum ttd_status address_index_share(struct address_index *shared, const struct address_index *index)
 {
     *shared = *index;
-    enum ttd_status status = make_cache(shared);
+    enum ttd_status status = address_index_make_cache(shared);
     if (status != TTD_OK)
         *shared = (struct address_index){.count = 0};
     return status;
@@ -219,7 +223,7 @@ void address_index_unshare(struct address_index *shared)
 }
 
 /* The last area whose number is not larger; there is one. */
-static size_t find_area(struct address_index *index, uint64_t number)
+static size_t address_index_find_area(struct address_index *index, uint64_t number)
 {
     struct address_cached *cached = &index->cache[number & (index->cache_size - 1)];
     if (cached->number == number && cached->area != NONE)
@@ -248,22 +252,24 @@ static const struct address_cell *address_index_cell(const struct address_index 
 }
 
 /* Counts the bits that are set. Older processors have no instruction for it. */
-static uint32_t count_bits(uint32_t bits)
+static uint32_t address_index_count_bits(uint32_t bits)
 {
     bits -= bits >> 1 & 0x55555555;
     bits = (bits & 0x33333333) + (bits >> 2 & 0x33333333);
     return ((bits + (bits >> 4)) & 0x0f0f0f0f) * 0x01010101 >> 24;
 }
 
-static uint32_t count_in_cell(const struct address_index *index, const struct address_cell *cell,
-                              uint64_t address)
+static uint32_t address_index_count_in_cell(const struct address_index *index,
+                                            const struct address_cell *cell, uint64_t address)
 {
     unsigned granule = (unsigned)(address >> index->granule_bits) % CELL_GRANULES;
-    return cell->before + count_bits(cell->starts & UINT32_MAX >> (CELL_GRANULES - 1 - granule));
+    return cell->before +
+           address_index_count_bits(cell->starts & UINT32_MAX >> (CELL_GRANULES - 1 - granule));
 }
 
-static uint32_t search_area(const struct address_index *index, const struct packed_table *table,
-                            size_t area, uint64_t address)
+static uint32_t address_index_search_area(const struct address_index *index,
+                                          const struct packed_table *table, size_t area,
+                                          uint64_t address)
 {
     uint32_t low = index->areas[area].first, high = address_index_area_end(index, area);
     if (index->areas[area].number != address >> ADDRESS_AREA_BITS)
@@ -277,9 +283,10 @@ uint32_t address_index_count(struct address_index *index, const struct packed_ta
 {
     if (!index->count || address < index->lowest)
         return 0;
-    size_t area = find_area(index, address >> ADDRESS_AREA_BITS);
+    size_t area = address_index_find_area(index, address >> ADDRESS_AREA_BITS);
     const struct address_cell *cell = address_index_cell(index, &index->areas[area], address);
-    return cell ? count_in_cell(index, cell, address) : search_area(index, table, area, address);
+    return cell ? address_index_count_in_cell(index, cell, address)
+                : address_index_search_area(index, table, area, address);
 }
 
 void address_index_count_batch(struct address_index *index, const struct packed_table *table,
@@ -291,12 +298,12 @@ void address_index_count_batch(struct address_index *index, const struct packed_
         cells[i] = NULL;
         if (!index->count || addresses[i] < index->lowest)
             continue;
-        size_t area = find_area(index, addresses[i] >> ADDRESS_AREA_BITS);
+        size_t area = address_index_find_area(index, addresses[i] >> ADDRESS_AREA_BITS);
         cells[i] = address_index_cell(index, &index->areas[area], addresses[i]);
         if (cells[i])
             __builtin_prefetch(cells[i]);
     }
     for (size_t i = 0; i < address_count; i++)
-        counts[i] = cells[i] ? count_in_cell(index, cells[i], addresses[i])
+        counts[i] = cells[i] ? address_index_count_in_cell(index, cells[i], addresses[i])
                              : address_index_count(index, table, addresses[i]);
 }

@@ -17,7 +17,7 @@
 /* References that room is made for beforehand, for each node. */
 #define EDGES_PER_NODE 16
 
-static enum ttd_status index_classes(struct reach_builder *builder)
+static enum ttd_status builder_index_classes(struct reach_builder *builder)
 {
     struct heap_reach *reach = builder->reach;
     enum ttd_status status = TTD_OK;
@@ -38,17 +38,17 @@ static enum ttd_status index_classes(struct reach_builder *builder)
 
 /* Whether a block may have the number of the elements of an array, and no element: the pointer to
  * the first one then points behind the block. */
-static bool is_empty_array(const struct heap_nodes *nodes, uint32_t node)
+static bool builder_is_empty_array(const struct heap_nodes *nodes, uint32_t node)
 {
     bool is_aligned = heap_nodes_get(nodes, node, HEAP_NODE_API) >= TTD_API_NEW_ARRAY_ALIGNED;
     return reach_is_from_new_array(nodes, node) &&
            heap_nodes_size(nodes, node) == (is_aligned ? 2 * WORD : WORD);
 }
 
-static bool has_empty_arrays(const struct heap_nodes *nodes)
+static bool builder_has_empty_arrays(const struct heap_nodes *nodes)
 {
     for (uint32_t node = 0; node < nodes->count; node++) {
-        if (is_empty_array(nodes, node))
+        if (builder_is_empty_array(nodes, node))
             return true;
     }
     return false;
@@ -56,17 +56,17 @@ static bool has_empty_arrays(const struct heap_nodes *nodes)
 
 /* The empty array that a word outside of nodes points behind; HEAP_NO_NODE if there is none.
  */
-static uint32_t find_empty_array(struct reach_builder *builder, uint64_t value)
+static uint32_t builder_find_empty_array(struct reach_builder *builder, uint64_t value)
 {
     struct heap_nodes *nodes = &builder->reach->nodes;
     if (!builder->has_empty_arrays || !value)
         return HEAP_NO_NODE;
     uint32_t node = heap_nodes_at(nodes, value - 1);
-    return node != HEAP_NO_NODE && is_empty_array(nodes, node) ? node : HEAP_NO_NODE;
+    return node != HEAP_NO_NODE && builder_is_empty_array(nodes, node) ? node : HEAP_NO_NODE;
 }
 
 /* Most references are edges. A snapshot that says more than there may be is not believed. */
-static size_t expected_edges(const struct heap_reach *reach)
+static size_t builder_expected_edges(const struct heap_reach *reach)
 {
     uint64_t references = reach->snapshot.references;
     return references / EDGES_PER_NODE <= reach->nodes.count ? (size_t)references : 0;
@@ -77,15 +77,15 @@ enum ttd_status reach_builder_init(struct reach_builder *builder, struct heap_re
 {
     bool finds_classes_only = options->finds_classes_only;
     *builder = (struct reach_builder){.reach = reach,
-                                      .has_empty_arrays = has_empty_arrays(&reach->nodes),
+                                      .has_empty_arrays = builder_has_empty_arrays(&reach->nodes),
                                       .finds_classes_only = finds_classes_only};
     reach_ages_init(&builder->ages, !options->omits_verdicts && !finds_classes_only);
     map_init(&builder->class_index);
-    reach->offsets.expected = finds_classes_only ? 0 : expected_edges(reach);
+    reach->offsets.expected = finds_classes_only ? 0 : builder_expected_edges(reach);
     enum ttd_status status = graph_init(&reach->graph, reach->nodes.count);
     if (status == TTD_OK)
         status = graph_reserve_edges(&reach->graph, reach->offsets.expected);
-    return status == TTD_OK ? index_classes(builder) : status;
+    return status == TTD_OK ? builder_index_classes(builder) : status;
 }
 
 void reach_builder_free(struct reach_builder *builder)
@@ -99,7 +99,7 @@ void reach_builder_free(struct reach_builder *builder)
 
 /* The node that a word begins in. Most begin in the node of the word before, or in the next one;
  * where nodes lie within others, only a search finds the innermost. */
-static uint32_t find_begin(const struct reach_builder *builder, uint64_t word)
+static uint32_t builder_find_begin(const struct reach_builder *builder, uint64_t word)
 {
     struct heap_nodes *nodes = &builder->reach->nodes;
     for (uint32_t node = builder->near;
@@ -110,10 +110,10 @@ static uint32_t find_begin(const struct reach_builder *builder, uint64_t word)
 }
 
 /* The node that a word lies in with all its bytes. */
-static uint32_t find_source(struct reach_builder *builder, uint64_t word)
+static uint32_t builder_find_source(struct reach_builder *builder, uint64_t word)
 {
     struct heap_nodes *nodes = &builder->reach->nodes;
-    uint32_t node = find_begin(builder, word);
+    uint32_t node = builder_find_begin(builder, word);
     if (node == HEAP_NO_NODE)
         return node;
     builder->near = node;
@@ -121,7 +121,7 @@ static uint32_t find_source(struct reach_builder *builder, uint64_t word)
 }
 
 /* The size that the GNU C library grants a block at least. */
-static uint64_t granted_size(uint64_t size)
+static uint64_t builder_granted_size(uint64_t size)
 {
     enum { HEAD = 8, ALIGNMENT = 16, LEAST = 24 };
     return size <= LEAST ? LEAST : (size + HEAD + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT - HEAD;
@@ -129,7 +129,7 @@ static uint64_t granted_size(uint64_t size)
 
 /* The block whose size a word exceeds, within the granted size: the program has asked how much that
  * is, and may have written the word. HEAP_NO_NODE if there is none. */
-static uint32_t find_granted(struct reach_builder *builder, uint64_t word)
+static uint32_t builder_find_granted(struct reach_builder *builder, uint64_t word)
 {
     enum { WORDS = 3 /* of the least block */ };
     struct heap_nodes *nodes = &builder->reach->nodes;
@@ -138,14 +138,15 @@ static uint32_t find_granted(struct reach_builder *builder, uint64_t word)
         if (node == HEAP_NO_NODE)
             continue;
         uint64_t offset = word - heap_nodes_address(nodes, node);
-        return offset + WORD <= granted_size(heap_nodes_size(nodes, node)) ? node : HEAP_NO_NODE;
+        return offset + WORD <= builder_granted_size(heap_nodes_size(nodes, node)) ? node
+                                                                                   : HEAP_NO_NODE;
     }
     return HEAP_NO_NODE;
 }
 
 /* Whether only things that end with the program hold a root: a register, or a frame of the thread
  * that ends it. */
-static bool is_weak(const struct heap_reach *reach, const struct ttd_region *region)
+static bool builder_is_weak(const struct heap_reach *reach, const struct ttd_region *region)
 {
     if (region->kind == TTD_REGION_REGISTERS)
         return true;
@@ -153,9 +154,9 @@ static bool is_weak(const struct heap_reach *reach, const struct ttd_region *reg
            region->thread == reach->snapshot.thread;
 }
 
-static enum ttd_status add_root(struct reach_builder *builder,
-                                const struct ttd_reference *reference, unsigned flags,
-                                uint32_t target)
+static enum ttd_status builder_add_root(struct reach_builder *builder,
+                                        const struct ttd_reference *reference, unsigned flags,
+                                        uint32_t target)
 {
     struct heap_reach *reach = builder->reach;
     uint64_t count = reach->graph.root_count;
@@ -184,8 +185,8 @@ enum ttd_status reach_builder_append(struct reach_builder *builder,
                             : status;
 }
 
-static enum ttd_status add_edge(struct reach_builder *builder, uint64_t word, uint64_t value,
-                                uint32_t source, uint32_t target)
+static enum ttd_status builder_add_edge(struct reach_builder *builder, uint64_t word,
+                                        uint64_t value, uint32_t source, uint32_t target)
 {
     const struct heap_nodes *nodes = &builder->reach->nodes;
     uint64_t distance = value - heap_nodes_address(nodes, target);
@@ -199,8 +200,8 @@ static enum ttd_status add_edge(struct reach_builder *builder, uint64_t word, ui
 }
 
 /* Takes a word that points at no block, if it points at a table of virtual functions. */
-static enum ttd_status add_class_word(struct reach_builder *builder, uint32_t source, uint64_t word,
-                                      uint64_t value)
+static enum ttd_status builder_add_class_word(struct reach_builder *builder, uint32_t source,
+                                              uint64_t word, uint64_t value)
 {
     if (source == HEAP_NO_NODE || !reach_builder_may_be_class(builder, value))
         return TTD_OK;
@@ -227,8 +228,8 @@ static enum ttd_status add_class_word(struct reach_builder *builder, uint32_t so
  * or of the memory's own if no other has its size. The first word of a header is also the last one
  * of the block before; both links seem to point at it.
  */
-static bool is_first_link(const struct reach_builder *builder,
-                          const struct ttd_reference *reference)
+static bool builder_is_first_link(const struct reach_builder *builder,
+                                  const struct ttd_reference *reference)
 {
     const struct ttd_region *region = heap_reach_region(builder->reach, reference->region);
     struct heap_nodes *nodes = &builder->reach->nodes;
@@ -247,17 +248,17 @@ enum ttd_status reach_builder_add_kept(struct reach_builder *builder)
     if (!link->region)
         return TTD_OK;
     uint64_t word = heap_reach_region(reach, link->region)->begin + link->offset;
-    enum ttd_status status = add_edge(builder, word, link->value,
-                                      heap_nodes_at(&reach->nodes, word), builder->link_target);
+    enum ttd_status status = builder_add_edge(
+        builder, word, link->value, heap_nodes_at(&reach->nodes, word), builder->link_target);
     builder->link.region = 0;
     return status;
 }
 
 /* Takes two links as one: neither is a pointer. A word that may be the first one is kept until the
  * next is known. */
-static enum ttd_status take_link(struct reach_builder *builder,
-                                 const struct ttd_reference *reference, uint32_t target,
-                                 bool *is_link)
+static enum ttd_status builder_take_link(struct reach_builder *builder,
+                                         const struct ttd_reference *reference, uint32_t target,
+                                         bool *is_link)
 {
     *is_link = true;
     if (builder->link.region == reference->region &&
@@ -267,7 +268,7 @@ static enum ttd_status take_link(struct reach_builder *builder,
         return TTD_OK;
     }
     enum ttd_status status = reach_builder_add_kept(builder);
-    *is_link = is_first_link(builder, reference);
+    *is_link = builder_is_first_link(builder, reference);
     if (*is_link) {
         builder->link = *reference;
         builder->link_target = target;
@@ -282,26 +283,27 @@ enum ttd_status reach_builder_add(struct reach_builder *builder,
     const struct ttd_region *region = heap_reach_region(reach, reference->region);
     uint64_t word = region->begin + reference->offset;
     bool has_address = region->kind != TTD_REGION_REGISTERS;
-    uint32_t source = has_address ? find_source(builder, word) : HEAP_NO_NODE;
+    uint32_t source = has_address ? builder_find_source(builder, word) : HEAP_NO_NODE;
     if (target == HEAP_NO_NODE)
-        target = find_empty_array(builder, reference->value);
+        target = builder_find_empty_array(builder, reference->value);
     if (target == HEAP_NO_NODE)
-        return add_class_word(builder, source, word, reference->value);
+        return builder_add_class_word(builder, source, word, reference->value);
     if (builder->finds_classes_only)
         return TTD_OK;
     if (builder->link.region || word - reference->value == HEADER + LINKS) {
         bool is_link;
-        enum ttd_status status = take_link(builder, reference, target, &is_link);
+        enum ttd_status status = builder_take_link(builder, reference, target, &is_link);
         if (status != TTD_OK || is_link)
             return status;
     }
     if (source == HEAP_NO_NODE && region->kind == TTD_REGION_HEAP && region->name != TTD_NONE)
-        source = find_granted(builder, word);
+        source = builder_find_granted(builder, word);
     if (source != HEAP_NO_NODE)
-        return add_edge(builder, word, reference->value, source, target);
+        return builder_add_edge(builder, word, reference->value, source, target);
     return region->kind == TTD_REGION_HEAP
                ? reach_between_add(builder, reference, word, target)
-               : add_root(builder, reference, is_weak(reach, region) ? GRAPH_WEAK : 0, target);
+               : builder_add_root(builder, reference,
+                                  builder_is_weak(reach, region) ? GRAPH_WEAK : 0, target);
 }
 
 enum ttd_status reach_builder_add_root(struct reach_builder *builder,
@@ -310,11 +312,11 @@ enum ttd_status reach_builder_add_root(struct reach_builder *builder,
     struct heap_nodes *nodes = &builder->reach->nodes;
     uint32_t target = heap_nodes_at(nodes, reference->value);
     if (target == HEAP_NO_NODE)
-        target = find_empty_array(builder, reference->value);
-    return add_root(builder, reference, flags, target);
+        target = builder_find_empty_array(builder, reference->value);
+    return builder_add_root(builder, reference, flags, target);
 }
 
-static int compare_class_words(const void *left, const void *right)
+static int builder_compare_class_words(const void *left, const void *right)
 {
     const struct reach_class_word *a = left;
     const struct reach_class_word *b = right;
@@ -327,7 +329,7 @@ enum ttd_status reach_builder_finish(struct reach_builder *builder)
 {
     if (builder->class_word_count)
         qsort(builder->class_words, builder->class_word_count, sizeof *builder->class_words,
-              compare_class_words);
+              builder_compare_class_words);
     enum ttd_status status = builder->late_count ? reach_builder_merge_late(builder) : TTD_OK;
     if (status == TTD_OK)
         graph_finish(&builder->reach->graph);
@@ -349,7 +351,8 @@ static enum ttd_status late_edges_keep(struct reach_builder *builder,
     return status;
 }
 
-static struct reach_late_edge edge_of(const struct heap_reach *reach, uint32_t source, uint64_t i)
+static struct reach_late_edge builder_edge_of(const struct heap_reach *reach, uint32_t source,
+                                              uint64_t i)
 {
     const struct edge_offsets *offsets = &reach->offsets;
     return (struct reach_late_edge){
@@ -360,7 +363,7 @@ static struct reach_late_edge edge_of(const struct heap_reach *reach, uint32_t s
 }
 
 /* Puts off the edges that were added. */
-static enum ttd_status put_off_all(struct reach_builder *builder)
+static enum ttd_status builder_put_off_all(struct reach_builder *builder)
 {
     struct heap_reach *reach = builder->reach;
     struct graph *graph = &reach->graph;
@@ -368,7 +371,7 @@ static enum ttd_status put_off_all(struct reach_builder *builder)
     graph_finish(graph);
     for (uint32_t node = 0; node <= builder->source; node++) {
         for (uint64_t i = graph->first[node]; i < graph->first[node + 1] && status == TTD_OK; i++) {
-            struct reach_late_edge edge = edge_of(reach, node, i);
+            struct reach_late_edge edge = builder_edge_of(reach, node, i);
             status = late_edges_keep(builder, &edge);
         }
     }
@@ -379,7 +382,7 @@ static enum ttd_status put_off_all(struct reach_builder *builder)
 }
 
 /* Whether more references may follow than edges were added. */
-static bool are_few_added(const struct reach_builder *builder)
+static bool builder_are_few_added(const struct reach_builder *builder)
 {
     const struct heap_reach *reach = builder->reach;
     uint64_t added = reach->graph.edge_count, known = added + builder->late_count;
@@ -389,9 +392,9 @@ static bool are_few_added(const struct reach_builder *builder)
 enum ttd_status reach_builder_put_off(struct reach_builder *builder,
                                       const struct reach_late_edge *edge)
 {
-    if (builder->late_rounds == ROUNDS_MAX || !are_few_added(builder))
+    if (builder->late_rounds == ROUNDS_MAX || !builder_are_few_added(builder))
         return late_edges_keep(builder, edge);
-    enum ttd_status status = put_off_all(builder);
+    enum ttd_status status = builder_put_off_all(builder);
     return status == TTD_OK ? reach_builder_append(builder, edge) : status;
 }
 
@@ -405,13 +408,14 @@ static int late_edges_compare(const void *left, const void *right)
 }
 
 /* Appends the edges of a source from the graph before, and those that were put off. */
-static enum ttd_status append_all_of(struct reach_builder *builder, const struct heap_reach *before,
-                                     uint32_t source, size_t *late)
+static enum ttd_status builder_append_all_of(struct reach_builder *builder,
+                                             const struct heap_reach *before, uint32_t source,
+                                             size_t *late)
 {
     enum ttd_status status = TTD_OK;
     const struct graph *graph = &before->graph;
     for (uint64_t i = graph->first[source]; i < graph->first[source + 1] && status == TTD_OK; i++) {
-        struct reach_late_edge edge = edge_of(before, source, i);
+        struct reach_late_edge edge = builder_edge_of(before, source, i);
         status = reach_builder_append(builder, &edge);
     }
     for (; *late < builder->late_count && builder->late[*late].source == source && status == TTD_OK;
@@ -437,7 +441,7 @@ enum ttd_status reach_builder_merge_late(struct reach_builder *builder)
         status = graph_add_root(&reach->graph, before.graph.root_targets[i],
                                 before.graph.root_flags[i], before.graph.root_ids[i]);
     for (uint32_t node = 0; node < reach->nodes.count && status == TTD_OK; node++)
-        status = append_all_of(builder, &before, node, &late);
+        status = builder_append_all_of(builder, &before, node, &late);
     graph_free(&before.graph);
     edge_offsets_free(&before.offsets);
     return status;
@@ -448,8 +452,8 @@ enum ttd_status reach_builder_merge_late(struct reach_builder *builder)
 /* Whether a word of heap memory outside of live blocks is no pointer to its target: it begins in a
  * block; or it points at the last word of the target, like an allocator's pointer to the free
  * memory behind it. */
-static bool is_no_pointer(struct reach_builder *builder, uint64_t word, uint64_t value,
-                          uint32_t target)
+static bool builder_is_no_pointer(struct reach_builder *builder, uint64_t word, uint64_t value,
+                                  uint32_t target)
 {
     struct heap_nodes *nodes = &builder->reach->nodes;
     return heap_nodes_at(nodes, word) != HEAP_NO_NODE ||
@@ -462,7 +466,7 @@ enum ttd_status reach_between_add(struct reach_builder *builder,
                                   uint32_t target)
 {
     if (!builder->keeps_between)
-        return is_no_pointer(builder, word, reference->value, target)
+        return builder_is_no_pointer(builder, word, reference->value, target)
                    ? TTD_OK
                    : reach_builder_add_root(builder, reference, GRAPH_STALE);
     enum ttd_status status = grow_array((void **)&builder->between, &builder->between_capacity,
@@ -479,7 +483,7 @@ bool reach_between_has_nodes(const struct heap_reach *reach, uint64_t first, uin
     return low < reach->nodes.count && heap_nodes_address(&reach->nodes, low) <= last;
 }
 
-static enum ttd_status list_relic(struct heap_reach *reach, uint64_t root)
+static enum ttd_status builder_list_relic(struct heap_reach *reach, uint64_t root)
 {
     const struct graph *graph = &reach->graph;
     enum ttd_status status = grow_array((void **)&reach->relics, &reach->relic_capacity,
@@ -502,7 +506,7 @@ enum ttd_status reach_between_settle(struct heap_reach *reach,
         uint8_t flags = graph->root_flags[i];
         *are_changed = *are_changed || flags & GRAPH_STALE;
         if (flags == REACH_ROOT_RELIC && options->lists_relics)
-            status = list_relic(reach, i);
+            status = builder_list_relic(reach, i);
         if (flags == REACH_ROOT_DROPPED || flags == REACH_ROOT_RELIC)
             continue;
         graph->root_targets[kept] = graph->root_targets[i];

@@ -12,7 +12,7 @@
 
 /* ---- Steps ---- */
 
-static void steps_drop(struct copied_words *copied, uint32_t last)
+static void copied_steps_drop(struct copied_words *copied, uint32_t last)
 {
     while (last) {
         uint32_t before = copied->steps[last].before;
@@ -23,14 +23,14 @@ static void steps_drop(struct copied_words *copied, uint32_t last)
 }
 
 /* Takes a step from a block to the next one. Sets `*index` to it. */
-static enum ttd_status step_add(struct copied_words *copied, const struct heap_block *block,
-                                uint32_t *index)
+static enum ttd_status copied_step_add(struct copied_words *copied, const struct heap_block *block,
+                                       uint32_t *index)
 {
     uint32_t before = block->user, depth = before ? copied->steps[before].depth + 1 : 1;
     bool is_too_long = depth > COPIED_STEPS_MAX;
     enum ttd_status status = TTD_OK;
     if (is_too_long)
-        steps_drop(copied, before);
+        copied_steps_drop(copied, before);
     *index = copied->unused;
     if (*index) {
         copied->unused = copied->steps[*index].before;
@@ -109,12 +109,12 @@ static enum ttd_status copied_acquire(struct copied_words *copied, struct stale_
 {
     struct heap_block *block = effect->block;
     uint32_t node, index = 0;
-    enum ttd_status status = step_add(copied, effect->previous, &index);
+    enum ttd_status status = copied_step_add(copied, effect->previous, &index);
     block->user = index;
     if (status != TTD_OK || (node = heap_nodes_of(&reach->nodes, block)) == HEAP_NO_NODE)
         return status;
     status = copied_go_back(copied, words, reach, node, block);
-    steps_drop(copied, index);
+    copied_steps_drop(copied, index);
     block->user = 0;
     return status;
 }
@@ -125,7 +125,7 @@ enum ttd_status copied_words_see(struct copied_words *copied, struct stale_words
     if (effect->kind == HEAP_ACQUIRED)
         return copied_acquire(copied, words, reach, effect);
     if (!effect->continues) {
-        steps_drop(copied, effect->block->user);
+        copied_steps_drop(copied, effect->block->user);
         effect->block->user = 0;
     }
     return TTD_OK;

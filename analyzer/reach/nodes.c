@@ -16,7 +16,7 @@
 
 _Static_assert(HEAP_NODE_FIELDS <= PACKED_FIELDS_MAX, "room for the fields");
 
-static void get_fields(const struct heap_block *block, uint64_t *values)
+static void nodes_get_fields(const struct heap_block *block, uint64_t *values)
 {
     values[HEAP_NODE_ADDRESS] = block->address;
     values[HEAP_NODE_SIZE] = block->size;
@@ -42,7 +42,7 @@ struct listing {
 };
 
 /* Lists the live blocks among some records, and finds the values of their fields. */
-static enum ttd_status list_half(void *context, size_t begin, size_t end)
+static enum ttd_status nodes_list_half(void *context, size_t begin, size_t end)
 {
     struct listing *half = context;
     const struct heap_live *live = half->live;
@@ -54,7 +54,7 @@ static enum ttd_status list_half(void *context, size_t begin, size_t end)
         uint64_t place = half->is_second ? live->count - 1 - half->count : half->count;
         half->keys[place] = heap_block_key(live->blocks, block);
         half->count++;
-        get_fields(block, values);
+        nodes_get_fields(block, values);
         for (unsigned i = 0; i < HEAP_NODE_FIELDS; i++)
             value_range_widen(&half->ranges[i], values[i]);
     }
@@ -66,7 +66,7 @@ static void nodes_list_blocks(struct heap_nodes *nodes, const struct heap_live *
 {
     struct listing first = {.live = live, .keys = keys};
     struct listing second = {.live = live, .keys = keys, .is_second = true};
-    (void)halves_do(list_half, &first, &second, live->block_count);
+    (void)halves_do(nodes_list_half, &first, &second, live->block_count);
     nodes->count = first.count + second.count;
     assert(nodes->count == live->count);
     for (unsigned i = 0; i < HEAP_NODE_FIELDS; i++) {
@@ -82,21 +82,21 @@ struct filling {
     const uint32_t *order;
 };
 
-static enum ttd_status fill_half(void *context, size_t begin, size_t end)
+static enum ttd_status nodes_fill_half(void *context, size_t begin, size_t end)
 {
     const struct filling *filling = context;
     for (size_t i = begin; i < end; i++) {
         uint64_t values[HEAP_NODE_FIELDS];
         if (i + AHEAD < end)
             __builtin_prefetch(&filling->blocks[filling->order[i + AHEAD]]);
-        get_fields(&filling->blocks[filling->order[i]], values);
+        nodes_get_fields(&filling->blocks[filling->order[i]], values);
         packed_table_fill(filling->table, i, end, values, HEAP_NODE_FIELDS);
     }
     return TTD_OK;
 }
 
 /* Turns sorted keys into the indexes of their blocks, in the same memory. */
-static uint32_t *make_order(struct sort_key *keys, uint32_t count)
+static uint32_t *nodes_make_order(struct sort_key *keys, uint32_t count)
 {
     char *order = (char *)keys;
     for (uint32_t i = 0; i < count; i++) {
@@ -118,11 +118,11 @@ static enum ttd_status nodes_copy_blocks(struct heap_nodes *nodes, const struct 
     nodes_list_blocks(nodes, live, keys, ranges);
     heap_sort_blocks(live->blocks, keys, spare, nodes->count);
     table_free(spare, size);
-    const uint32_t *order = make_order(keys, nodes->count);
+    const uint32_t *order = nodes_make_order(keys, nodes->count);
     enum ttd_status status =
         packed_table_init(&nodes->table, nodes->count, ranges, HEAP_NODE_FIELDS);
     struct filling filling = {&nodes->table, live->blocks, order};
-    return status == TTD_OK ? halves_do(fill_half, &filling, &filling, nodes->count) : status;
+    return status == TTD_OK ? halves_do(nodes_fill_half, &filling, &filling, nodes->count) : status;
 }
 
 /* Blocks that begin before the next one, innermost last: each may hold that one. */
@@ -133,8 +133,8 @@ struct open_nodes {
 
 /* The innermost open block that a block of a heap with a parent lies in. A parent has a lower id.
  * Blocks of other heaps in between (only in a faulty trace) are looked at up to a limit. */
-static uint32_t holder_of(const struct heap_nodes *nodes, const struct open_nodes *open,
-                          uint32_t node)
+static uint32_t nodes_holder_of(const struct heap_nodes *nodes, const struct open_nodes *open,
+                                uint32_t node)
 {
     uint64_t heap = heap_nodes_get(nodes, node, HEAP_NODE_HEAP);
     uint64_t last = heap_nodes_last(nodes, node);
@@ -149,7 +149,8 @@ static uint32_t holder_of(const struct heap_nodes *nodes, const struct open_node
 }
 
 /* Finds the blocks that lie in others. A heap that has no parent has its blocks from the system. */
-static enum ttd_status find_outer(struct heap_nodes *nodes, const struct heap_parents *parents)
+static enum ttd_status nodes_find_outer(struct heap_nodes *nodes,
+                                        const struct heap_parents *parents)
 {
     struct open_nodes open = {.nodes = malloc((size_t)nodes->count * sizeof *open.nodes)};
     nodes->outer = malloc((size_t)nodes->count * sizeof *nodes->outer);
@@ -163,7 +164,7 @@ static enum ttd_status find_outer(struct heap_nodes *nodes, const struct heap_pa
         while (open.count && heap_nodes_last(nodes, open.nodes[open.count - 1]) < address)
             open.count--;
         nodes->outer[node] = heap_parents_get(parents, heap) != TTD_NONE
-                                 ? holder_of(nodes, &open, node)
+                                 ? nodes_holder_of(nodes, &open, node)
                                  : HEAP_NO_NODE;
         open.nodes[open.count++] = node;
     }
@@ -184,7 +185,7 @@ enum ttd_status heap_nodes_copy(struct heap_nodes *nodes, struct heap_live *live
     enum ttd_status status = nodes_copy_blocks(nodes, live, keys, size);
     table_free(keys, size);
     if (status == TTD_OK && live->outer_count < live->count)
-        status = find_outer(nodes, &live->parents);
+        status = nodes_find_outer(nodes, &live->parents);
     return status == TTD_OK
                ? address_index_init(&nodes->index, &nodes->table, HEAP_NODE_ADDRESS, nodes->count)
                : status;
@@ -229,7 +230,7 @@ uint32_t heap_nodes_of(struct heap_nodes *nodes, const struct heap_block *block)
 
 #define CAPACITY_MIN 64
 
-static size_t edge_offsets_bytes(size_t capacity)
+static size_t nodes_edge_offsets_bytes(size_t capacity)
 {
     return capacity * sizeof(uint32_t);
 }
@@ -245,8 +246,8 @@ enum ttd_status edge_offsets_grow(const struct edge_offsets *offsets,
             return TTD_ERROR_NO_MEMORY;
         capacity = table_next(capacity, sizeof(uint32_t));
     }
-    uint32_t *grown = table_resize(array->offsets, edge_offsets_bytes(array->capacity),
-                                   edge_offsets_bytes(capacity));
+    uint32_t *grown = table_resize(array->offsets, nodes_edge_offsets_bytes(array->capacity),
+                                   nodes_edge_offsets_bytes(capacity));
     if (!grown)
         return TTD_ERROR_NO_MEMORY;
     *array = (struct edge_offset_array){grown, capacity};
@@ -256,24 +257,24 @@ enum ttd_status edge_offsets_grow(const struct edge_offsets *offsets,
 
 void edge_offsets_free(struct edge_offsets *offsets)
 {
-    table_free(offsets->in_source.offsets, edge_offsets_bytes(offsets->in_source.capacity));
-    table_free(offsets->in_target.offsets, edge_offsets_bytes(offsets->in_target.capacity));
+    table_free(offsets->in_source.offsets, nodes_edge_offsets_bytes(offsets->in_source.capacity));
+    table_free(offsets->in_target.offsets, nodes_edge_offsets_bytes(offsets->in_target.capacity));
     free(offsets->far);
     *offsets = (struct edge_offsets){.expected = offsets->expected,
                                      .is_without_sources = offsets->is_without_sources};
 }
 
-static void clear_array(const struct edge_offset_array *array, uint64_t count)
+static void nodes_clear_array(const struct edge_offset_array *array, uint64_t count)
 {
     if (array->offsets)
         memset(array->offsets, 0,
-               edge_offsets_bytes(count < array->capacity ? count : array->capacity));
+               nodes_edge_offsets_bytes(count < array->capacity ? count : array->capacity));
 }
 
 void edge_offsets_clear(struct edge_offsets *offsets, uint64_t count)
 {
-    clear_array(&offsets->in_source, count);
-    clear_array(&offsets->in_target, count);
+    nodes_clear_array(&offsets->in_source, count);
+    nodes_clear_array(&offsets->in_target, count);
     offsets->far_count = 0;
 }
 
@@ -306,12 +307,12 @@ uint64_t edge_offset_in_source(const struct edge_offsets *offsets, uint64_t edge
 #define BITS_MIN      4096
 #define BITS_PER_NODE 16
 
-static size_t survivors_bytes(const struct reach_survivors *survivors)
+static size_t nodes_survivors_bytes(const struct reach_survivors *survivors)
 {
     return (size_t)(survivors->bit_count / 8);
 }
 
-static uint64_t last_event(const struct heap_nodes *nodes)
+static uint64_t nodes_last_event(const struct heap_nodes *nodes)
 {
     uint64_t last = 0;
     for (uint32_t node = 0; node < nodes->count; node++) {
@@ -323,13 +324,13 @@ static uint64_t last_event(const struct heap_nodes *nodes)
 
 enum ttd_status reach_survivors_init(struct reach_survivors *survivors, struct heap_nodes *nodes)
 {
-    uint64_t last = last_event(nodes);
+    uint64_t last = nodes_last_event(nodes);
     *survivors = (struct reach_survivors){.nodes = nodes, .bit_count = BITS_MIN};
     while (survivors->bit_count <= last &&
            survivors->bit_count < (uint64_t)nodes->count * BITS_PER_NODE)
         survivors->bit_count *= 2;
     survivors->is_exact = last < survivors->bit_count;
-    survivors->bits = table_resize(NULL, 0, survivors_bytes(survivors));
+    survivors->bits = table_resize(NULL, 0, nodes_survivors_bytes(survivors));
     if (!survivors->bits)
         return TTD_ERROR_NO_MEMORY;
     for (uint32_t node = 0; node < nodes->count; node++) {
@@ -342,6 +343,6 @@ enum ttd_status reach_survivors_init(struct reach_survivors *survivors, struct h
 void reach_survivors_free(struct reach_survivors *survivors)
 {
     if (survivors->bits)
-        table_free(survivors->bits, survivors_bytes(survivors));
+        table_free(survivors->bits, nodes_survivors_bytes(survivors));
     *survivors = (struct reach_survivors){.bits = NULL};
 }

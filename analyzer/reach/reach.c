@@ -36,24 +36,24 @@ struct search {
     size_t *next;
 };
 
-static uint64_t inherited_word_address(const struct reach_builder *builder,
-                                       const struct ttd_reference *reference)
+static uint64_t reach_inherited_word_address(const struct reach_builder *builder,
+                                             const struct ttd_reference *reference)
 {
     return builder->reach->regions[reference->region - 1].begin + reference->offset;
 }
 
 /* The first word at an address or behind it. Words come in the order of addresses, since regions
  * do; where they do not (only in a made-up trace), some are missed and count as roots. */
-static size_t find_word(const struct reach_builder *builder, uint64_t address)
+static size_t reach_find_word(const struct reach_builder *builder, uint64_t address)
 {
     size_t low = 0, high = builder->between_count;
     SEARCH_SORTED(low, high, middle,
-                  inherited_word_address(builder, &builder->between[middle]) < address);
+                  reach_inherited_word_address(builder, &builder->between[middle]) < address);
     return low;
 }
 
 /* The first word from `word` on that no block was seen over. Shortens the way there. */
-static size_t next_free(const struct search *search, size_t word)
+static size_t reach_next_free(const struct search *search, size_t word)
 {
     size_t end = word;
     while (search->next[end] != end)
@@ -66,23 +66,23 @@ static size_t next_free(const struct search *search, size_t word)
     return end;
 }
 
-static enum ttd_status inherited_see_effect(void *context, const struct heap_effect *effect)
+static enum ttd_status reach_inherited_see_effect(void *context, const struct heap_effect *effect)
 {
     const struct search *search = context;
     const struct reach_builder *builder = search->builder;
     if (effect->kind != HEAP_ACQUIRED || !effect->block->size)
         return TTD_OK;
     uint64_t begin = effect->block->address, last = begin + effect->block->size - 1;
-    size_t word = next_free(search, find_word(builder, begin));
+    size_t word = reach_next_free(search, reach_find_word(builder, begin));
     while (word < builder->between_count &&
-           inherited_word_address(builder, &builder->between[word]) <= last) {
+           reach_inherited_word_address(builder, &builder->between[word]) <= last) {
         search->next[word] = word + 1;
-        word = next_free(search, word + 1);
+        word = reach_next_free(search, word + 1);
     }
     return TTD_OK;
 }
 
-static enum ttd_status add_roots(const struct search *search)
+static enum ttd_status reach_add_roots(const struct search *search)
 {
     struct reach_builder *builder = search->builder;
     enum ttd_status status = TTD_OK;
@@ -105,7 +105,7 @@ static enum ttd_status reach_inherited_apply(struct reach_builder *builder,
 {
     struct search search = {.builder = builder};
     struct heap_observer observer = {.context = &search,
-                                     .effect = inherited_see_effect,
+                                     .effect = reach_inherited_see_effect,
                                      .unwanted = ~HEAP_EFFECT_BIT(HEAP_ACQUIRED)};
     struct heap_route route = {.to = builder->reach->snapshot.position, .observer = &observer};
     struct heap_arrival arrival;
@@ -123,7 +123,7 @@ static enum ttd_status reach_inherited_apply(struct reach_builder *builder,
         heap_arrival_free(&arrival);
     }
     if (status == TTD_OK)
-        status = add_roots(&search);
+        status = reach_add_roots(&search);
     free(search.next);
     return status;
 }
@@ -134,13 +134,13 @@ struct rules {
     struct usual_offsets usual;
 };
 
-static uint32_t root_offset(const struct heap_reach *reach, uint64_t root)
+static uint32_t reach_root_offset(const struct heap_reach *reach, uint64_t root)
 {
     uint64_t offset = reach->roots[reach->graph.root_ids[root]].target_offset;
     return offset < UINT32_MAX ? (uint32_t)offset : UINT32_MAX;
 }
 
-static bool has_class_word(const struct rules *rules, uint32_t node, uint32_t offset)
+static bool reach_has_class_word(const struct rules *rules, uint32_t node, uint32_t offset)
 {
     const struct reach_class_word *words = rules->builder->class_words;
     size_t low = 0, high = rules->builder->class_word_count;
@@ -152,18 +152,19 @@ static bool has_class_word(const struct rules *rules, uint32_t node, uint32_t of
 }
 
 /* Whether a pointer behind the start of a block owns it. */
-static bool owns(const struct rules *rules, uint32_t node, uint32_t offset)
+static bool reach_owns(const struct rules *rules, uint32_t node, uint32_t offset)
 {
     const struct heap_reach *reach = rules->reach;
     const struct heap_nodes *nodes = &reach->nodes;
     if ((offset == 8 || offset == 16) && reach_is_from_new_array(nodes, node))
         return true;
-    if (reach->node_classes && reach->node_classes[node] && has_class_word(rules, node, offset))
+    if (reach->node_classes && reach->node_classes[node] &&
+        reach_has_class_word(rules, node, offset))
         return true;
     return usual_offsets_have(&rules->usual, reach, node, offset);
 }
 
-static enum ttd_status list_inner(struct heap_reach *reach, uint64_t edge, uint32_t offset)
+static enum ttd_status reach_list_inner(struct heap_reach *reach, uint64_t edge, uint32_t offset)
 {
     enum ttd_status status = grow_array((void **)&reach->inner, &reach->inner_capacity,
                                         reach->inner_count + 1, sizeof *reach->inner);
@@ -172,36 +173,36 @@ static enum ttd_status list_inner(struct heap_reach *reach, uint64_t edge, uint3
     return status;
 }
 
-static enum ttd_status set_flags(const struct rules *rules, bool lists_inner)
+static enum ttd_status reach_set_flags(const struct rules *rules, bool lists_inner)
 {
     struct heap_reach *reach = rules->reach;
     struct graph *graph = &reach->graph;
     enum ttd_status status = TTD_OK;
     for (uint64_t i = 0; i < graph->edge_count && status == TTD_OK; i++) {
         uint32_t offset = edge_offset_in_target(&reach->offsets, i);
-        if (!offset || owns(rules, graph->targets[i], offset))
+        if (!offset || reach_owns(rules, graph->targets[i], offset))
             continue;
         graph->flags[i] |= GRAPH_INTERIOR;
         if (lists_inner)
-            status = list_inner(reach, i, offset);
+            status = reach_list_inner(reach, i, offset);
     }
     for (uint64_t i = 0; i < graph->root_count; i++) {
-        uint32_t offset = root_offset(reach, i);
-        if (offset && !owns(rules, graph->root_targets[i], offset))
+        uint32_t offset = reach_root_offset(reach, i);
+        if (offset && !reach_owns(rules, graph->root_targets[i], offset))
             graph->root_flags[i] |= GRAPH_INTERIOR;
     }
     return status;
 }
 
 /* Whether any pointer points behind the start of a block. */
-static bool has_inner(const struct heap_reach *reach)
+static bool reach_has_inner(const struct heap_reach *reach)
 {
     for (uint64_t i = 0; i < reach->graph.edge_count; i++) {
         if (edge_offset_in_target(&reach->offsets, i))
             return true;
     }
     for (uint64_t i = 0; i < reach->graph.root_count; i++) {
-        if (root_offset(reach, i))
+        if (reach_root_offset(reach, i))
             return true;
     }
     return false;
@@ -214,11 +215,11 @@ static enum ttd_status reach_rules_apply(const struct reach_builder *builder,
                                          const struct heap_stack_callers *callers)
 {
     struct rules rules = {.builder = builder, .reach = builder->reach};
-    if (!has_inner(builder->reach))
+    if (!reach_has_inner(builder->reach))
         return TTD_OK;
     enum ttd_status status = usual_offsets_find(&rules.usual, builder->reach, callers);
     if (status == TTD_OK)
-        status = set_flags(&rules, options->lists_inner);
+        status = reach_set_flags(&rules, options->lists_inner);
     usual_offsets_free(&rules.usual);
     return status;
 }
@@ -242,7 +243,8 @@ static enum ttd_status reach_add_regions(struct heap_reach *reach,
     return TTD_OK;
 }
 
-static enum ttd_status add_classes(struct heap_reach *reach, const struct ttd_classes *classes)
+static enum ttd_status reach_add_classes(struct heap_reach *reach,
+                                         const struct ttd_classes *classes)
 {
     if (classes->snapshot != reach->snapshot.number || !classes->count)
         return TTD_OK;
@@ -257,21 +259,22 @@ static enum ttd_status add_classes(struct heap_reach *reach, const struct ttd_cl
     return TTD_OK;
 }
 
-static enum ttd_status take_batch(struct heap_reach *reach, const struct ttd_batch *batch)
+static enum ttd_status reach_take_batch(struct heap_reach *reach, const struct ttd_batch *batch)
 {
     enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < batch->count && status == TTD_OK; i++) {
         if (batch->kind == TTD_KIND_REGIONS)
             status = reach_add_regions(reach, &batch->u.regions[i]);
         else if (batch->kind == TTD_KIND_CLASSES)
-            status = add_classes(reach, &batch->u.classes[i]);
+            status = reach_add_classes(reach, &batch->u.classes[i]);
     }
     return status;
 }
 
 /* Regions and classes have to be known before the words that lie in them. */
-static enum ttd_status read_regions_and_classes(struct heap_reach *reach, struct ttd_reader *reader,
-                                                struct ttd_error *error)
+static enum ttd_status reach_read_regions_and_classes(struct heap_reach *reach,
+                                                      struct ttd_reader *reader,
+                                                      struct ttd_error *error)
 {
     enum ttd_status status =
         ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_REGIONS) | TTD_KIND_BIT(TTD_KIND_CLASSES));
@@ -279,7 +282,7 @@ static enum ttd_status read_regions_and_classes(struct heap_reach *reach, struct
         struct ttd_batch batch;
         status = ttd_reader_next(reader, &batch, error);
         if (status == TTD_OK)
-            status = take_batch(reach, &batch);
+            status = reach_take_batch(reach, &batch);
     }
     return heap_is_over(status) ? TTD_OK : status;
 }
@@ -289,14 +292,14 @@ enum ttd_status heap_reach_read_regions(const struct heap_trace *trace,
                                         struct heap_reach *reach, struct ttd_error *error)
 {
     *reach = (struct heap_reach){.snapshot = *snapshot};
-    return read_regions_and_classes(reach, trace->reader, error);
+    return reach_read_regions_and_classes(reach, trace->reader, error);
 }
 
 /* Distance of the prefetch, in references. */
 #define AHEAD 32
 
-static enum ttd_status see_references(struct reach_builder *builder,
-                                      const struct reach_reference_group *group)
+static enum ttd_status reach_see_references(struct reach_builder *builder,
+                                            const struct reach_reference_group *group)
 {
     enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < group->count && status == TTD_OK; i++) {
@@ -307,8 +310,8 @@ static enum ttd_status see_references(struct reach_builder *builder,
     return status;
 }
 
-static enum ttd_status read_references(struct reach_builder *builder, struct ttd_reader *reader,
-                                       struct ttd_error *error)
+static enum ttd_status reach_read_references(struct reach_builder *builder,
+                                             struct ttd_reader *reader, struct ttd_error *error)
 {
     struct reach_references references;
     enum ttd_status status = reach_references_begin(&references, builder, reader, error);
@@ -316,7 +319,7 @@ static enum ttd_status read_references(struct reach_builder *builder, struct ttd
         const struct reach_reference_group *group;
         status = reach_references_next(&references, &group);
         if (status == TTD_OK)
-            status = see_references(builder, group);
+            status = reach_see_references(builder, group);
     }
     reach_references_end(&references);
     return heap_is_over(status) ? reach_builder_add_kept(builder) : status;
@@ -338,7 +341,7 @@ enum ttd_status heap_reach_read(struct heap_reach *reach, const struct heap_trac
 {
     struct ttd_snapshot *snapshot = &reach->snapshot;
     struct reach_builder builder;
-    enum ttd_status status = read_regions_and_classes(reach, trace->reader, error);
+    enum ttd_status status = reach_read_regions_and_classes(reach, trace->reader, error);
     if (status != TTD_OK)
         return status;
     reach->offsets.is_without_sources =
@@ -350,7 +353,7 @@ enum ttd_status heap_reach_read(struct heap_reach *reach, const struct heap_trac
         trace->choice.is_made ||
         (ttd_reader_trace(trace->reader)->flags & (TTD_TRACE_INHERITS | TTD_TRACE_ATTACHED)) != 0;
     if (status == TTD_OK)
-        status = read_references(&builder, trace->reader, error);
+        status = reach_read_references(&builder, trace->reader, error);
     /* Parts that are missing in a damaged file make the snapshot incomplete, as the recorder would
      * say it. */
     if (builder.seen != snapshot->references || reach->region_count != snapshot->regions)

@@ -88,7 +88,7 @@ const struct ttd_snapshot *heap_snapshots_get(const struct heap_snapshots *snaps
 
 /* Finds the next references of the snapshot. The chunks of all snapshots are of one kind:
  * the other ones' are passed over. */
-static enum ttd_status find_record(struct reach_references *references)
+static enum ttd_status reach_find_record(struct reach_references *references)
 {
     const struct ttd_batch *batch = &references->batch;
     for (;; references->next_record++, references->next_reference = 0) {
@@ -110,8 +110,8 @@ static enum ttd_status find_record(struct reach_references *references)
     }
 }
 
-static void references_take_group(struct reach_references *references,
-                                  struct reach_reference_group *group)
+static void reach_take_reference_group(struct reach_references *references,
+                                       struct reach_reference_group *group)
 {
     const struct ttd_references *record = &references->batch.u.references[references->next_record];
     for (; references->next_reference < record->count && group->count < GROUP;
@@ -127,8 +127,8 @@ static void references_take_group(struct reach_references *references,
 
 /* Values are looked up in batches, so that cache misses of one search overlap with the misses of
  * others. */
-static void references_look_up(struct reach_references *references,
-                               struct reach_reference_group *group)
+static void reach_look_up_references(struct reach_references *references,
+                                     struct reach_reference_group *group)
 {
     const struct heap_nodes *nodes = &references->builder->reach->nodes;
     for (size_t i = 0; i < group->count; i += ADDRESS_BATCH) {
@@ -149,23 +149,23 @@ static void references_look_up(struct reach_references *references,
 }
 
 /* Reads a group, and hands it over. Returns whether there may be another that the caller wants. */
-static bool read_group(struct reach_references *references)
+static bool reach_read_group(struct reach_references *references)
 {
     struct reach_reference_group *group = &references->groups[references->ring.head % REACH_GROUPS];
     enum ttd_status status = TTD_OK;
     group->count = 0;
-    while (group->count < GROUP && (status = find_record(references)) == TTD_OK)
-        references_take_group(references, group);
-    references_look_up(references, group);
+    while (group->count < GROUP && (status = reach_find_record(references)) == TTD_OK)
+        reach_take_reference_group(references, group);
+    reach_look_up_references(references, group);
     references->status = status;
     return ring_fill(&references->ring, REACH_GROUPS - 1) && status == TTD_OK;
 }
 
 /* The thread. */
-static void *references_read_ahead(void *argument)
+static void *reach_read_references_ahead(void *argument)
 {
     struct reach_references *references = argument;
-    while (read_group(references))
+    while (reach_read_group(references))
         ;
     ring_end_filling(&references->ring);
     return NULL;
@@ -190,9 +190,9 @@ enum ttd_status reach_references_begin(struct reach_references *references,
     references->status = status;
     /* The first group is read here: of a small snapshot there is no other. Without a free thread
      * the others are, too. */
-    if (status == TTD_OK && read_group(references))
+    if (status == TTD_OK && reach_read_group(references))
         references->is_running =
-            pthread_create(&references->thread, NULL, references_read_ahead, references) == 0;
+            pthread_create(&references->thread, NULL, reach_read_references_ahead, references) == 0;
     return status;
 }
 
@@ -218,7 +218,7 @@ enum ttd_status reach_references_next(struct reach_references *references,
     if (references->holds)
         ring_empty(ring);
     if (!references->is_running && !ring_count(ring) && references->status == TTD_OK)
-        (void)read_group(references);
+        (void)reach_read_group(references);
     references->holds = references->is_running ? ring_wait_filled(ring) : ring_count(ring) != 0;
     *group = &references->groups[ring->tail % REACH_GROUPS];
     /* References that were read before the end or the failure are returned first. */

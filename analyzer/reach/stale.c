@@ -23,7 +23,7 @@ struct search {
 };
 
 /* Clears the flags of edges that nothing hangs by. */
-static enum ttd_status clear_needless(void *context, size_t begin, size_t end)
+static enum ttd_status stale_clear_needless(void *context, size_t begin, size_t end)
 {
     struct heap_reach *reach = context;
     struct graph *graph = &reach->graph;
@@ -42,8 +42,8 @@ static enum ttd_status clear_needless(void *context, size_t begin, size_t end)
 
 /* Drops the roots outside of blocks that nothing hangs by: their targets are held by others, as
  * strongly as `enough` at least. */
-static void drop_needless(struct graph *graph, const struct graph_classes *classes,
-                          enum graph_holding enough)
+static void stale_drop_needless(struct graph *graph, const struct graph_classes *classes,
+                                enum graph_holding enough)
 {
     for (uint64_t i = 0; i < graph->root_count; i++) {
         if (graph->root_flags[i] & GRAPH_STALE &&
@@ -69,13 +69,14 @@ static bool stale_survives(void *context, const struct heap_block *block)
     return reach_survivors_have(&search->survivors, block);
 }
 
-static uint32_t target_of(const struct search *search, uint32_t word)
+static uint32_t stale_target_of(const struct search *search, uint32_t word)
 {
     return stale_words_target(&search->words, &search->reach->graph, word);
 }
 
 /* Whether the memory of a word was released after a birth, and the word may have been there. */
-static bool was_released_after(const struct search *search, uint32_t word, struct ttd_position born)
+static bool stale_was_released_after(const struct search *search, uint32_t word,
+                                     struct ttd_position born)
 {
     return search->words.ages[word] == WORD_AGE_OF_MEMORY &&
            ttd_position_compare(stale_words_last_release(&search->words, word), born) > 0;
@@ -83,23 +84,23 @@ static bool was_released_after(const struct search *search, uint32_t word, struc
 
 /* Whether a block that had the word of an edge earlier may have pointed at the target, or at a
  * block that was there before the target. */
-static bool may_be_relic(const struct search *search, uint32_t word)
+static bool stale_may_be_relic(const struct search *search, uint32_t word)
 {
     return search->words.ages[word] == WORD_AGE_RELIC ||
-           was_released_after(search, word,
-                              stale_words_first_birth(&search->words, &search->reach->nodes,
-                                                      target_of(search, word)));
+           stale_was_released_after(search, word,
+                                    stale_words_first_birth(&search->words, &search->reach->nodes,
+                                                            stale_target_of(search, word)));
 }
 
 /* Whether a block that had the word of a root earlier may have pointed at the very target. */
-static bool may_have_pointed(const struct search *search, uint32_t word)
+static bool stale_may_have_pointed(const struct search *search, uint32_t word)
 {
-    return was_released_after(search, word,
-                              heap_nodes_allocated(&search->reach->nodes, target_of(search, word)));
+    return stale_was_released_after(
+        search, word, heap_nodes_allocated(&search->reach->nodes, stale_target_of(search, word)));
 }
 
 /* Whether a node begins or ends in the page of a word: then the page is the allocator's. */
-static bool has_node_in_page(const struct heap_reach *reach, uint64_t address)
+static bool stale_has_node_in_page(const struct heap_reach *reach, uint64_t address)
 {
     uint64_t page = address / PAGE * PAGE;
     return reach_between_has_nodes(reach, page, page + (PAGE - 1));
@@ -112,7 +113,7 @@ static bool has_node_in_page(const struct heap_reach *reach, uint64_t address)
  * the program may have mapped memory of its own since; a word that may be a relic is one if its
  * region has blocks.
  */
-static bool holds_nothing(const struct search *search, uint32_t word, uint64_t root)
+static bool stale_holds_nothing(const struct search *search, uint32_t word, uint64_t root)
 {
     const struct heap_reach *reach = search->reach;
     const struct ttd_region *region =
@@ -121,9 +122,9 @@ static bool holds_nothing(const struct search *search, uint32_t word, uint64_t r
         0)
         return false;
     return region->module != TTD_NONE ||
-           has_node_in_page(reach,
-                            packed_table_get(&search->words.words.table, word, STALE_ADDRESS)) ||
-           (may_have_pointed(search, word) && reach_between_has_blocks(reach, region));
+           stale_has_node_in_page(
+               reach, packed_table_get(&search->words.words.table, word, STALE_ADDRESS)) ||
+           (stale_may_have_pointed(search, word) && reach_between_has_blocks(reach, region));
 }
 
 /* Clears the flags of words of blocks that are not stale, and drops roots that hold nothing. */
@@ -135,12 +136,12 @@ static enum ttd_status stale_decide(void *context, size_t begin, size_t end)
     for (size_t i = begin; i < end; i++) {
         uint32_t word = (uint32_t)i;
         if (i + AHEAD < end)
-            packed_table_prefetch(&reach->nodes.table, target_of(search, word + AHEAD));
+            packed_table_prefetch(&reach->nodes.table, stale_target_of(search, word + AHEAD));
         uint64_t edge = packed_table_get(&search->words.words.table, word, STALE_EDGE);
         if (packed_table_get(&search->words.words.table, word, STALE_IS_ROOT)) {
-            if (holds_nothing(search, word, edge))
+            if (stale_holds_nothing(search, word, edge))
                 graph->root_flags[edge] = REACH_ROOT_RELIC;
-        } else if (!may_be_relic(search, word)) {
+        } else if (!stale_may_be_relic(search, word)) {
             graph->flags[edge] &= (uint8_t)~GRAPH_STALE;
         }
     }
@@ -191,13 +192,13 @@ static enum ttd_status stale_clear_flags(struct heap_reach *reach,
     if (status != TTD_OK)
         return status;
     if (!options->omits_verdicts)
-        (void)halves_do(clear_needless, reach, reach, graph->node_count);
-    drop_needless(graph, &reach->verdicts,
-                  options->omits_verdicts ? GRAPH_HELD_WEAKLY : GRAPH_HELD);
+        (void)halves_do(stale_clear_needless, reach, reach, graph->node_count);
+    stale_drop_needless(graph, &reach->verdicts,
+                        options->omits_verdicts ? GRAPH_HELD_WEAKLY : GRAPH_HELD);
     return TTD_OK;
 }
 
-static bool has_doubtful_roots(const struct graph *graph)
+static bool stale_has_doubtful_roots(const struct graph *graph)
 {
     for (uint64_t i = 0; i < graph->root_count; i++) {
         if (graph->root_flags[i] & GRAPH_STALE)
@@ -207,7 +208,7 @@ static bool has_doubtful_roots(const struct graph *graph)
 }
 
 /* Brings the classes up to date once stale words are decided. */
-static enum ttd_status mark_again(struct heap_reach *reach, bool are_roots_changed)
+static enum ttd_status stale_mark_again(struct heap_reach *reach, bool are_roots_changed)
 {
     if (!are_roots_changed)
         return graph_classes_mark_trusted(&reach->graph, &reach->verdicts);
@@ -219,7 +220,7 @@ enum ttd_status reach_stale_apply(struct heap_reach *reach, const struct heap_tr
                                   const struct heap_reach_options *options, struct ttd_error *error)
 {
     struct search search = {.reach = reach};
-    if (options->omits_verdicts && !has_doubtful_roots(&reach->graph))
+    if (options->omits_verdicts && !stale_has_doubtful_roots(&reach->graph))
         return TTD_OK;
     enum ttd_status status = stale_clear_flags(reach, options);
     if (status == TTD_OK)
@@ -241,6 +242,6 @@ enum ttd_status reach_stale_apply(struct heap_reach *reach, const struct heap_tr
     if (status != TTD_OK || options->omits_verdicts)
         return status;
     if (is_changing)
-        status = mark_again(reach, are_roots_changed);
+        status = stale_mark_again(reach, are_roots_changed);
     return status == TTD_OK ? graph_classes_lead(&reach->graph, &reach->verdicts) : status;
 }

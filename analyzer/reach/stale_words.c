@@ -13,7 +13,7 @@ _Static_assert(2 * ADDRESS_MARKS_PENDING <= ADDRESS_BATCH,
 
 #define ADDRESS_FIELD 0
 
-static size_t marks_size(const struct address_marks *marks)
+static size_t stale_marks_size(const struct address_marks *marks)
 {
     return 2 * (size_t)marks->count * sizeof *marks->latest;
 }
@@ -24,14 +24,14 @@ enum ttd_status address_marks_begin(struct address_marks *marks)
         address_index_init(&marks->index, &marks->table, ADDRESS_FIELD, marks->count);
     if (status != TTD_OK)
         return status;
-    marks->latest = table_resize(NULL, 0, marks_size(marks));
+    marks->latest = table_resize(NULL, 0, stale_marks_size(marks));
     return marks->latest ? TTD_OK : TTD_ERROR_NO_MEMORY;
 }
 
 void address_marks_free(struct address_marks *marks)
 {
     if (marks->latest)
-        table_free(marks->latest, marks_size(marks));
+        table_free(marks->latest, stale_marks_size(marks));
     address_index_free(&marks->index);
     packed_table_free(&marks->table);
     *marks = (struct address_marks){.count = 0};
@@ -49,7 +49,8 @@ struct address_span address_marks_find(struct address_marks *marks, uint64_t add
     return span;
 }
 
-static void mark_node(struct address_marks *marks, uint64_t node, struct ttd_position position)
+static void stale_mark_node(struct address_marks *marks, uint64_t node,
+                            struct ttd_position position)
 {
     /* Notes come in any order: blocks of a destroyed heap come late. */
     if (ttd_position_compare(position, marks->latest[node]) > 0)
@@ -57,20 +58,20 @@ static void mark_node(struct address_marks *marks, uint64_t node, struct ttd_pos
 }
 
 /* A segment tree: any number of addresses is marked at a few nodes that cover them. */
-static void mark_span(struct address_marks *marks, struct address_span span,
-                      struct ttd_position position)
+static void stale_mark_span(struct address_marks *marks, struct address_span span,
+                            struct ttd_position position)
 {
     uint64_t low = (uint64_t)span.first + marks->count;
     uint64_t high = (uint64_t)span.end + marks->count;
     for (; low < high; low /= 2, high /= 2) {
         if (low & 1)
-            mark_node(marks, low++, position);
+            stale_mark_node(marks, low++, position);
         if (high & 1)
-            mark_node(marks, --high, position);
+            stale_mark_node(marks, --high, position);
     }
 }
 
-static void mark_pending(struct address_marks *marks)
+static void stale_mark_pending(struct address_marks *marks)
 {
     /* By note: the addresses before its first byte and of its last one, and the rows up to there.
      */
@@ -87,8 +88,8 @@ static void mark_pending(struct address_marks *marks)
     for (size_t i = 0; i < 2 * marks->pending_count; i += 2)
         __builtin_prefetch(&marks->latest[(size_t)counts[i] + marks->count], 1);
     for (size_t i = 0; i < marks->pending_count; i++)
-        mark_span(marks, (struct address_span){counts[2 * i], counts[2 * i + 1]},
-                  marks->pending[i].position);
+        stale_mark_span(marks, (struct address_span){counts[2 * i], counts[2 * i + 1]},
+                        marks->pending[i].position);
     marks->pending_count = 0;
 }
 
@@ -98,14 +99,14 @@ void address_marks_note(struct address_marks *marks, struct address_note note)
         return;
     marks->pending[marks->pending_count++] = note;
     if (marks->pending_count == ADDRESS_MARKS_PENDING)
-        mark_pending(marks);
+        stale_mark_pending(marks);
 }
 
 struct ttd_position address_marks_now(struct address_marks *marks, uint32_t row)
 {
     struct ttd_position latest = {0};
     if (marks->pending_count)
-        mark_pending(marks);
+        stale_mark_pending(marks);
     for (uint64_t node = (uint64_t)row + marks->count; node; node /= 2)
         latest =
             ttd_position_compare(marks->latest[node], latest) > 0 ? marks->latest[node] : latest;
@@ -114,11 +115,11 @@ struct ttd_position address_marks_now(struct address_marks *marks, uint32_t row)
 
 void address_marks_settle(struct address_marks *marks)
 {
-    mark_pending(marks);
+    stale_mark_pending(marks);
     /* From the root down, so that each leaf gets the notes of all nodes above it. */
     for (uint64_t i = 1; i < marks->count; i++) {
-        mark_node(marks, 2 * i, marks->latest[i]);
-        mark_node(marks, 2 * i + 1, marks->latest[i]);
+        stale_mark_node(marks, 2 * i, marks->latest[i]);
+        stale_mark_node(marks, 2 * i + 1, marks->latest[i]);
     }
 }
 
@@ -143,7 +144,7 @@ struct half {
 /* Takes a word. */
 typedef void word_function(struct half *half, uint64_t address, uint64_t edge, bool is_root);
 
-static void go_through(struct half *half, size_t begin, size_t end, word_function *take)
+static void stale_go_through(struct half *half, size_t begin, size_t end, word_function *take)
 {
     const struct heap_reach *reach = half->reach;
     const struct graph *graph = &reach->graph;
@@ -173,7 +174,7 @@ static void measure_word(struct half *half, uint64_t address, uint64_t edge, boo
 
 static enum ttd_status measure(void *context, size_t begin, size_t end)
 {
-    go_through(context, begin, end, measure_word);
+    stale_go_through(context, begin, end, measure_word);
     return TTD_OK;
 }
 
@@ -188,11 +189,11 @@ static void fill_word(struct half *half, uint64_t address, uint64_t edge, bool i
 
 static enum ttd_status stale_words_fill(void *context, size_t begin, size_t end)
 {
-    go_through(context, begin, end, fill_word);
+    stale_go_through(context, begin, end, fill_word);
     return TTD_OK;
 }
 
-static struct half new_half(const struct heap_reach *reach, struct packed_table *table)
+static struct half stale_new_half(const struct heap_reach *reach, struct packed_table *table)
 {
     return (struct half){.reach = reach,
                          .ranges = {value_range_none(), value_range_none(), value_range_none()},
@@ -201,8 +202,8 @@ static struct half new_half(const struct heap_reach *reach, struct packed_table 
 }
 
 /* Whether the words were filled in the order of their addresses. */
-static bool is_sorted(const struct half *first, const struct half *second,
-                      const struct packed_table *table)
+static bool stale_is_sorted(const struct half *first, const struct half *second,
+                            const struct packed_table *table)
 {
     return first->is_sorted && second->is_sorted &&
            (!first->count || !second->count ||
@@ -237,7 +238,7 @@ static enum ttd_status stale_words_sort(struct address_marks *words,
 enum ttd_status stale_words_take(struct stale_words *words, const struct heap_reach *reach)
 {
     struct address_marks *marks = &words->words;
-    struct half first = new_half(reach, &marks->table), second = first;
+    struct half first = stale_new_half(reach, &marks->table), second = first;
     second.has_roots = true;
     *words = (struct stale_words){.ages = NULL};
     /* First measured: rows have as many bytes as the values in them need. */
@@ -257,8 +258,8 @@ enum ttd_status stale_words_take(struct stale_words *words, const struct heap_re
     first.end = second.next = first.count;
     second.end = count;
     (void)halves_do(stale_words_fill, &first, &second, reach->nodes.count);
-    return is_sorted(&first, &second, &marks->table) ? TTD_OK
-                                                     : stale_words_sort(marks, first.ranges);
+    return stale_is_sorted(&first, &second, &marks->table) ? TTD_OK
+                                                           : stale_words_sort(marks, first.ranges);
 }
 
 uint32_t stale_words_target(const struct stale_words *words, const struct graph *graph,
@@ -270,7 +271,7 @@ uint32_t stale_words_target(const struct stale_words *words, const struct graph 
 }
 
 /* Finds the nodes that edges among the words lead to. Returns their number. */
-static uint32_t find_targets(struct stale_words *words, const struct heap_reach *reach)
+static uint32_t stale_find_targets(struct stale_words *words, const struct heap_reach *reach)
 {
     size_t groups = (size_t)reach->nodes.count / NODE_BITS + 1;
     uint32_t count = 0;
@@ -288,7 +289,7 @@ static uint32_t find_targets(struct stale_words *words, const struct heap_reach 
 }
 
 /* Lists the addresses of the targets, in the order of the nodes. */
-static enum ttd_status list_targets(struct stale_words *words, const struct heap_reach *reach)
+static enum ttd_status stale_list_targets(struct stale_words *words, const struct heap_reach *reach)
 {
     const struct heap_nodes *nodes = &reach->nodes;
     struct value_range range = {heap_nodes_address(nodes, 0),
@@ -317,10 +318,10 @@ enum ttd_status stale_words_begin(struct stale_words *words, const struct heap_r
     words->births = calloc(BIRTHS, sizeof *words->births);
     if (!words->births)
         return TTD_ERROR_NO_MEMORY;
-    words->targets.count = find_targets(words, reach);
+    words->targets.count = stale_find_targets(words, reach);
     if (!words->targets.count)
         return TTD_OK;
-    status = list_targets(words, reach);
+    status = stale_list_targets(words, reach);
     return status == TTD_OK ? address_marks_begin(&words->targets) : status;
 }
 
@@ -336,16 +337,16 @@ void stale_words_free(struct stale_words *words)
     *words = (struct stale_words){.ages = NULL};
 }
 
-static struct ttd_position complement_of(struct ttd_position position)
+static struct ttd_position stale_complement_of(struct ttd_position position)
 {
     return (struct ttd_position){UINT64_MAX - position.sequence, UINT64_MAX - position.steps};
 }
 
-static void note_birth(struct stale_words *words, const struct heap_block *block)
+static void stale_note_birth(struct stale_words *words, const struct heap_block *block)
 {
     /* A block of no bytes has an address as well. */
     struct address_note note = {block->address, block->size ? block->size : 1,
-                                complement_of(block->allocated)};
+                                stale_complement_of(block->allocated)};
     struct address_note *last = &words->births[note.address / BIRTH_GRANULE % BIRTHS];
     if (last->address == note.address && last->size >= note.size &&
         ttd_position_compare(last->position, note.position) >= 0)
@@ -359,7 +360,7 @@ void stale_words_release(struct stale_words *words, const struct heap_block *blo
 {
     address_marks_note(&words->words, (struct address_note){block->address, block->size, position});
     if (words->targets.count)
-        note_birth(words, block);
+        stale_note_birth(words, block);
 }
 
 struct address_span stale_words_of_node(struct stale_words *words, const struct graph *graph,
@@ -390,7 +391,7 @@ struct ttd_position stale_words_first_birth(const struct stale_words *words,
         words->is_target[target / NODE_BITS] & ((UINT64_C(1) << target % NODE_BITS) - 1);
     uint32_t row =
         words->targets_before[target / NODE_BITS] + (uint32_t)__builtin_popcountll(before);
-    struct ttd_position earlier = complement_of(address_marks_latest(&words->targets, row));
+    struct ttd_position earlier = stale_complement_of(address_marks_latest(&words->targets, row));
     struct ttd_position own = heap_nodes_allocated(nodes, target);
     return ttd_position_compare(earlier, own) < 0 ? earlier : own;
 }

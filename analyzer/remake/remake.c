@@ -99,7 +99,7 @@ struct repacker {
     struct copier copier;
 };
 
-static enum ttd_status repack_see(void *context, const struct ttd_batch *batch)
+static enum ttd_status remake_repack_see(void *context, const struct ttd_batch *batch)
 {
     struct repacker *repacker = context;
     const struct heap_batch_hook *hook = &repacker->trace->hook;
@@ -120,7 +120,7 @@ enum ttd_status remake_repack(const struct heap_trace *trace, const struct ttd_o
     status = copier_open(&repacker.copier, ttd_reader_trace(trace->reader), output);
     if (status != TTD_OK)
         return status;
-    status = remake_read(trace, repack_see, &repacker, error);
+    status = remake_read(trace, remake_repack_see, &repacker, error);
     status = copier_close_writer(&repacker.copier, status, &repacker.copier.end);
     copier_free(&repacker.copier);
     return status;

@@ -31,33 +31,33 @@ struct name_reader {
     size_t size;
 };
 
-static bool name_is_digit(char c)
+static bool canonical_name_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
-static char name_peek(const struct name_reader *reader)
+static char canonical_name_peek(const struct name_reader *reader)
 {
     return reader->offset < reader->name.size ? reader->name.data[reader->offset] : 0;
 }
 
-static bool stands(const struct name_reader *reader, const char *word)
+static bool canonical_stands(const struct name_reader *reader, const char *word)
 {
     return canonical_stands_at(reader->name, reader->offset, word);
 }
 
-static void name_put(struct name_reader *reader, const char *text, size_t size)
+static void canonical_name_put(struct name_reader *reader, const char *text, size_t size)
 {
     memcpy(reader->text + reader->size, text, size);
     reader->size += size;
 }
 
 /* Skips to the end of a bracketed part, or of the name if nothing closes it. */
-static void skip_brackets(struct name_reader *reader)
+static void canonical_skip_brackets(struct name_reader *reader)
 {
     size_t depth = 0;
     do {
-        char c = name_peek(reader);
+        char c = canonical_name_peek(reader);
         /* The '>' of "->" closes no bracket. */
         bool is_arrow =
             c == '>' && reader->offset > 0 && reader->name.data[reader->offset - 1] == '-';
@@ -71,19 +71,19 @@ static void skip_brackets(struct name_reader *reader)
 
 /* Replaces a lambda: "{lambda(int)#1}" of demanglers, "<lambda(int)>" of debug information, "$_0"
  * of clang. */
-static bool take_lambda(struct name_reader *reader)
+static bool canonical_take_lambda(struct name_reader *reader)
 {
     bool is_part = reader->size > 1 && reader->text[reader->size - 1] == ':';
     size_t end = reader->offset + 2;
-    while (end < reader->name.size && name_is_digit(reader->name.data[end]))
+    while (end < reader->name.size && canonical_name_is_digit(reader->name.data[end]))
         end++;
-    if (is_part && stands(reader, "$_") && canonical_stands_at(reader->name, end, "::"))
+    if (is_part && canonical_stands(reader, "$_") && canonical_stands_at(reader->name, end, "::"))
         reader->offset = end;
-    else if (stands(reader, "{lambda") || stands(reader, "<lambda"))
-        skip_brackets(reader);
+    else if (canonical_stands(reader, "{lambda") || canonical_stands(reader, "<lambda"))
+        canonical_skip_brackets(reader);
     else
         return false;
-    name_put(reader, "{lambda}", 8);
+    canonical_name_put(reader, "{lambda}", 8);
     return true;
 }
 
@@ -96,7 +96,7 @@ struct builtin {
     unsigned longs;
 };
 
-static bool add_builtin(struct builtin *type, struct ttd_string word)
+static bool canonical_add_builtin(struct builtin *type, struct ttd_string word)
 {
     if (word.size == 8 && memcmp(word.data, "unsigned", 8) == 0)
         type->is_unsigned = true;
@@ -113,98 +113,100 @@ static bool add_builtin(struct builtin *type, struct ttd_string word)
     return true;
 }
 
-static void flush_builtin(struct name_reader *reader, struct builtin *type)
+static void canonical_flush_builtin(struct name_reader *reader, struct builtin *type)
 {
     bool has_other = type->is_unsigned || type->is_short || type->longs;
     if (type->is_unsigned)
-        name_put(reader, "unsigned", 8);
+        canonical_name_put(reader, "unsigned", 8);
     if (type->is_signed && !has_other && !type->has_int)
-        name_put(reader, "signed", 6);
+        canonical_name_put(reader, "signed", 6);
     if (type->is_short)
-        name_put(reader, "short", 5);
+        canonical_name_put(reader, "short", 5);
     for (unsigned i = 0; i < type->longs; i++)
-        name_put(reader, "long", 4);
+        canonical_name_put(reader, "long", 4);
     if (type->has_int && !has_other)
-        name_put(reader, "int", 3);
+        canonical_name_put(reader, "int", 3);
     *type = (struct builtin){.longs = 0};
 }
 
-static struct ttd_string take_word(struct name_reader *reader)
+static struct ttd_string canonical_take_word(struct name_reader *reader)
 {
     size_t begin = reader->offset;
-    while (canonical_is_word(name_peek(reader)))
+    while (canonical_is_word(canonical_name_peek(reader)))
         reader->offset++;
     return (struct ttd_string){reader->name.data + begin, reader->offset - begin};
 }
 
-static void put_word(struct name_reader *reader, struct builtin *type, struct ttd_string word)
+static void canonical_put_word(struct name_reader *reader, struct builtin *type,
+                               struct ttd_string word)
 {
     static const char *const dropped[] = {"const", "volatile"};
     for (size_t i = 0; i < sizeof dropped / sizeof dropped[0]; i++) {
         if (word.size == strlen(dropped[i]) && memcmp(word.data, dropped[i], word.size) == 0)
             return;
     }
-    if (add_builtin(type, word))
+    if (canonical_add_builtin(type, word))
         return;
-    flush_builtin(reader, type);
+    canonical_flush_builtin(reader, type);
     /* Some demanglers give a number the suffix of its type: "3ul" is 3. */
-    while (name_is_digit(word.data[0]) && word.size > 1 && strchr("ul", word.data[word.size - 1]))
+    while (canonical_name_is_digit(word.data[0]) && word.size > 1 &&
+           strchr("ul", word.data[word.size - 1]))
         word.size--;
-    name_put(reader, word.data, word.size);
+    canonical_name_put(reader, word.data, word.size);
 }
 
 /* Copies template arguments: without blanks, "const" and "volatile", and with one order of the
  * words of built-in types. */
-static void take_arguments(struct name_reader *reader)
+static void canonical_take_arguments(struct name_reader *reader)
 {
     struct builtin type = {.longs = 0};
     struct name_reader end = *reader;
-    skip_brackets(&end);
+    canonical_skip_brackets(&end);
     while (reader->offset < end.offset) {
-        char c = name_peek(reader);
+        char c = canonical_name_peek(reader);
         if (canonical_is_word(c)) {
-            put_word(reader, &type, take_word(reader));
+            canonical_put_word(reader, &type, canonical_take_word(reader));
             continue;
         }
         if (c != ' ')
-            flush_builtin(reader, &type);
-        if (take_lambda(reader))
+            canonical_flush_builtin(reader, &type);
+        if (canonical_take_lambda(reader))
             continue;
         if (c != ' ')
-            name_put(reader, &c, 1);
+            canonical_name_put(reader, &c, 1);
         reader->offset++;
     }
-    flush_builtin(reader, &type);
+    canonical_flush_builtin(reader, &type);
 }
 
 /* Copies an operator, whose name may have brackets or be a type. */
-static bool take_operator(struct name_reader *reader)
+static bool canonical_take_operator(struct name_reader *reader)
 {
     static const char *const symbols[] = {"()", "[]", "<=>", "<<=", ">>=", "<<", ">>",
                                           "<=", ">=", "->*", "->",  "<",   ">"};
-    if (!stands(reader, "operator") ||
+    if (!canonical_stands(reader, "operator") ||
         (reader->size && canonical_is_word(reader->text[reader->size - 1])))
         return false;
     if (reader->offset + 8 < reader->name.size &&
         canonical_is_word(reader->name.data[reader->offset + 8]))
         return false;
-    name_put(reader, "operator", 8);
+    canonical_name_put(reader, "operator", 8);
     reader->offset += 8;
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
-        if (!stands(reader, symbols[i]))
+        if (!canonical_stands(reader, symbols[i]))
             continue;
-        name_put(reader, symbols[i], strlen(symbols[i]));
+        canonical_name_put(reader, symbols[i], strlen(symbols[i]));
         reader->offset += strlen(symbols[i]);
-        reader->offset += stands(reader, " <");
+        reader->offset += canonical_stands(reader, " <");
         return true;
     }
-    while (name_peek(reader) && name_peek(reader) != '(') {
-        char c = name_peek(reader);
+    while (canonical_name_peek(reader) && canonical_name_peek(reader) != '(') {
+        char c = canonical_name_peek(reader);
         if (c == '<') {
-            take_arguments(reader);
+            canonical_take_arguments(reader);
             continue;
         }
-        name_put(reader, &c, 1);
+        canonical_name_put(reader, &c, 1);
         reader->offset++;
     }
     return true;
@@ -213,12 +215,12 @@ static bool take_operator(struct name_reader *reader)
 /* Handles a space. After parameters a qualifier of the function follows; it is dropped. Otherwise
  * the text before the space was a return type, or a word such as "non-virtual thunk to", and is
  * dropped. */
-static void take_space(struct name_reader *reader, bool after_parameters)
+static void canonical_take_space(struct name_reader *reader, bool after_parameters)
 {
     static const char *const qualifiers[] = {"const", "volatile", "&&", "&", "noexcept"};
     reader->offset++;
     for (size_t i = 0; after_parameters && i < sizeof qualifiers / sizeof qualifiers[0]; i++) {
-        if (stands(reader, qualifiers[i])) {
+        if (canonical_stands(reader, qualifiers[i])) {
             reader->offset += strlen(qualifiers[i]);
             return;
         }
@@ -226,38 +228,38 @@ static void take_space(struct name_reader *reader, bool after_parameters)
     reader->size = 0;
 }
 
-static void take_parentheses(struct name_reader *reader, bool *after_parameters)
+static void canonical_take_parentheses(struct name_reader *reader, bool *after_parameters)
 {
     static const char anonymous[] = "(anonymous namespace)";
-    if (stands(reader, anonymous)) {
-        name_put(reader, anonymous, sizeof anonymous - 1);
+    if (canonical_stands(reader, anonymous)) {
+        canonical_name_put(reader, anonymous, sizeof anonymous - 1);
         reader->offset += sizeof anonymous - 1;
         return;
     }
-    skip_brackets(reader);
+    canonical_skip_brackets(reader);
     *after_parameters = true;
 }
 
-static void name_take_part(struct name_reader *reader, bool *after_parameters)
+static void canonical_name_take_part(struct name_reader *reader, bool *after_parameters)
 {
-    char c = name_peek(reader);
+    char c = canonical_name_peek(reader);
     bool at_begin = !reader->size || reader->text[reader->size - 1] == ':';
     if (c == ' ') {
-        take_space(reader, *after_parameters);
+        canonical_take_space(reader, *after_parameters);
     } else if (c == '(') {
-        take_parentheses(reader, after_parameters);
+        canonical_take_parentheses(reader, after_parameters);
     } else if (c == '[') {
-        skip_brackets(reader);
-    } else if (c == '<' && !(at_begin && stands(reader, "<lambda"))) {
-        take_arguments(reader);
-    } else if (take_lambda(reader) || take_operator(reader)) {
+        canonical_skip_brackets(reader);
+    } else if (c == '<' && !(at_begin && canonical_stands(reader, "<lambda"))) {
+        canonical_take_arguments(reader);
+    } else if (canonical_take_lambda(reader) || canonical_take_operator(reader)) {
         *after_parameters = false;
     } else if (c == '{') {
-        skip_brackets(reader);
-        name_put(reader, "{}", 2);
+        canonical_skip_brackets(reader);
+        canonical_name_put(reader, "{}", 2);
     } else {
         *after_parameters = false;
-        name_put(reader, &c, 1);
+        canonical_name_put(reader, &c, 1);
         reader->offset++;
     }
 }
@@ -269,18 +271,18 @@ static size_t name_write_canonical(struct name_reader *reader)
     if (!memchr(reader->name.data, '(', reader->name.size) &&
         !memchr(reader->name.data, ':', reader->name.size) &&
         !memchr(reader->name.data, '<', reader->name.size)) {
-        name_put(reader, reader->name.data, reader->name.size);
+        canonical_name_put(reader, reader->name.data, reader->name.size);
         return reader->size;
     }
     bool after_parameters = false;
     while (reader->offset < reader->name.size)
-        name_take_part(reader, &after_parameters);
+        canonical_name_take_part(reader, &after_parameters);
     return reader->size;
 }
 
 /* Returns the size of "<Type>" at the begin of the name of a method of Rust; other versions of its
  * mangling write "Type"; 0 if there is none. "<Type as Trait>" is another one. */
-static size_t size_of_inherent(struct ttd_string name)
+static size_t canonical_size_of_inherent(struct ttd_string name)
 {
     size_t depth = 0, size = 0;
     if (name.size < 3 || name.data[0] != '<' || canonical_stands_at(name, 0, "<lambda"))
@@ -301,7 +303,7 @@ static size_t size_of_inherent(struct ttd_string name)
 
 size_t canonical_name(struct ttd_string name, char *text)
 {
-    size_t size = 0, inherent = size_of_inherent(name);
+    size_t size = 0, inherent = canonical_size_of_inherent(name);
     if (inherent) {
         struct ttd_string type = {name.data + 1, inherent - 2};
         struct name_reader reader = {.name = type, .text = text};
@@ -314,7 +316,7 @@ size_t canonical_name(struct ttd_string name, char *text)
 
 /* Whether the suffix of a part or copy of a function begins at an offset. Compilers append it when
  * they split or specialize a function. */
-static bool is_clone_suffix(struct ttd_string name, size_t offset)
+static bool canonical_is_clone_suffix(struct ttd_string name, size_t offset)
 {
     static const char *const words[] = {".cold",     ".constprop",  ".isra", ".llvm",
                                         ".lto_priv", ".localalias", ".part"};
@@ -332,7 +334,7 @@ static bool is_clone_suffix(struct ttd_string name, size_t offset)
 struct ttd_string canonical_without_clone(struct ttd_string name)
 {
     for (size_t i = 1; i < name.size; i++) {
-        if ((name.data[i] == '.' || name.data[i] == ' ') && is_clone_suffix(name, i))
+        if ((name.data[i] == '.' || name.data[i] == ' ') && canonical_is_clone_suffix(name, i))
             return (struct ttd_string){name.data, i};
     }
     return name;

@@ -81,7 +81,7 @@ struct demangle_walk {
 
 /* Adds a component that was not there. The demangler's own mark serves; it must be 0 when it
  * prints. */
-static void walk_add(struct demangle_walk *walk, struct demangle_component *node)
+static void demangle_walk_add(struct demangle_walk *walk, struct demangle_component *node)
 {
     if (!node || node->d_counting || walk->has_failed)
         return;
@@ -95,7 +95,7 @@ static void walk_add(struct demangle_walk *walk, struct demangle_component *node
 }
 
 /* Whether a component has two others. Those that are not known here remain as they are. */
-static bool has_parts(const struct demangle_component *node)
+static bool demangle_has_parts(const struct demangle_component *node)
 {
     switch (node->type) {
     case DEMANGLE_COMPONENT_QUAL_NAME:
@@ -130,8 +130,8 @@ static bool has_parts(const struct demangle_component *node)
 
 /* Leaves out the arguments of a list: those behind the first ones, or all of an inner list. Those
  * of the outermost level keep their places, since parameters refer to them by number. */
-static void cut_arguments(struct demangle_component *list, bool is_inner,
-                          struct demangle_component *ellipsis)
+static void demangle_cut_arguments(struct demangle_component *list, bool is_inner,
+                                   struct demangle_component *ellipsis)
 {
     size_t count = 1;
     for (; !is_inner && list && count < ARGUMENTS_MAX; count++)
@@ -143,30 +143,30 @@ static void cut_arguments(struct demangle_component *list, bool is_inner,
 }
 
 /* Leaves out template arguments more than `levels` deep. */
-static bool cut_tree(struct demangle_component *tree, size_t levels,
-                     struct demangle_component *ellipsis)
+static bool demangle_cut_tree(struct demangle_component *tree, size_t levels,
+                              struct demangle_component *ellipsis)
 {
     struct demangle_walk walk = {0}, inner = {0};
-    walk_add(&walk, tree);
+    demangle_walk_add(&walk, tree);
     size_t done_count = 0;
     for (size_t level = 0; done_count < walk.count; level++) {
         for (; done_count < walk.count; done_count++) {
             struct demangle_component *node = walk.nodes[done_count];
-            if (!has_parts(node))
+            if (!demangle_has_parts(node))
                 continue;
             struct demangle_component *right = node->u.s_binary.right;
-            walk_add(&walk, node->u.s_binary.left);
+            demangle_walk_add(&walk, node->u.s_binary.left);
             if (node->type != DEMANGLE_COMPONENT_TEMPLATE || !right ||
                 right->type != DEMANGLE_COMPONENT_TEMPLATE_ARGLIST) {
-                walk_add(&walk, right);
+                demangle_walk_add(&walk, right);
                 continue;
             }
-            cut_arguments(right, level > levels, ellipsis);
-            walk_add(&inner, right);
+            demangle_cut_arguments(right, level > levels, ellipsis);
+            demangle_walk_add(&inner, right);
         }
         for (size_t i = 0; i < inner.count; i++) {
             inner.nodes[i]->d_counting = 0;
-            walk_add(&walk, inner.nodes[i]);
+            demangle_walk_add(&walk, inner.nodes[i]);
         }
         inner.count = 0;
     }
@@ -178,12 +178,13 @@ static bool cut_tree(struct demangle_component *tree, size_t levels,
     return !has_failed;
 }
 
-static size_t print_cut(struct demangle_component *tree, size_t levels, char *text, size_t limit)
+static size_t demangle_print_cut(struct demangle_component *tree, size_t levels, char *text,
+                                 size_t limit)
 {
     struct demangle_component ellipsis = {.type = DEMANGLE_COMPONENT_NAME};
     struct demangle_sink sink = {.text = text, .limit = limit};
     cplus_demangle_fill_name(&ellipsis, "…", (int)strlen("…"));
-    if (!cut_tree(tree, levels, &ellipsis) || setjmp(sink.full))
+    if (!demangle_cut_tree(tree, levels, &ellipsis) || setjmp(sink.full))
         return 0;
     return cplus_demangle_print_callback(DEMANGLE_OPTIONS | DMGL_NO_RECURSE_LIMIT, tree,
                                          demangle_collect, &sink)
@@ -212,7 +213,7 @@ static size_t demangle_long(const char *name, char *text, size_t limit)
             cplus_demangle_v3_components(name, DEMANGLE_OPTIONS | DMGL_NO_RECURSE_LIMIT, &memory);
         if (!tree)
             return 0;
-        size = print_cut(tree, levels[i], text, limit);
+        size = demangle_print_cut(tree, levels[i], text, limit);
         free(memory);
     }
     return size;
@@ -234,7 +235,7 @@ static bool demangle_send_all(int socket, const void *data, size_t size)
     return true;
 }
 
-static bool receive_all(int socket, void *data, size_t size)
+static bool demangle_receive_all(int socket, void *data, size_t size)
 {
     for (size_t received = 0; received < size;) {
         ssize_t n = recv(socket, (char *)data + received, size - received, 0);
@@ -260,7 +261,7 @@ static void *demangle_run(void *context)
     return NULL;
 }
 
-static void run_with_stack(struct demangle_task *task, size_t name_size)
+static void demangle_run_with_stack(struct demangle_task *task, size_t name_size)
 {
     size_t stack_size = (UINT64_C(1) << 20) + name_size * DEMANGLE_STACK_RATIO;
     pthread_attr_t attributes;
@@ -272,7 +273,7 @@ static void run_with_stack(struct demangle_task *task, size_t name_size)
         _exit(EXIT_FAILURE);
 }
 
-static uint64_t processor_time(void)
+static uint64_t demangle_processor_time(void)
 {
     struct timespec time;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
@@ -280,24 +281,24 @@ static uint64_t processor_time(void)
 }
 
 /* Answers one request; false at the end of them. */
-static bool serve_one(int socket)
+static bool demangle_serve_one(int socket)
 {
     const struct itimerval limit = {.it_value = {.tv_usec = (suseconds_t)DEMANGLE_TIME}};
     uint32_t sizes[2];
-    if (!receive_all(socket, sizes, sizeof sizes))
+    if (!demangle_receive_all(socket, sizes, sizeof sizes))
         return false;
     struct demangle_task task = {.limit = sizes[1]};
-    uint64_t begin = processor_time();
+    uint64_t begin = demangle_processor_time();
     task.name = malloc((size_t)sizes[0] + 1);
     task.text = malloc((size_t)sizes[1] + 1);
-    if (!task.name || !task.text || !receive_all(socket, task.name, sizes[0]))
+    if (!task.name || !task.text || !demangle_receive_all(socket, task.name, sizes[0]))
         return false;
     task.name[sizes[0]] = '\0';
     setitimer(ITIMER_PROF, &limit, NULL);
-    run_with_stack(&task, sizes[0]);
+    demangle_run_with_stack(&task, sizes[0]);
     setitimer(ITIMER_PROF, &(struct itimerval){.it_value = {0}}, NULL);
     sizes[0] = (uint32_t)task.size;
-    sizes[1] = (uint32_t)(processor_time() - begin);
+    sizes[1] = (uint32_t)(demangle_processor_time() - begin);
     bool is_sent = demangle_send_all(socket, sizes, sizeof sizes) &&
                    demangle_send_all(socket, task.text, task.size);
     free(task.name);
@@ -305,7 +306,7 @@ static bool serve_one(int socket)
     return is_sent;
 }
 
-static void lift_limit(int resource)
+static void demangle_lift_limit(int resource)
 {
     struct rlimit limit;
     if (getrlimit(resource, &limit) == 0) {
@@ -326,14 +327,14 @@ static _Noreturn void demangle_serve(int socket)
         syscall(SYS_close_range, 0, socket - 1, 0);
     syscall(SYS_close_range, socket + 1, ~0U, 0);
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-    lift_limit(RLIMIT_DATA);
-    lift_limit(RLIMIT_AS);
-    while (serve_one(socket))
+    demangle_lift_limit(RLIMIT_DATA);
+    demangle_lift_limit(RLIMIT_AS);
+    while (demangle_serve_one(socket))
         continue;
     _exit(EXIT_SUCCESS);
 }
 
-static bool process_start(struct demangle_process *process)
+static bool demangle_process_start(struct demangle_process *process)
 {
     int ends[2];
     if (process->failures >= DEMANGLE_FAILURES_MAX ||
@@ -366,14 +367,14 @@ void demangle_process_end(struct demangle_process *process)
     process->id = 0;
 }
 
-static bool process_ask(struct demangle_process *process, struct ttd_string name, char *text,
-                        size_t limit, size_t *size)
+static bool demangle_process_ask(struct demangle_process *process, struct ttd_string name,
+                                 char *text, size_t limit, size_t *size)
 {
     uint32_t sizes[2] = {(uint32_t)name.size, (uint32_t)limit};
     if (!demangle_send_all(process->socket, sizes, sizeof sizes) ||
         !demangle_send_all(process->socket, name.data, name.size) ||
-        !receive_all(process->socket, sizes, sizeof sizes) || sizes[0] > limit ||
-        !receive_all(process->socket, text, sizes[0]))
+        !demangle_receive_all(process->socket, sizes, sizeof sizes) || sizes[0] > limit ||
+        !demangle_receive_all(process->socket, text, sizes[0]))
         return false;
     process->time += sizes[1];
     *size = sizes[0];
@@ -384,9 +385,9 @@ size_t demangle_process_find(struct demangle_process *process, struct ttd_string
                              size_t limit)
 {
     size_t size = 0;
-    if (process->time >= DEMANGLE_TOTAL_TIME || (!process->id && !process_start(process)))
+    if (process->time >= DEMANGLE_TOTAL_TIME || (!process->id && !demangle_process_start(process)))
         return 0;
-    if (!process_ask(process, name, text, limit, &size)) {
+    if (!demangle_process_ask(process, name, text, limit, &size)) {
         demangle_process_end(process);
         process->failures++;
         return 0;
@@ -410,7 +411,7 @@ void demangler_free(struct demangler *demangler)
     *demangler = (struct demangler){.long_bytes = 0};
 }
 
-static void leading_add(char *text, size_t *size, const char *part, size_t part_size)
+static void demangle_leading_add(char *text, size_t *size, const char *part, size_t part_size)
 {
     if (part_size > LEADING_MAX - *size)
         part_size = LEADING_MAX - *size;
@@ -419,7 +420,8 @@ static void leading_add(char *text, size_t *size, const char *part, size_t part_
 }
 
 /* Copies an identifier preceded by its length; NULL if there is none. */
-static const char *leading_identifier(const char *next, const char *end, char *text, size_t *size)
+static const char *demangle_leading_identifier(const char *next, const char *end, char *text,
+                                               size_t *size)
 {
     size_t length = 0;
     while (next < end && *next >= '0' && *next <= '9' && length < (size_t)(end - next))
@@ -427,14 +429,14 @@ static const char *leading_identifier(const char *next, const char *end, char *t
     if (!length || length > (size_t)(end - next))
         return NULL;
     if (*size)
-        leading_add(text, size, "::", 2);
-    leading_add(text, size, next, length);
+        demangle_leading_add(text, size, "::", 2);
+    demangle_leading_add(text, size, next, length);
     return next + length;
 }
 
 /* Writes the part of a mangled name before its first template arguments, and the hash of the
  * whole: other names may begin alike. */
-static size_t leading_name(struct ttd_string name, char *text)
+static size_t demangle_leading_name(struct ttd_string name, char *text)
 {
     const char *next = name.data + 2, *end = name.data + name.size;
     size_t size = 0;
@@ -446,22 +448,22 @@ static size_t leading_name(struct ttd_string name, char *text)
     while (next < end && memchr("rVKROL", *next, 6))
         next++;
     if (end - next > 2 && memcmp(next, "St", 2) == 0) {
-        leading_add(text, &size, "std", 3);
+        demangle_leading_add(text, &size, "std", 3);
         next += 2;
     }
     for (const char *after = next; after; next = after ? after : next)
-        after = leading_identifier(next, end, text, &size);
+        after = demangle_leading_identifier(next, end, text, &size);
     if (!size)
-        leading_add(text, &size, name.data, name.size);
+        demangle_leading_add(text, &size, name.data, name.size);
     else if (next < end && *next == 'I')
-        leading_add(text, &size, "<…>", strlen("<…>"));
+        demangle_leading_add(text, &size, "<…>", strlen("<…>"));
     return size + (size_t)sprintf(text + size, "%s… [%08x]", is_nested ? "::" : "",
                                   (unsigned)(hash ^ hash >> 32));
 }
 
 /* Whether a name may take the demangler exponential time: it tries twice what may be the template
  * arguments of a parameter in the type of a conversion. */
-static bool is_slow(struct ttd_string name)
+static bool demangle_is_slow(struct ttd_string name)
 {
     size_t count = 0;
     const char *end = name.data + name.size;
@@ -480,7 +482,7 @@ static size_t demangle_in_process(struct demangler *demangler, struct ttd_string
     size_t limit = demangler->long_bytes < DEMANGLE_MANY_BYTES ? DEMANGLE_MAX : DEMANGLE_MANY_MAX;
     size_t size = demangle_process_find(&demangler->process, name, demangler->text, limit);
     if (!size)
-        size = leading_name(name, demangler->text);
+        size = demangle_leading_name(name, demangler->text);
     demangler->long_bytes += size;
     return size;
 }
@@ -497,7 +499,7 @@ struct ttd_string demangler_find(struct demangler *demangler, struct ttd_string 
     if (!demangler->text)
         return none;
     size_t size = SHORT_TEXT_MAX + 1;
-    if (name.size <= SHORT_NAME_MAX && !is_slow(name))
+    if (name.size <= SHORT_NAME_MAX && !demangle_is_slow(name))
         size = demangle_plain(name.data, 0, demangler->text, SHORT_TEXT_MAX);
     if (size > SHORT_TEXT_MAX)
         size = demangle_in_process(demangler, name);

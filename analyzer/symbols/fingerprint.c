@@ -79,7 +79,7 @@ static void fingerprint_put_number(unsigned char *bytes, uint64_t value)
         bytes[i] = (unsigned char)(value >> 8 * i);
 }
 
-static struct fingerprint hash_bytes(const void *bytes, size_t size)
+static struct fingerprint fingerprint_hash_bytes(const void *bytes, size_t size)
 {
     XXH128_hash_t hash = XXH3_128bits(bytes, size);
     return (struct fingerprint){hash.high64, hash.low64};
@@ -92,13 +92,14 @@ static struct fingerprint fingerprint_chain(struct fingerprint before, struct fi
     fingerprint_put_number(bytes + 8, before.low);
     fingerprint_put_number(bytes + 16, next.high);
     fingerprint_put_number(bytes + 24, next.low);
-    return hash_bytes(bytes, sizeof bytes);
+    return fingerprint_hash_bytes(bytes, sizeof bytes);
 }
 
 /* Describes a frame by its canonical name. Functions of std have no template arguments in it,
  * because their spelling differs between libraries. */
-static enum ttd_status describe_name(struct fingerprinter *fingerprinter, const struct frame *frame,
-                                     struct fingerprint_frame *result)
+static enum ttd_status fingerprint_describe_name(struct fingerprinter *fingerprinter,
+                                                 const struct frame *frame,
+                                                 struct fingerprint_frame *result)
 {
     bool is_mixed;
     struct ttd_string name = definitions_canonical(fingerprinter->definitions, frame->name);
@@ -111,7 +112,7 @@ static enum ttd_status describe_name(struct fingerprinter *fingerprinter, const 
         name = (struct ttd_string){fingerprinter->text, canonical_bare(name, fingerprinter->text)};
         result->kind = is_mixed ? FRAME_HIDDEN : FRAME_LIBRARY;
     }
-    result->name = hash_bytes(name.data, name.size);
+    result->name = fingerprint_hash_bytes(name.data, name.size);
     if (runtime_is_main(frame))
         result->kind = FRAME_MAIN;
     return TTD_OK;
@@ -122,16 +123,18 @@ static enum ttd_status fingerprint_describe_frame(struct fingerprinter *fingerpr
                                                   struct fingerprint_frame *result)
 {
     unsigned char offset[sizeof frame->offset + 1] = {'+'};
-    *result = (struct fingerprint_frame){.kind = FRAME_NOWHERE, .name = hash_bytes("?", 1)};
+    *result =
+        (struct fingerprint_frame){.kind = FRAME_NOWHERE, .name = fingerprint_hash_bytes("?", 1)};
     if (runtime_begins(frame))
         result->kind = FRAME_BEGINNING;
     else if (runtime_has_module(frame->module))
         result->kind = FRAME_HIDDEN;
     else if (frame->function.size)
-        return describe_name(fingerprinter, frame, result);
+        return fingerprint_describe_name(fingerprinter, frame, result);
     else if (frame->module_id) {
         fingerprint_put_number(offset + 1, frame->offset);
-        *result = (struct fingerprint_frame){hash_bytes(offset, sizeof offset), FRAME_PROGRAM};
+        *result = (struct fingerprint_frame){fingerprint_hash_bytes(offset, sizeof offset),
+                                             FRAME_PROGRAM};
     }
     return TTD_OK;
 }
@@ -143,18 +146,19 @@ static struct fingerprint fingerprint_module(const struct fingerprinter *fingerp
         return (struct fingerprint){0, 0};
     struct ttd_string path = fingerprinter->frames.frames[0].module;
     if (!path.size)
-        return hash_bytes("", 0);
+        return fingerprint_hash_bytes("", 0);
     size_t begin = path.size;
     while (begin > 0 && path.data[begin - 1] != '/')
         begin--;
     size_t end = begin;
     while (end < path.size && (path.size - end < 3 || memcmp(path.data + end, ".so", 3) != 0))
         end++;
-    return hash_bytes(path.data + begin, end - begin);
+    return fingerprint_hash_bytes(path.data + begin, end - begin);
 }
 
 /* Makes the site of an address: the descriptions of its frames, and the hash of its module. */
-static enum ttd_status make_site(struct fingerprinter *fingerprinter, const struct ttd_stack *stack)
+static enum ttd_status fingerprint_make_site(struct fingerprinter *fingerprinter,
+                                             const struct ttd_stack *stack)
 {
     fingerprinter->frames.count = 0;
     struct fingerprint_site site = {.first = fingerprinter->site_frame_count};
@@ -210,7 +214,7 @@ static enum ttd_status fingerprint_add_address(struct fingerprinter *fingerprint
 {
     uint32_t index = map_get(&fingerprinter->site_index, stack->module, stack->offset);
     if (index == MAP_NONE) {
-        enum ttd_status status = make_site(fingerprinter, stack);
+        enum ttd_status status = fingerprint_make_site(fingerprinter, stack);
         if (status != TTD_OK)
             return status;
         index = (uint32_t)fingerprinter->site_count - 1;
@@ -225,8 +229,8 @@ static enum ttd_status fingerprint_add_address(struct fingerprinter *fingerprint
     return TTD_OK;
 }
 
-static enum ttd_status keep_node(struct fingerprinter *fingerprinter, ttd_id stack,
-                                 const struct fingerprint_node *node)
+static enum ttd_status fingerprint_keep_node(struct fingerprinter *fingerprinter, ttd_id stack,
+                                             const struct fingerprint_node *node)
 {
     enum ttd_status status =
         grow_array((void **)&fingerprinter->nodes, &fingerprinter->node_capacity,
@@ -240,8 +244,8 @@ static enum ttd_status keep_node(struct fingerprinter *fingerprinter, ttd_id sta
 
 /* Collects the stacks without a node, from `stack` outward, and sets `known` to the node of the
  * first caller that has one, or to MAP_NONE. */
-static enum ttd_status find_path(struct fingerprinter *fingerprinter, ttd_id stack, size_t *count,
-                                 uint32_t *known_node)
+static enum ttd_status fingerprint_find_path(struct fingerprinter *fingerprinter, ttd_id stack,
+                                             size_t *count, uint32_t *known_node)
 {
     *count = 0;
     for (;;) {
@@ -268,14 +272,14 @@ enum ttd_status fingerprint_stack(struct fingerprinter *fingerprinter,
     size_t count;
     uint32_t known_node;
     fingerprint_begin(fingerprinter, definitions);
-    enum ttd_status status = find_path(fingerprinter, stack, &count, &known_node);
+    enum ttd_status status = fingerprint_find_path(fingerprinter, stack, &count, &known_node);
     if (status == TTD_OK && known_node != MAP_NONE)
         node = fingerprinter->nodes[known_node];
     while (count > 0 && status == TTD_OK) {
         const struct ttd_stack *current = &fingerprinter->path[--count];
         status = fingerprint_add_address(fingerprinter, current, &node);
         if (status == TTD_OK)
-            status = keep_node(fingerprinter, current->id, &node);
+            status = fingerprint_keep_node(fingerprinter, current->id, &node);
     }
     if (status != TTD_OK)
         return status;

@@ -25,7 +25,8 @@ enum ttd_status frame_list_push(struct frame_list *list, const struct frame *fra
 /* Bytes of names that cost one step, because whoever asks for a frame reads its names. */
 #define NAME_STEP 64
 
-static enum ttd_status spend(const struct definitions *definitions, const struct frame *frame)
+static enum ttd_status frames_spend(const struct definitions *definitions,
+                                    const struct frame *frame)
 {
     uint64_t bytes = (uint64_t)frame->function.size + frame->file.size + frame->module.size;
     return stack_table_spend(&definitions->stacks, 1 + bytes / NAME_STEP);
@@ -46,7 +47,7 @@ enum ttd_status frame_list_add(struct frame_list *list, struct definitions *defi
     enum ttd_status status = TTD_OK;
     /* Without names the frame has its module and offset, for a later lookup. */
     if (!symbol || !symbol->count) {
-        status = spend(definitions, &frame);
+        status = frames_spend(definitions, &frame);
         return status == TTD_OK ? frame_list_push(list, &frame) : status;
     }
     for (uint32_t i = 0; i < symbol->count && status == TTD_OK; i++) {
@@ -57,7 +58,7 @@ enum ttd_status frame_list_add(struct frame_list *list, struct definitions *defi
         frame.file = definitions_text(definitions, name->file);
         frame.line = name->line;
         frame.is_inlined = i + 1 < symbol->count;
-        status = spend(definitions, &frame);
+        status = frames_spend(definitions, &frame);
         if (status == TTD_OK)
             status = frame_list_push(list, &frame);
     }
@@ -107,12 +108,12 @@ static const char *const beginnings[] = {"_start",
 static const char *const prefixes[] = {"__libc_start_main", "generic_start_main", "_GLOBAL__sub_I",
                                        "__GI___clone"};
 
-static bool runtime_text_equals(struct ttd_string text, const char *word)
+static bool frames_runtime_text_equals(struct ttd_string text, const char *word)
 {
     return text.size == strlen(word) && memcmp(text.data, word, text.size) == 0;
 }
 
-static bool runtime_text_begins(struct ttd_string text, const char *word)
+static bool frames_runtime_text_begins(struct ttd_string text, const char *word)
 {
     size_t size = strlen(word);
     return text.size >= size && memcmp(text.data, word, size) == 0;
@@ -126,20 +127,20 @@ bool runtime_has_module(struct ttd_string path)
     struct ttd_string name =
         begin ? (struct ttd_string){path.data + begin, path.size - begin} : path;
     for (size_t i = 0; i < sizeof modules / sizeof modules[0]; i++) {
-        if (runtime_text_begins(name, modules[i]))
+        if (frames_runtime_text_begins(name, modules[i]))
             return true;
     }
     return false;
 }
 
-static bool is_beginning(struct ttd_string symbol)
+static bool frames_is_beginning(struct ttd_string symbol)
 {
     for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++) {
-        if (runtime_text_equals(symbol, beginnings[i]))
+        if (frames_runtime_text_equals(symbol, beginnings[i]))
             return true;
     }
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
-        if (runtime_text_begins(symbol, prefixes[i]))
+        if (frames_runtime_text_begins(symbol, prefixes[i]))
             return true;
     }
     return false;
@@ -147,13 +148,13 @@ static bool is_beginning(struct ttd_string symbol)
 
 bool runtime_begins(const struct frame *frame)
 {
-    return is_beginning(frame->symbol);
+    return frames_is_beginning(frame->symbol);
 }
 
 bool runtime_has_beginning(const struct definitions *definitions)
 {
     for (size_t i = 0; i < definitions->frame_count; i++) {
-        if (is_beginning(definitions_text(definitions, definitions->frames[i].function)))
+        if (frames_is_beginning(definitions_text(definitions, definitions->frames[i].function)))
             return true;
     }
     const struct definition_module *module;
@@ -161,9 +162,10 @@ bool runtime_has_beginning(const struct definitions *definitions)
         struct ttd_string path = definitions_text(definitions, module->path);
         static const char recorder[] = "/libttdpreload.so";
         if (path.size >= sizeof recorder - 1 &&
-            runtime_text_begins((struct ttd_string){path.data + path.size - (sizeof recorder - 1),
-                                                    sizeof recorder - 1},
-                                recorder))
+            frames_runtime_text_begins(
+                (struct ttd_string){path.data + path.size - (sizeof recorder - 1),
+                                    sizeof recorder - 1},
+                recorder))
             return true;
     }
     return false;
@@ -173,13 +175,13 @@ bool runtime_has_function(struct ttd_string canonical, bool *is_mixed)
 {
     static const char *const inner[] = {"__cxx11::", "__1::", "basic_"};
     *is_mixed = false;
-    if (runtime_text_begins(canonical, "__gnu_cxx::"))
+    if (frames_runtime_text_begins(canonical, "__gnu_cxx::"))
         return true;
-    if (!runtime_text_begins(canonical, "std::"))
+    if (!frames_runtime_text_begins(canonical, "std::"))
         return false;
     struct ttd_string name = {canonical.data + 5, canonical.size - 5};
     for (size_t i = 0; i < sizeof inner / sizeof inner[0]; i++) {
-        if (!runtime_text_begins(name, inner[i]))
+        if (!frames_runtime_text_begins(name, inner[i]))
             continue;
         *is_mixed = i == 2;
         name = (struct ttd_string){name.data + strlen(inner[i]), name.size - strlen(inner[i])};
@@ -188,12 +190,13 @@ bool runtime_has_function(struct ttd_string canonical, bool *is_mixed)
 }
 
 /* Whether a symbol is of Rust: "_R…", or "_ZN…17h" and 16 digits of a hash. */
-static bool is_of_rust(struct ttd_string symbol)
+static bool frames_is_of_rust(struct ttd_string symbol)
 {
     struct ttd_string name = canonical_without_clone(symbol);
-    if (runtime_text_begins(name, "_R"))
+    if (frames_runtime_text_begins(name, "_R"))
         return true;
-    if (!runtime_text_begins(name, "_ZN") || name.size < 24 || name.data[name.size - 1] != 'E')
+    if (!frames_runtime_text_begins(name, "_ZN") || name.size < 24 ||
+        name.data[name.size - 1] != 'E')
         return false;
     const char *hash = name.data + name.size - 20;
     return memcmp(hash, "17h", 3) == 0 && strspn(hash + 3, "0123456789abcdef") == 16;
@@ -201,13 +204,13 @@ static bool is_of_rust(struct ttd_string symbol)
 
 /* Whether a type or path of Rust is one of the standard library: or a primitive type, whose methods
  * nobody else can define. */
-static bool is_of_rust_library(struct ttd_string path)
+static bool frames_is_of_rust_library(struct ttd_string path)
 {
     static const char *const crates[] = {"core::", "alloc::", "std::", "hashbrown::"};
     static const char *const before[] = {"&", "mut ", "dyn ", "*const ", "*mut ", "[", "("};
     for (size_t i = 0; i < sizeof before / sizeof before[0];) {
         size_t size = strlen(before[i]);
-        bool stands = runtime_text_begins(path, before[i]);
+        bool stands = frames_runtime_text_begins(path, before[i]);
         if (stands)
             path = (struct ttd_string){path.data + size, path.size - size};
         i = stands ? 0 : i + 1;
@@ -216,7 +219,7 @@ static bool is_of_rust_library(struct ttd_string path)
     while (size < path.size && !strchr("<>;,[]() ", path.data[size]))
         size++;
     for (size_t i = 0; i < sizeof crates / sizeof crates[0]; i++) {
-        if (runtime_text_begins(path, crates[i]))
+        if (frames_runtime_text_begins(path, crates[i]))
             return true;
     }
     return !memchr(path.data, ':', size);
@@ -225,10 +228,10 @@ static bool is_of_rust_library(struct ttd_string path)
 bool runtime_is_rust(const struct frame *frame)
 {
     struct ttd_string name = frame->function;
-    if (!is_of_rust(frame->symbol) || name.size < 2)
+    if (!frames_is_of_rust(frame->symbol) || name.size < 2)
         return false;
     if (name.data[0] != '<')
-        return memchr(name.data, ':', name.size) && is_of_rust_library(name);
+        return memchr(name.data, ':', name.size) && frames_is_of_rust_library(name);
     /* "<Type as Trait>::method" is of the library if both are. */
     struct ttd_string type = {name.data + 1, name.size - 1};
     size_t depth = 0;
@@ -242,15 +245,15 @@ bool runtime_is_rust(const struct frame *frame)
             depth--;
         }
         if (!depth && memcmp(type.data + i, " as ", 4) == 0)
-            return is_of_rust_library(type) &&
-                   is_of_rust_library((struct ttd_string){type.data + i + 4, type.size - i - 4});
+            return frames_is_of_rust_library(type) && frames_is_of_rust_library((struct ttd_string){
+                                                          type.data + i + 4, type.size - i - 4});
     }
-    return is_of_rust_library(type);
+    return frames_is_of_rust_library(type);
 }
 
 bool runtime_is_main(const struct frame *frame)
 {
-    return runtime_text_equals(canonical_without_clone(frame->symbol), "main") &&
+    return frames_runtime_text_equals(canonical_without_clone(frame->symbol), "main") &&
            !runtime_has_module(frame->module);
 }
 
@@ -294,20 +297,20 @@ enum runtime_reach runtime_reach_next(enum runtime_reach reach, unsigned traits)
 
 /* Whether a symbol is in the namespaces of the C++ library. Return types at the begin of demangled
  * names do not matter here. */
-static bool is_of_cxx_library(struct ttd_string symbol)
+static bool frames_is_of_cxx_library(struct ttd_string symbol)
 {
     static const char *const scopes[] = {"_ZSt", "_ZNSt", "_ZNKSt", "_ZN9__gnu_cxx"};
     for (size_t i = 0; i < sizeof scopes / sizeof scopes[0]; i++) {
-        if (runtime_text_begins(symbol, scopes[i]))
+        if (frames_runtime_text_begins(symbol, scopes[i]))
             return true;
     }
     return false;
 }
 
-static bool is_of_runtime(const struct frame *frame)
+static bool frames_is_of_runtime(const struct frame *frame)
 {
     return runtime_begins(frame) || runtime_has_module(frame->module) ||
-           is_of_cxx_library(frame->symbol) || runtime_is_rust(frame);
+           frames_is_of_cxx_library(frame->symbol) || runtime_is_rust(frame);
 }
 
 size_t runtime_begin_of(const struct frame_list *list)
@@ -318,7 +321,7 @@ size_t runtime_begin_of(const struct frame_list *list)
     const struct frame *outermost = &list->frames[list->count - 1];
     if (!runtime_begins(outermost) && !runtime_has_module(outermost->module))
         return list->count;
-    while (index > 0 && is_of_runtime(&list->frames[index - 1]))
+    while (index > 0 && frames_is_of_runtime(&list->frames[index - 1]))
         index--;
     return index ? index - 1 : list->count;
 }
@@ -329,10 +332,10 @@ static const char *const storage[] = {
     "_dl_allocate_tls",   "__GI__dl_allocate_tls", "allocate_dtv",  "_dl_resize_dtv",
     "allocate_dtv_entry", "tls_get_addr_tail",     "__tls_get_addr"};
 
-static bool is_storage_name(struct ttd_string name)
+static bool frames_is_storage_name(struct ttd_string name)
 {
     for (size_t i = 0; i < sizeof storage / sizeof storage[0]; i++) {
-        if (runtime_text_equals(name, storage[i]))
+        if (frames_runtime_text_equals(name, storage[i]))
             return true;
     }
     return false;
@@ -341,7 +344,7 @@ static bool is_storage_name(struct ttd_string name)
 bool runtime_has_thread_storage(const struct definitions *definitions)
 {
     for (size_t i = 0; i < definitions->frame_count; i++) {
-        if (is_storage_name(definitions_text(definitions, definitions->frames[i].function)))
+        if (frames_is_storage_name(definitions_text(definitions, definitions->frames[i].function)))
             return true;
     }
     return false;
@@ -350,7 +353,7 @@ bool runtime_has_thread_storage(const struct definitions *definitions)
 bool runtime_is_thread_storage(const struct frame_list *list)
 {
     for (size_t i = 0; i < list->count && runtime_has_module(list->frames[i].module); i++) {
-        if (is_storage_name(list->frames[i].symbol))
+        if (frames_is_storage_name(list->frames[i].symbol))
             return true;
     }
     return false;

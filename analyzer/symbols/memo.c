@@ -99,14 +99,14 @@ void same_stacks_free(struct same_stacks *same)
     *same = (struct same_stacks){.site_count = 0};
 }
 
-static bool same_stacks_text(struct ttd_string a, struct ttd_string b)
+static bool memo_same_stacks_text(struct ttd_string a, struct ttd_string b)
 {
     return a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
 }
 
 /* Returns a number that modules which are alike have in common. */
-static uint64_t module_hash(const struct definitions *definitions,
-                            const struct definition_module *module)
+static uint64_t memo_module_hash(const struct definitions *definitions,
+                                 const struct definition_module *module)
 {
     struct ttd_string text = {(const char *)module->build_id, module->build_id_size};
     if (!text.size)
@@ -117,26 +117,26 @@ static uint64_t module_hash(const struct definitions *definitions,
     return hash;
 }
 
-static bool same_module(const struct definitions *definitions, const struct definition_module *a,
-                        const struct definition_module *b)
+static bool memo_same_module(const struct definitions *definitions,
+                             const struct definition_module *a, const struct definition_module *b)
 {
     if (a->build_id_size != b->build_id_size || a->end - a->begin != b->end - b->begin)
         return false;
     if (a->build_id_size)
         return memcmp(a->build_id, b->build_id, a->build_id_size) == 0;
-    return same_stacks_text(definitions_text(definitions, a->path),
-                            definitions_text(definitions, b->path));
+    return memo_same_stacks_text(definitions_text(definitions, a->path),
+                                 definitions_text(definitions, b->path));
 }
 
 /* Notes a module: as like the first of its hash, if it is. */
-static enum ttd_status compare_module(struct same_stacks *same, struct hash_map *by_hash, ttd_id id,
-                                      const struct definition_module *module)
+static enum ttd_status memo_compare_module(struct same_stacks *same, struct hash_map *by_hash,
+                                           ttd_id id, const struct definition_module *module)
 {
-    uint64_t hash = module_hash(same->definitions, module);
+    uint64_t hash = memo_module_hash(same->definitions, module);
     uint32_t first = map_get(by_hash, hash, 1);
     if (first == MAP_NONE)
         return map_set(by_hash, hash, 1, id);
-    if (!same_module(same->definitions, definitions_module(same->definitions, first), module))
+    if (!memo_same_module(same->definitions, definitions_module(same->definitions, first), module))
         return TTD_OK;
     same->has_any = true;
     return map_set(&same->first_modules, id, 0, first);
@@ -157,7 +157,8 @@ enum ttd_status same_stacks_are_there(struct same_stacks *same, struct definitio
             const struct idtable_run *modules = &definitions->modules.runs[run];
             const struct definition_module *records = modules->records;
             for (size_t i = 0; i < modules->count && status == TTD_OK; i++)
-                status = compare_module(same, &by_hash, modules->first + (ttd_id)i, &records[i]);
+                status =
+                    memo_compare_module(same, &by_hash, modules->first + (ttd_id)i, &records[i]);
         }
         map_free(&by_hash);
         same->has_compared = status == TTD_OK;
@@ -167,7 +168,8 @@ enum ttd_status same_stacks_are_there(struct same_stacks *same, struct definitio
 }
 
 /* Whether an address has the same names in two modules, and has any. */
-static bool same_names(const struct definitions *definitions, ttd_id a, ttd_id b, uint64_t offset)
+static bool memo_same_names(const struct definitions *definitions, ttd_id a, ttd_id b,
+                            uint64_t offset)
 {
     const struct definition_symbol *left = definitions_symbol(definitions, a, offset);
     const struct definition_symbol *right = definitions_symbol(definitions, b, offset);
@@ -177,31 +179,32 @@ static bool same_names(const struct definitions *definitions, ttd_id a, ttd_id b
         const struct ttd_symbol_frame *one = &definitions->frames[left->first + i];
         const struct ttd_symbol_frame *other = &definitions->frames[right->first + i];
         if (!definitions_text(definitions, one->function).size || one->line != other->line ||
-            !same_stacks_text(definitions_text(definitions, one->function),
-                              definitions_text(definitions, other->function)) ||
-            !same_stacks_text(definitions_text(definitions, one->file),
-                              definitions_text(definitions, other->file)))
+            !memo_same_stacks_text(definitions_text(definitions, one->function),
+                                   definitions_text(definitions, other->function)) ||
+            !memo_same_stacks_text(definitions_text(definitions, one->file),
+                                   definitions_text(definitions, other->file)))
             return false;
     }
     return true;
 }
 
-static ttd_id first_module(const struct same_stacks *same, const struct ttd_stack *stack)
+static ttd_id memo_first_module(const struct same_stacks *same, const struct ttd_stack *stack)
 {
     uint32_t first = map_get(&same->first_modules, stack->module, 0);
     if (first == MAP_NONE)
         return stack->module;
     const struct definition_module *module = definitions_module(same->definitions, first);
-    bool is_same = module && (module->build_id_size ||
-                              same_names(same->definitions, first, stack->module, stack->offset));
+    bool is_same =
+        module && (module->build_id_size ||
+                   memo_same_names(same->definitions, first, stack->module, stack->offset));
     return is_same ? first : stack->module;
 }
 
 /* Finds the number of an address: equal in modules that are alike. */
-static enum ttd_status find_site(struct same_stacks *same, const struct ttd_stack *stack,
-                                 uint32_t *site)
+static enum ttd_status memo_find_site(struct same_stacks *same, const struct ttd_stack *stack,
+                                      uint32_t *site)
 {
-    ttd_id module = first_module(same, stack);
+    ttd_id module = memo_first_module(same, stack);
     *site = map_get(&same->sites, module, stack->offset);
     if (*site != MAP_NONE)
         return TTD_OK;
@@ -209,12 +212,12 @@ static enum ttd_status find_site(struct same_stacks *same, const struct ttd_stac
     return map_set(&same->sites, module, stack->offset, *site);
 }
 
-static enum ttd_status find_first(void *context, const struct ttd_stack *stack, uint32_t above,
-                                  uint32_t *fact)
+static enum ttd_status memo_find_first(void *context, const struct ttd_stack *stack, uint32_t above,
+                                       uint32_t *fact)
 {
     struct same_stacks *same = context;
     uint32_t site;
-    enum ttd_status status = find_site(same, stack, &site);
+    enum ttd_status status = memo_find_site(same, stack, &site);
     *fact = status == TTD_OK ? map_get(&same->stacks, above, site) : stack->id;
     if (status == TTD_OK && *fact == MAP_NONE) {
         *fact = stack->id;
@@ -225,7 +228,7 @@ static enum ttd_status find_first(void *context, const struct ttd_stack *stack, 
 
 enum ttd_status same_stacks_find(struct same_stacks *same, ttd_id stack, ttd_id *first)
 {
-    struct stack_memo_finder finder = {.context = same, .find = find_first};
+    struct stack_memo_finder finder = {.context = same, .find = memo_find_first};
     uint32_t fact = 0;
     enum ttd_status status =
         stack_memo_find(&same->memo, &same->definitions->stacks, stack, &finder, &fact);

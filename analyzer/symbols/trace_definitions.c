@@ -26,7 +26,8 @@ void idtable_free(struct idtable *table)
 }
 
 /* Finds the run to append `id` to: the last one, or a new one after it; NULL if `id` is not new. */
-static enum ttd_status run_for(struct idtable *table, ttd_id id, struct idtable_run **run)
+static enum ttd_status definitions_run_for(struct idtable *table, ttd_id id,
+                                           struct idtable_run **run)
 {
     *run = NULL;
     if (table->run_count) {
@@ -47,7 +48,7 @@ static enum ttd_status run_for(struct idtable *table, ttd_id id, struct idtable_
 }
 
 /* Makes room for one more record. */
-static enum ttd_status idtable_reserve(struct idtable_run *run, size_t record_size)
+static enum ttd_status definitions_idtable_reserve(struct idtable_run *run, size_t record_size)
 {
     if (run->count < run->capacity)
         return TTD_OK;
@@ -66,10 +67,10 @@ enum ttd_status idtable_add(struct idtable *table, ttd_id id, void **record)
 {
     *record = NULL;
     struct idtable_run *run;
-    enum ttd_status status = run_for(table, id, &run);
+    enum ttd_status status = definitions_run_for(table, id, &run);
     if (status != TTD_OK || !run)
         return status;
-    status = idtable_reserve(run, table->record_size);
+    status = definitions_idtable_reserve(run, table->record_size);
     if (status != TTD_OK)
         return status;
     *record = (char *)run->records + run->count++ * table->record_size;
@@ -200,7 +201,8 @@ static enum ttd_status definitions_add_heap(struct definitions *definitions,
 }
 
 /* Keeps the first parent of a heap: only a damaged trace has others. */
-static void add_heap_parent(struct definitions *definitions, const struct ttd_heap_parent *parent)
+static void definitions_add_heap_parent(struct definitions *definitions,
+                                        const struct ttd_heap_parent *parent)
 {
     struct definition_heap *heap = idtable_get(&definitions->heaps, parent->heap);
     if (heap && heap->parent == TTD_NONE)
@@ -245,7 +247,7 @@ enum ttd_status definitions_add(struct definitions *definitions, const struct tt
             status = definitions_add_module(definitions, &batch->u.modules[i]);
             break;
         case TTD_KIND_HEAP_PARENTS:
-            add_heap_parent(definitions, &batch->u.heap_parents[i]);
+            definitions_add_heap_parent(definitions, &batch->u.heap_parents[i]);
             break;
         case TTD_KIND_SYMBOLS:
             status = definitions_add_symbol(definitions, &batch->u.symbols[i]);
@@ -309,8 +311,8 @@ struct ttd_string definitions_text(const struct definitions *definitions, ttd_id
 }
 
 /* Sets the name that is shown: `text`, or the string itself if its size is 0. */
-static void set_display(struct definitions *definitions, struct definition_string *string,
-                        struct ttd_string text)
+static void definitions_set_display(struct definitions *definitions,
+                                    struct definition_string *string, struct ttd_string text)
 {
     string->display = text.size ? arena_copy(&definitions->text, text.data, text.size) : NULL;
     string->display_size = (uint32_t)text.size;
@@ -323,7 +325,7 @@ static void set_display(struct definitions *definitions, struct definition_strin
 /* Returns the public name of a function of the GNU C library, whose symbols for its own use begin
  * with __GI_: __GI___strdup is strdup, __GI___libc_malloc is __libc_malloc. Other names are
  * themselves. */
-static struct ttd_string public_name(struct ttd_string name)
+static struct ttd_string definitions_public_name(struct ttd_string name)
 {
     static const char own[] = "__GI_", reserved[] = "__", kept[] = "__libc_";
     size_t size = sizeof own - 1;
@@ -343,9 +345,9 @@ struct ttd_string definitions_function(struct definitions *definitions, ttd_id i
         return (struct ttd_string){"", 0};
     if (!string->display) {
         struct ttd_string name = {string->text, string->size};
-        set_display(definitions, string, demangler_find(&definitions->demangler, name));
+        definitions_set_display(definitions, string, demangler_find(&definitions->demangler, name));
         if (string->display == string->text) {
-            struct ttd_string shown = public_name(name);
+            struct ttd_string shown = definitions_public_name(name);
             string->display = shown.data;
             string->display_size = (uint32_t)shown.size;
         }
@@ -354,8 +356,8 @@ struct ttd_string definitions_function(struct definitions *definitions, ttd_id i
 }
 
 /* Demangles the name of a class: its type_info's name without the prefix. */
-static struct ttd_string demangle_class(struct definitions *definitions,
-                                        const struct definition_string *string)
+static struct ttd_string definitions_demangle_class(struct definitions *definitions,
+                                                    const struct definition_string *string)
 {
     static const char before[] = "typeinfo name for ";
     size_t skipped = sizeof before - 1;
@@ -379,7 +381,8 @@ struct ttd_string definitions_class(struct definitions *definitions, ttd_id id)
     if (!string)
         return (struct ttd_string){"", 0};
     if (!string->display)
-        set_display(definitions, string, demangle_class(definitions, string));
+        definitions_set_display(definitions, string,
+                                definitions_demangle_class(definitions, string));
     return (struct ttd_string){string->display, string->display_size};
 }
 
@@ -405,7 +408,8 @@ struct ttd_string definitions_canonical(struct definitions *definitions, ttd_id 
     return (struct ttd_string){string->canonical, string->canonical_size};
 }
 
-static bool has_module(const struct definitions *definitions, const struct names_matcher *matcher)
+static bool definitions_has_module(const struct definitions *definitions,
+                                   const struct names_matcher *matcher)
 {
     for (size_t run = 0; run < definitions->modules.run_count; run++) {
         const struct definition_module *records = definitions->modules.runs[run].records;
@@ -420,10 +424,10 @@ static bool has_module(const struct definitions *definitions, const struct names
 /* The use of a string: one string may name a function and a file. */
 enum { AS_FUNCTION, AS_FILE };
 
-static enum ttd_status names_ask_matcher(struct definitions *definitions,
-                                         const struct names_matcher *matcher,
-                                         struct hash_map *asked, ttd_id id, unsigned purpose,
-                                         bool *has_match)
+static enum ttd_status definitions_names_ask_matcher(struct definitions *definitions,
+                                                     const struct names_matcher *matcher,
+                                                     struct hash_map *asked, ttd_id id,
+                                                     unsigned purpose, bool *has_match)
 {
     if (id == TTD_NONE || map_get(asked, id, purpose) != MAP_NONE)
         return TTD_OK;
@@ -439,14 +443,14 @@ enum ttd_status names_find(struct definitions *definitions, const struct names_m
     struct hash_map asked;
     map_init(&asked);
     enum ttd_status status = TTD_OK;
-    bool has = has_module(definitions, matcher);
+    bool has = definitions_has_module(definitions, matcher);
     for (size_t i = 0; i < definitions->frame_count && status == TTD_OK && !has; i++) {
         const struct ttd_symbol_frame *symbol_frame = &definitions->frames[i];
-        status = names_ask_matcher(definitions, matcher, &asked, symbol_frame->function,
-                                   AS_FUNCTION, &has);
+        status = definitions_names_ask_matcher(definitions, matcher, &asked, symbol_frame->function,
+                                               AS_FUNCTION, &has);
         if (status == TTD_OK && !has && matcher->takes_files)
-            status =
-                names_ask_matcher(definitions, matcher, &asked, symbol_frame->file, AS_FILE, &has);
+            status = definitions_names_ask_matcher(definitions, matcher, &asked, symbol_frame->file,
+                                                   AS_FILE, &has);
     }
     map_free(&asked);
     if (status == TTD_OK)

@@ -47,7 +47,7 @@ static struct ttd_batch *prefetcher_slot(const struct heap_prefetcher *prefetche
  * stays empty. Any other batch is valid only until the reader is called again: the thread waits
  * until the caller has used it.
  */
-static uint64_t tolerated(const struct ttd_batch *batch)
+static uint64_t cursor_tolerated(const struct ttd_batch *batch)
 {
     return batch->kind == TTD_KIND_EVENTS ? SLOTS - 1 : 0;
 }
@@ -63,7 +63,7 @@ static void *prefetcher_read_ahead(void *argument)
             ring_end_filling(&prefetcher->ring);
             break;
         }
-        go_on = ring_fill(&prefetcher->ring, tolerated(slot));
+        go_on = ring_fill(&prefetcher->ring, cursor_tolerated(slot));
     }
     return NULL;
 }
@@ -160,7 +160,7 @@ void heap_cursor_free(struct heap_cursor *cursor)
 }
 
 /* Drops everything that depends on the present position, before the replay starts elsewhere. */
-static void forget_state(struct heap_cursor *cursor)
+static void cursor_forget_state(struct heap_cursor *cursor)
 {
     cursor->start = NULL;
     if (cursor->sums)
@@ -170,9 +170,9 @@ static void forget_state(struct heap_cursor *cursor)
     cursor->at_end = false;
 }
 
-static enum ttd_status start_over(struct heap_cursor *cursor)
+static enum ttd_status cursor_start_over(struct heap_cursor *cursor)
 {
-    forget_state(cursor);
+    cursor_forget_state(cursor);
     enum ttd_status status = heap_replay_reset(&cursor->replay);
     return status == TTD_OK ? ttd_reader_rewind_checked(cursor->reader, cursor->kinds) : status;
 }
@@ -180,7 +180,7 @@ static enum ttd_status start_over(struct heap_cursor *cursor)
 /* Whether a batch can be the first one after a keyframe. Nothing vouches for the sidecar, so the
  * keyframe must name the very event that comes next in the trace. A loss made up by the reader
  * means that this event is damaged. */
-static bool may_follow(const struct ttd_batch *batch, const struct heap_keyframe *keyframe)
+static bool cursor_may_follow(const struct ttd_batch *batch, const struct heap_keyframe *keyframe)
 {
     if (batch->kind == TTD_KIND_LOSSES)
         return !batch->synthetic;
@@ -189,7 +189,7 @@ static bool may_follow(const struct ttd_batch *batch, const struct heap_keyframe
             ttd_position_compare(ttd_event_position(&batch->u.events[0]), keyframe->position) >= 0);
 }
 
-static enum ttd_status call_hook(struct heap_cursor *cursor, const struct ttd_batch *batch)
+static enum ttd_status cursor_call_hook(struct heap_cursor *cursor, const struct ttd_batch *batch)
 {
     if (cursor->hook.batch)
         cursor->hook_status = cursor->hook.batch(cursor->hook.context, batch);
@@ -199,8 +199,8 @@ static enum ttd_status call_hook(struct heap_cursor *cursor, const struct ttd_ba
 /* Reads until there are events to apply, or the trace ends. Unless `keyframe` is NULL, batches must
  * fit that keyframe. One that does not is kept from the hook: the replay starts over, and the hook
  * would see it twice. */
-static enum ttd_status refill(struct heap_cursor *cursor, const struct heap_keyframe *keyframe,
-                              struct ttd_error *error)
+static enum ttd_status cursor_refill(struct heap_cursor *cursor,
+                                     const struct heap_keyframe *keyframe, struct ttd_error *error)
 {
     while (!cursor->batch.count && !cursor->at_end) {
         struct ttd_batch batch;
@@ -213,10 +213,10 @@ static enum ttd_status refill(struct heap_cursor *cursor, const struct heap_keyf
             cursor->at_end = true;
             return TTD_OK;
         }
-        if (status == TTD_OK && keyframe && !may_follow(&batch, keyframe))
+        if (status == TTD_OK && keyframe && !cursor_may_follow(&batch, keyframe))
             status = TTD_ERROR_CORRUPT;
         if (status == TTD_OK)
-            status = call_hook(cursor, &batch);
+            status = cursor_call_hook(cursor, &batch);
         if (status == TTD_OK)
             status = heap_parents_add(&cursor->replay.live.parents, &batch);
         if (status != TTD_OK)
@@ -229,8 +229,8 @@ static enum ttd_status refill(struct heap_cursor *cursor, const struct heap_keyf
 
 /* Returns the keyframe that is nearer to `target` than the cursor's position; NULL if there is
  * none. */
-static const struct heap_keyframe *find_keyframe(const struct heap_cursor *cursor,
-                                                 struct ttd_position target, bool goes_back)
+static const struct heap_keyframe *cursor_find_keyframe(const struct heap_cursor *cursor,
+                                                        struct ttd_position target, bool goes_back)
 {
     if (!cursor->keyframes)
         return NULL;
@@ -243,7 +243,7 @@ static const struct heap_keyframe *find_keyframe(const struct heap_cursor *curso
 
 /* Reads the parents of all heaps, because a jump passes over the records of parents that stand
  * before the keyframe, and keyframes do not have them. */
-static enum ttd_status read_parents(struct heap_cursor *cursor, struct ttd_error *error)
+static enum ttd_status cursor_read_parents(struct heap_cursor *cursor, struct ttd_error *error)
 {
     enum ttd_status status = TTD_OK;
     if (!cursor->has_parents)
@@ -260,11 +260,11 @@ static enum ttd_status read_parents(struct heap_cursor *cursor, struct ttd_error
 
 /* Continues at a keyframe: restores its blocks, then reads from the event that comes next. A
  * keyframe with no events behind it proves nothing about itself, hence the last line. */
-static enum ttd_status jump(struct heap_cursor *cursor, const struct heap_keyframe *keyframe,
-                            struct ttd_error *error)
+static enum ttd_status cursor_jump(struct heap_cursor *cursor, const struct heap_keyframe *keyframe,
+                                   struct ttd_error *error)
 {
-    forget_state(cursor);
-    enum ttd_status status = read_parents(cursor, error);
+    cursor_forget_state(cursor);
+    enum ttd_status status = cursor_read_parents(cursor, error);
     if (status == TTD_OK)
         status = heap_keyframes_restore(cursor->keyframes, keyframe, &cursor->replay, cursor->sums);
     cursor->start = keyframe;
@@ -273,57 +273,57 @@ static enum ttd_status jump(struct heap_cursor *cursor, const struct heap_keyfra
     if (status == TTD_OK)
         status = ttd_reader_seek_event(cursor->reader, keyframe->next, error);
     if (status == TTD_OK)
-        status = refill(cursor, keyframe, error);
+        status = cursor_refill(cursor, keyframe, error);
     return status == TTD_OK && !cursor->batch.count ? TTD_ERROR_CORRUPT : status;
 }
 
-static bool is_in_summary(const struct heap_cursor *cursor)
+static bool cursor_is_in_summary(const struct heap_cursor *cursor)
 {
     return cursor->start && cursor->start->is_summary;
 }
 
 /* Moves the cursor to a position at or before `target`; replaying from there reaches it. */
-static enum ttd_status approach(struct heap_cursor *cursor, struct ttd_position target,
-                                struct ttd_error *error)
+static enum ttd_status cursor_approach(struct heap_cursor *cursor, struct ttd_position target,
+                                       struct ttd_error *error)
 {
     bool goes_back =
         ttd_position_compare(target, cursor->target) < 0 ||
-        (is_in_summary(cursor) && ttd_position_compare(target, cursor->start->end) >= 0);
-    const struct heap_keyframe *keyframe = find_keyframe(cursor, target, goes_back);
+        (cursor_is_in_summary(cursor) && ttd_position_compare(target, cursor->start->end) >= 0);
+    const struct heap_keyframe *keyframe = cursor_find_keyframe(cursor, target, goes_back);
     if (!keyframe)
-        return goes_back ? start_over(cursor) : TTD_OK;
-    enum ttd_status status = jump(cursor, keyframe, error);
+        return goes_back ? cursor_start_over(cursor) : TTD_OK;
+    enum ttd_status status = cursor_jump(cursor, keyframe, error);
     if (status == TTD_OK || cursor->hook_status != TTD_OK)
         return status;
     /* The index is damaged, or needs more memory than there is. The replay works without it. */
     cursor->keyframes = NULL;
-    return start_over(cursor);
+    return cursor_start_over(cursor);
 }
 
 /* Whether the replay met the destruction of a heap within a summary: then the index is wrong,
  * because a summary spans none. */
-static bool is_refuted(const struct heap_cursor *cursor)
+static bool cursor_is_refuted(const struct heap_cursor *cursor)
 {
-    return is_in_summary(cursor) && cursor->replay.counts.actions[TTD_ACTION_DESTROY] !=
-                                        cursor->start->counts.actions[TTD_ACTION_DESTROY];
+    return cursor_is_in_summary(cursor) && cursor->replay.counts.actions[TTD_ACTION_DESTROY] !=
+                                               cursor->start->counts.actions[TTD_ACTION_DESTROY];
 }
 
 enum ttd_status heap_cursor_seek(struct heap_cursor *cursor, struct ttd_position target,
                                  struct ttd_error *error)
 {
-    enum ttd_status status = approach(cursor, target, error);
+    enum ttd_status status = cursor_approach(cursor, target, error);
     cursor->target = target;
     while (status == TTD_OK) {
-        status = refill(cursor, NULL, error);
+        status = cursor_refill(cursor, NULL, error);
         if (status != TTD_OK || !cursor->batch.count)
             break;
         size_t applied = 0;
         status = heap_replay_apply(&cursor->replay, &cursor->batch, target, &applied);
         cursor->batch.u.events += applied;
         cursor->batch.count -= applied;
-        if (status == TTD_OK && is_refuted(cursor)) {
+        if (status == TTD_OK && cursor_is_refuted(cursor)) {
             cursor->keyframes = NULL;
-            status = start_over(cursor);
+            status = cursor_start_over(cursor);
         } else if (cursor->batch.count) {
             break;
         }

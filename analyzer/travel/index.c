@@ -35,7 +35,7 @@ static uint64_t index_bytes_written(const struct index_maker *maker)
     return maker->lister.writer ? ttd_writer_bytes(maker->lister.writer) : 0;
 }
 
-static enum ttd_status write_keyframe(struct index_maker *maker)
+static enum ttd_status index_write_keyframe(struct index_maker *maker)
 {
     struct heap_keyframe keyframe = {.position = maker->replay.position,
                                      .counts = maker->replay.counts,
@@ -56,14 +56,14 @@ static enum ttd_status write_keyframe(struct index_maker *maker)
     return TTD_OK;
 }
 
-static enum ttd_status write_peak(struct index_maker *maker)
+static enum ttd_status index_write_peak(struct index_maker *maker)
 {
     struct heap_peak peak = heap_replay_peak(&maker->replay);
     struct ttd_state state = heap_state_of_peak(&peak);
     return heap_list_state(&maker->lister, &state);
 }
 
-static uint64_t guess_size(const struct index_maker *maker)
+static uint64_t index_guess_size(const struct index_maker *maker)
 {
     double each = maker->keyframe_blocks
                       ? (double)maker->keyframe_bytes / (double)maker->keyframe_blocks
@@ -73,17 +73,17 @@ static uint64_t guess_size(const struct index_maker *maker)
 
 /* Whether it is time for a keyframe: the distance in events is reached, and the events since the
  * last keyframe take at least as many bytes in the trace as the keyframe would in the index. */
-static bool is_keyframe_due(const struct index_maker *maker)
+static bool index_is_keyframe_due(const struct index_maker *maker)
 {
     uint64_t events = maker->replay.counts.events - maker->last_event;
     uint64_t times = maker->summary.is_open ? SPARSER : 1;
     if (!maker->spacing->keyframes)
         return events;
-    return events >= maker->spacing->keyframes && maker->bytes >= times * guess_size(maker);
+    return events >= maker->spacing->keyframes && maker->bytes >= times * index_guess_size(maker);
 }
 
 /* Whether it is time for a summary to end. */
-static bool is_summary_due(const struct index_maker *maker)
+static bool index_is_summary_due(const struct index_maker *maker)
 {
     if (!maker->summary.is_open)
         return false;
@@ -96,12 +96,12 @@ static bool is_summary_due(const struct index_maker *maker)
  * such as a failed call, comes after the last effect. Such an event is counted already, though its
  * position is behind the state's.
  */
-static bool is_clean(const struct heap_replay *replay, struct ttd_position reached)
+static bool index_is_clean(const struct heap_replay *replay, struct ttd_position reached)
 {
     return !replay->queue.count && ttd_position_compare(reached, replay->position) <= 0;
 }
 
-static enum ttd_status write_summary(void *context)
+static enum ttd_status index_write_summary(void *context)
 {
     struct index_maker *maker = context;
     return heap_summary_write(&maker->summary, &maker->lister);
@@ -109,8 +109,8 @@ static enum ttd_status write_summary(void *context)
 
 /* Ends the open summary, if any. Writes it, unless `is_left`: then the caller starts a thread that
  * does. Sets `is_left` to false if there is nothing to write. */
-static enum ttd_status end_summary(struct index_maker *maker, struct ttd_position end,
-                                   bool *is_left)
+static enum ttd_status index_end_summary(struct index_maker *maker, struct ttd_position end,
+                                         bool *is_left)
 {
     bool has_ended = false;
     enum ttd_status status = task_wait(&maker->writing);
@@ -118,26 +118,27 @@ static enum ttd_status end_summary(struct index_maker *maker, struct ttd_positio
         status = heap_summary_end(&maker->summary, &maker->replay, end, &has_ended);
     maker->facts.summaries += has_ended;
     *is_left = *is_left && has_ended;
-    return status == TTD_OK && has_ended && !*is_left ? write_summary(maker) : status;
+    return status == TTD_OK && has_ended && !*is_left ? index_write_summary(maker) : status;
 }
 
 /* Writes the states that are due between two events. Records of an index stand in the order of
  * events, so a summary ends wherever a keyframe is written. A summary begins where the last one
  * ended or, if there was none, at a keyframe: summaries are discarded where heaps are destroyed,
  * and to begin each again would cost a pass over all live blocks, so there keyframes must do. */
-static enum ttd_status write_due(struct index_maker *maker, bool keyframe, struct ttd_position next)
+static enum ttd_status index_write_due(struct index_maker *maker, bool keyframe,
+                                       struct ttd_position next)
 {
     bool are_many = maker->replay.live.count >= maker->spacing->summary_blocks;
     bool is_left = are_many && !keyframe;
-    enum ttd_status status = end_summary(maker, next, &is_left);
+    enum ttd_status status = index_end_summary(maker, next, &is_left);
     if (status == TTD_OK && keyframe)
-        status = write_keyframe(maker);
+        status = index_write_keyframe(maker);
     if (!are_many || !(keyframe || maker->summary.is_open))
         heap_summary_close(&maker->summary, &maker->replay);
     else if (status == TTD_OK)
         status = heap_summary_begin(&maker->summary, &maker->replay);
     if (status == TTD_OK && is_left)
-        task_start(&maker->writing, write_summary, maker);
+        task_start(&maker->writing, index_write_summary, maker);
     return status;
 }
 
@@ -145,7 +146,7 @@ static enum ttd_status write_due(struct index_maker *maker, bool keyframe, struc
 
 /* Whether a state of the compared index is to be looked at before the event `next`: an open summary
  * ends here or, if none is open, the next state of the index begins here. */
-static bool is_planned(const struct index_maker *maker, const struct ttd_event *next)
+static bool index_is_planned(const struct index_maker *maker, const struct ttd_event *next)
 {
     const struct ttd_state *state = heap_index_check_next(maker->lister.check);
     if (!state)
@@ -155,7 +156,7 @@ static bool is_planned(const struct index_maker *maker, const struct ttd_event *
     return state->next_event <= next->number;
 }
 
-static bool begins_here(const struct index_maker *maker, enum ttd_state_form form)
+static bool index_begins_here(const struct index_maker *maker, enum ttd_state_form form)
 {
     const struct ttd_state *state = heap_index_check_next(maker->lister.check);
     return state && state->form == form && state->next_event == maker->replay.next;
@@ -163,15 +164,15 @@ static bool begins_here(const struct index_maker *maker, enum ttd_state_form for
 
 /* Compares the states that the index has at this event. A summary is compared when it ends: its
  * list of blocks is known only then. */
-static enum ttd_status compare_due(struct index_maker *maker, struct ttd_position next)
+static enum ttd_status index_compare_due(struct index_maker *maker, struct ttd_position next)
 {
     bool is_left = false;
-    enum ttd_status status = end_summary(maker, next, &is_left);
-    if (status == TTD_OK && begins_here(maker, TTD_STATE_KEYFRAME))
-        status = write_keyframe(maker);
+    enum ttd_status status = index_end_summary(maker, next, &is_left);
+    if (status == TTD_OK && index_begins_here(maker, TTD_STATE_KEYFRAME))
+        status = index_write_keyframe(maker);
     if (status != TTD_OK)
         return status;
-    if (begins_here(maker, TTD_STATE_SUMMARY))
+    if (index_begins_here(maker, TTD_STATE_SUMMARY))
         return heap_summary_begin(&maker->summary, &maker->replay);
     heap_summary_close(&maker->summary, &maker->replay);
     const struct ttd_state *state = heap_index_check_next(maker->lister.check);
@@ -184,18 +185,18 @@ static enum ttd_status compare_due(struct index_maker *maker, struct ttd_positio
 
 /* Writes or compares the states between two chunks of events. There are none within a chunk, since
  * a reader cannot start to read in the middle of one. */
-static enum ttd_status pass_boundary(struct index_maker *maker, const struct ttd_batch *batch)
+static enum ttd_status index_pass_boundary(struct index_maker *maker, const struct ttd_batch *batch)
 {
     struct ttd_position next = ttd_event_position(&batch->u.events[0]);
     bool compares = maker->lister.check;
-    bool keyframe = !compares && is_keyframe_due(maker);
-    bool is_due =
-        compares ? is_planned(maker, &batch->u.events[0]) : keyframe || is_summary_due(maker);
+    bool keyframe = !compares && index_is_keyframe_due(maker);
+    bool is_due = compares ? index_is_planned(maker, &batch->u.events[0])
+                           : keyframe || index_is_summary_due(maker);
     enum ttd_status status = is_due ? heap_replay_settle(&maker->replay, next) : TTD_OK;
     /* Numbers are not consecutive where events were lost. */
     maker->replay.next = batch->u.events[0].number;
-    if (status == TTD_OK && is_due && is_clean(&maker->replay, maker->reached))
-        status = compares ? compare_due(maker, next) : write_due(maker, keyframe, next);
+    if (status == TTD_OK && is_due && index_is_clean(&maker->replay, maker->reached))
+        status = compares ? index_compare_due(maker, next) : index_write_due(maker, keyframe, next);
     maker->chunk = batch->chunk.number;
     maker->bytes += batch->chunk.stored_size;
     return status;
@@ -206,7 +207,7 @@ static enum ttd_status index_add_batch(struct index_maker *maker, const struct t
     enum ttd_status status = TTD_OK;
     size_t applied;
     if (batch->chunk.number != maker->chunk)
-        status = pass_boundary(maker, batch);
+        status = index_pass_boundary(maker, batch);
     maker->reached = ttd_event_position(&batch->u.events[batch->count - 1]);
     return status == TTD_OK ? heap_replay_apply(&maker->replay, batch, ttd_position_max(), &applied)
                             : status;
@@ -244,9 +245,9 @@ static enum ttd_status index_replay(struct index_maker *maker, const struct heap
         status = heap_replay_settle(&maker->replay, ttd_position_max());
     bool is_left = false;
     if (status == TTD_OK)
-        status = end_summary(maker, ttd_position_invalid(), &is_left);
+        status = index_end_summary(maker, ttd_position_invalid(), &is_left);
     if (status == TTD_OK)
-        status = write_peak(maker);
+        status = index_write_peak(maker);
     return status == TTD_OK && maker->lister.check ? heap_index_check_end(maker->lister.check)
                                                    : status;
 }

@@ -11,8 +11,9 @@
 
 /* ---- Reading the index ---- */
 
-static enum ttd_status differ(struct heap_index_check *check,
-                              const struct heap_index_records *records, const char *what)
+static enum ttd_status index_check_differ(struct heap_index_check *check,
+                                          const struct heap_index_records *records,
+                                          const char *what)
 {
     const struct ttd_chunk *chunk = records->is_over ? NULL : &records->batch.chunk;
     check->difference = (struct ttd_error){.status = TTD_ERROR_CORRUPT,
@@ -38,7 +39,7 @@ static enum ttd_status index_check_read_batch(struct heap_index_check *check,
     return TTD_OK;
 }
 
-static size_t count_records(const struct ttd_batch *batch)
+static size_t index_check_count_records(const struct ttd_batch *batch)
 {
     return batch->kind == TTD_KIND_LIVE_BLOCKS ? batch->u.live_blocks->count : batch->count;
 }
@@ -49,14 +50,14 @@ static enum ttd_status index_check_fill(struct heap_index_check *check,
 {
     enum ttd_status status = TTD_OK;
     while (status == TTD_OK && !records->is_over &&
-           records->taken_count >= count_records(&records->batch))
+           records->taken_count >= index_check_count_records(&records->batch))
         status = index_check_read_batch(check, records);
     return status;
 }
 
 /* Goes on to the next state that is, or is not, of the peak. */
-static enum ttd_status find_state(struct heap_index_check *check,
-                                  struct heap_index_records *records, bool is_peak)
+static enum ttd_status index_check_find_state(struct heap_index_check *check,
+                                              struct heap_index_records *records, bool is_peak)
 {
     enum ttd_status status = index_check_fill(check, records);
     while (status == TTD_OK && !records->is_over &&
@@ -83,7 +84,7 @@ enum ttd_status heap_index_check_init(struct heap_index_check *check,
     uint32_t states = TTD_KIND_BIT(TTD_KIND_STATES);
     enum ttd_status status = index_check_begin(check, &check->states, readers[0], states);
     if (status == TTD_OK)
-        status = find_state(check, &check->states, false);
+        status = index_check_find_state(check, &check->states, false);
     if (status == TTD_OK)
         status = index_check_begin(check, &check->lists, readers[1], LIST_KINDS);
     if (status == TTD_OK)
@@ -103,7 +104,7 @@ static bool index_check_is_same(struct ttd_position a, struct ttd_position b)
     return ttd_position_compare(a, b) == 0;
 }
 
-static bool have_same_counts(const struct ttd_state *a, const struct ttd_state *b)
+static bool index_check_have_same_counts(const struct ttd_state *a, const struct ttd_state *b)
 {
     return a->next_event == b->next_event && a->events == b->events && a->failed == b->failed &&
            a->unfinished == b->unfinished && a->unknown_releases == b->unknown_releases &&
@@ -111,11 +112,12 @@ static bool have_same_counts(const struct ttd_state *a, const struct ttd_state *
 }
 
 /* Returns the name of the first difference, or NULL. */
-static const char *compare_states(const struct ttd_state *recorded, const struct ttd_state *state)
+static const char *index_check_compare_states(const struct ttd_state *recorded,
+                                              const struct ttd_state *state)
 {
     if (!index_check_is_same(recorded->position, state->position))
         return "a state of the heap is at another position than in the trace";
-    if (!have_same_counts(recorded, state))
+    if (!index_check_have_same_counts(recorded, state))
         return "a state of the heap has other counts of events than the trace";
     if (recorded->blocks != state->blocks)
         return "a state of the heap has another number of blocks than in the trace";
@@ -129,16 +131,16 @@ static const char *compare_states(const struct ttd_state *recorded, const struct
 static enum ttd_status check_peaks(struct heap_index_check *check, const struct ttd_state *state)
 {
     struct heap_index_records *records = &check->peaks;
-    enum ttd_status status = find_state(check, records, true);
+    enum ttd_status status = index_check_find_state(check, records, true);
     while (status == TTD_OK && !records->is_over) {
         const struct ttd_state *recorded = &records->batch.u.states[records->taken_count];
         if (!index_check_is_same(recorded->position, state->position) ||
             recorded->blocks != state->blocks || recorded->bytes != state->bytes ||
             recorded->bytes_high != state->bytes_high)
-            return differ(check, records, "the peak differs from the trace's");
+            return index_check_differ(check, records, "the peak differs from the trace's");
         check->compared++;
         records->taken_count++;
-        status = find_state(check, records, true);
+        status = index_check_find_state(check, records, true);
     }
     return status;
 }
@@ -151,30 +153,31 @@ enum ttd_status heap_index_check_state(struct heap_index_check *check,
     const struct ttd_state *recorded = heap_index_check_next(check);
     if (!recorded || recorded->form != state->form)
         return heap_index_check_misplaced(check);
-    const char *difference = compare_states(recorded, state);
+    const char *difference = index_check_compare_states(recorded, state);
     if (difference)
-        return differ(check, &check->states, difference);
+        return index_check_differ(check, &check->states, difference);
     check->compared++;
     check->states.taken_count++;
-    return find_state(check, &check->states, false);
+    return index_check_find_state(check, &check->states, false);
 }
 
 enum ttd_status heap_index_check_misplaced(struct heap_index_check *check)
 {
-    return differ(check, &check->states,
-                  "a state of the heap is where the trace has no such state");
+    return index_check_differ(check, &check->states,
+                              "a state of the heap is where the trace has no such state");
 }
 
 /* ---- Lists of blocks ---- */
 
-static bool are_same_blocks(const struct ttd_block *a, const struct ttd_block *b)
+static bool index_check_are_same_blocks(const struct ttd_block *a, const struct ttd_block *b)
 {
     return a->address == b->address && a->size == b->size && a->event == b->event &&
            index_check_is_same(a->allocated, b->allocated) && a->thread == b->thread &&
            a->heap == b->heap && a->stack == b->stack && a->api == b->api;
 }
 
-static bool is_of_list(const struct heap_index_records *records, const struct ttd_live_blocks *list)
+static bool index_check_is_of_list(const struct heap_index_records *records,
+                                   const struct ttd_live_blocks *list)
 {
     const struct ttd_live_blocks *recorded = records->batch.u.live_blocks;
     return !records->is_over && records->batch.kind == TTD_KIND_LIVE_BLOCKS &&
@@ -187,17 +190,18 @@ enum ttd_status heap_index_check_blocks(struct heap_index_check *check,
     const char *difference = "a list of live blocks differs from the trace's";
     struct heap_index_records *records = &check->lists;
     /* An empty list is a chunk without blocks. */
-    if (!list->count && is_of_list(records, list) && !records->batch.u.live_blocks->count)
+    if (!list->count && index_check_is_of_list(records, list) &&
+        !records->batch.u.live_blocks->count)
         return index_check_read_batch(check, records);
-    enum ttd_status status = list->count ? TTD_OK : differ(check, records, difference);
+    enum ttd_status status = list->count ? TTD_OK : index_check_differ(check, records, difference);
     for (size_t i = 0; i < list->count && status == TTD_OK; i++) {
-        if (!is_of_list(records, list) ||
+        if (!index_check_is_of_list(records, list) ||
             records->taken_count >= records->batch.u.live_blocks->count)
-            return differ(check, records, difference);
+            return index_check_differ(check, records, difference);
         const struct ttd_block *recorded =
             &records->batch.u.live_blocks->blocks[records->taken_count++];
-        if (!are_same_blocks(recorded, &list->blocks[i]))
-            return differ(check, records, "a live block differs from the trace's");
+        if (!index_check_are_same_blocks(recorded, &list->blocks[i]))
+            return index_check_differ(check, records, "a live block differs from the trace's");
         if (records->taken_count == records->batch.u.live_blocks->count)
             status = index_check_read_batch(check, records);
     }
@@ -221,7 +225,7 @@ static enum ttd_status index_check_add_sum(struct sum_list *list, const struct t
     return status;
 }
 
-static int compare_sums(const void *a, const void *b)
+static int index_check_compare_sums(const void *a, const void *b)
 {
     const struct ttd_sum *x = a;
     const struct ttd_sum *y = b;
@@ -230,16 +234,17 @@ static int compare_sums(const void *a, const void *b)
     return (x->key > y->key) - (x->key < y->key);
 }
 
-static bool are_same_sums(const struct ttd_sum *a, const struct ttd_sum *b)
+static bool index_check_are_same_sums(const struct ttd_sum *a, const struct ttd_sum *b)
 {
     bool has_positions = a->table == TTD_SUMS_BY_STACK;
-    return compare_sums(a, b) == 0 && a->api == b->api && a->blocks == b->blocks &&
+    return index_check_compare_sums(a, b) == 0 && a->api == b->api && a->blocks == b->blocks &&
            a->bytes == b->bytes &&
            (!has_positions ||
             (index_check_is_same(a->first, b->first) && index_check_is_same(a->last, b->last)));
 }
 
-static enum ttd_status collect_sums(struct sum_list *list, const struct heap_tables *tables)
+static enum ttd_status index_check_collect_sums(struct sum_list *list,
+                                                const struct heap_tables *tables)
 {
     enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < HEAP_TABLES; i++) {
@@ -261,7 +266,7 @@ static enum ttd_status index_check_take_sums(struct heap_index_check *check, siz
     while (status == TTD_OK && list->count < count) {
         if (records->is_over || records->batch.kind != TTD_KIND_SUMS ||
             records->taken_count >= records->batch.count)
-            return differ(check, records, "sums of a summary are missing");
+            return index_check_differ(check, records, "sums of a summary are missing");
         status = index_check_add_sum(list, &records->batch.u.sums[records->taken_count++]);
         if (status == TTD_OK && records->taken_count == records->batch.count)
             status = index_check_read_batch(check, records);
@@ -269,15 +274,17 @@ static enum ttd_status index_check_take_sums(struct heap_index_check *check, siz
     return status;
 }
 
-static enum ttd_status compare_lists(struct heap_index_check *check, struct sum_list *recorded,
-                                     struct sum_list *computed,
-                                     const struct heap_index_records *location)
+static enum ttd_status index_check_compare_lists(struct heap_index_check *check,
+                                                 struct sum_list *recorded,
+                                                 struct sum_list *computed,
+                                                 const struct heap_index_records *location)
 {
-    qsort(recorded->sums, recorded->count, sizeof *recorded->sums, compare_sums);
-    qsort(computed->sums, computed->count, sizeof *computed->sums, compare_sums);
+    qsort(recorded->sums, recorded->count, sizeof *recorded->sums, index_check_compare_sums);
+    qsort(computed->sums, computed->count, sizeof *computed->sums, index_check_compare_sums);
     for (size_t i = 0; i < computed->count; i++)
-        if (!are_same_sums(&recorded->sums[i], &computed->sums[i]))
-            return differ(check, location, "a sum of a summary differs from the trace's");
+        if (!index_check_are_same_sums(&recorded->sums[i], &computed->sums[i]))
+            return index_check_differ(check, location,
+                                      "a sum of a summary differs from the trace's");
     return TTD_OK;
 }
 
@@ -286,11 +293,11 @@ enum ttd_status heap_index_check_sums(struct heap_index_check *check,
 {
     struct heap_index_records location = check->lists;
     struct sum_list recorded = {.count = 0}, computed = {.count = 0};
-    enum ttd_status status = collect_sums(&computed, sums);
+    enum ttd_status status = index_check_collect_sums(&computed, sums);
     if (status == TTD_OK)
         status = index_check_take_sums(check, computed.count, &recorded);
     if (status == TTD_OK && computed.count)
-        status = compare_lists(check, &recorded, &computed, &location);
+        status = index_check_compare_lists(check, &recorded, &computed, &location);
     free(recorded.sums);
     free(computed.sums);
     return status;
@@ -301,6 +308,7 @@ enum ttd_status heap_index_check_end(struct heap_index_check *check)
     if (!check->states.is_over)
         return heap_index_check_misplaced(check);
     if (!check->lists.is_over)
-        return differ(check, &check->lists, "blocks or sums that belong to no state of the heap");
+        return index_check_differ(check, &check->lists,
+                                  "blocks or sums that belong to no state of the heap");
     return TTD_OK;
 }

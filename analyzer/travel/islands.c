@@ -14,7 +14,7 @@ const char *heap_mark_kind_name(enum heap_mark_kind kind)
 }
 
 /* Reads a field of an event of the format's own clients. */
-static uint64_t field_of(const uint8_t *data, size_t index)
+static uint64_t islands_field_of(const uint8_t *data, size_t index)
 {
     uint64_t value = 0;
     for (size_t i = 8; i-- > 0;)
@@ -22,13 +22,13 @@ static uint64_t field_of(const uint8_t *data, size_t index)
     return value;
 }
 
-static bool mark_is_of_client(const struct ttd_user_event *event, const char *client)
+static bool islands_mark_is_of_client(const struct ttd_user_event *event, const char *client)
 {
     return memcmp(event->client, client, sizeof event->client) == 0;
 }
 
 /* Takes the fields that come before the user's data, and the client among them. */
-static void take_fields(struct heap_mark *mark, size_t fields)
+static void islands_take_fields(struct heap_mark *mark, size_t fields)
 {
     const struct ttd_user_event *event = mark->event;
     memcpy(mark->client, event->data + 8, sizeof mark->client);
@@ -40,28 +40,28 @@ struct heap_mark heap_mark_of(const struct ttd_user_event *event)
 {
     struct heap_mark mark = {.event = event, .data = {(const char *)event->data, event->size}};
     memcpy(mark.client, event->client, sizeof mark.client);
-    uint64_t kind = event->size >= 8 ? field_of(event->data, 0) : 0;
-    if (mark_is_of_client(event, TTD_CLIENT_MARKS)) {
+    uint64_t kind = event->size >= 8 ? islands_field_of(event->data, 0) : 0;
+    if (islands_mark_is_of_client(event, TTD_CLIENT_MARKS)) {
         mark.kind = HEAP_MARK_OUTSIDE;
         memset(mark.client, 0, sizeof mark.client);
-    } else if (mark_is_of_client(event, TTD_CLIENT_CLIENTS) &&
+    } else if (islands_mark_is_of_client(event, TTD_CLIENT_CLIENTS) &&
                event->size >= 8 * TTD_CLIENT_EVENT_FIELDS && kind >= TTD_CLIENT_OPENED &&
                kind <= TTD_CLIENT_CLOSED) {
         mark.kind = kind == TTD_CLIENT_OPENED ? HEAP_MARK_OPENED : HEAP_MARK_CLOSED;
-        take_fields(&mark, TTD_CLIENT_EVENT_FIELDS);
-    } else if (mark_is_of_client(event, TTD_CLIENT_THREADS) &&
+        islands_take_fields(&mark, TTD_CLIENT_EVENT_FIELDS);
+    } else if (islands_mark_is_of_client(event, TTD_CLIENT_THREADS) &&
                event->size >= 8 * TTD_THREAD_EVENT_FIELDS && kind >= TTD_THREAD_STARTED &&
                kind <= TTD_THREAD_RESET) {
         mark.kind = (enum heap_mark_kind)(HEAP_MARK_STARTED + (kind - TTD_THREAD_STARTED));
-        mark.activity = field_of(event->data, 3);
-        mark.maximum = field_of(event->data, 4);
-        take_fields(&mark, TTD_THREAD_EVENT_FIELDS);
-    } else if (mark_is_of_client(event, TTD_CLIENT_MEMORY) &&
+        mark.activity = islands_field_of(event->data, 3);
+        mark.maximum = islands_field_of(event->data, 4);
+        islands_take_fields(&mark, TTD_THREAD_EVENT_FIELDS);
+    } else if (islands_mark_is_of_client(event, TTD_CLIENT_MEMORY) &&
                event->size == 8 * TTD_MEMORY_EVENT_FIELDS) {
         mark.kind = HEAP_MARK_MEMORY;
         memset(mark.client, 0, sizeof mark.client);
         for (size_t i = 0; i < TTD_MEMORY_EVENT_FIELDS; i++)
-            mark.memory[i] = field_of(event->data, i);
+            mark.memory[i] = islands_field_of(event->data, i);
     }
     return mark;
 }
@@ -79,7 +79,7 @@ static bool islands_passes(const struct heap_island_filter *filter, const uint8_
            (!filter->has_activity || activity == filter->activity);
 }
 
-static bool passes_nobody(const struct heap_island_filter *filter)
+static bool islands_passes_nobody(const struct heap_island_filter *filter)
 {
     static const uint8_t nobody[16];
     return islands_passes(filter, nobody, 0);
@@ -98,7 +98,7 @@ static enum ttd_status islands_add_mark(struct heap_islands *islands, const stru
         .thread = mark->event->thread,
         .begin = mark->event->position,
         .is_wanted = begins ? islands_passes(&islands->filter, mark->client, mark->activity)
-                            : passes_nobody(&islands->filter)};
+                            : islands_passes_nobody(&islands->filter)};
     return TTD_OK;
 }
 
@@ -151,7 +151,8 @@ bool heap_islands_want(const struct heap_islands *islands, ttd_id thread,
         count = is_before ? count - half - 1 : half;
     }
     const struct heap_island *island = first ? &islands->items[first - 1] : NULL;
-    return island && island->thread == thread ? island->is_wanted : passes_nobody(&islands->filter);
+    return island && island->thread == thread ? island->is_wanted
+                                              : islands_passes_nobody(&islands->filter);
 }
 
 bool heap_islands_have_any(const struct heap_islands *islands)
@@ -159,5 +160,5 @@ bool heap_islands_have_any(const struct heap_islands *islands)
     for (size_t i = 0; i < islands->count; i++)
         if (islands->items[i].is_wanted)
             return true;
-    return passes_nobody(&islands->filter);
+    return islands_passes_nobody(&islands->filter);
 }

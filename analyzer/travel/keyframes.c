@@ -84,7 +84,7 @@ struct ttd_sum heap_sum_of_group(size_t table, const struct heap_group *group)
 }
 
 /* Whether blocks of a class of sizes can have so many bytes. */
-static bool fits_class(const struct heap_group *group)
+static bool keyframes_fits_class(const struct heap_group *group)
 {
     uint64_t first, last, lowest, highest;
     heap_class_range(group->key.property, &first, &last);
@@ -106,7 +106,8 @@ bool heap_group_of_sum(const struct ttd_sum *sum, struct heap_group *group)
         group->key.stack = sum->key;
     else
         group->key.property = sum->key;
-    return !heap_group_is_unknown(group) && (sum->table != TTD_SUMS_BY_SIZE || fits_class(group));
+    return !heap_group_is_unknown(group) &&
+           (sum->table != TTD_SUMS_BY_SIZE || keyframes_fits_class(group));
 }
 
 static enum ttd_status add_keyframe(struct heap_keyframes *keyframes, const struct ttd_state *state)
@@ -127,7 +128,8 @@ static enum ttd_status add_keyframe(struct heap_keyframes *keyframes, const stru
     return rises ? TTD_OK : TTD_ERROR_CORRUPT;
 }
 
-static enum ttd_status add_state(struct heap_keyframes *keyframes, const struct ttd_state *state)
+static enum ttd_status keyframes_add_state(struct heap_keyframes *keyframes,
+                                           const struct ttd_state *state)
 {
     if (state->form != TTD_STATE_PEAK)
         return add_keyframe(keyframes, state);
@@ -148,19 +150,20 @@ static void keyframes_add_metadata(struct heap_keyframes *keyframes,
     }
 }
 
-static enum ttd_status add_records(struct heap_keyframes *keyframes, const struct ttd_batch *batch)
+static enum ttd_status keyframes_add_records(struct heap_keyframes *keyframes,
+                                             const struct ttd_batch *batch)
 {
     enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < batch->count && status == TTD_OK; i++) {
         if (batch->kind == TTD_KIND_STATES)
-            status = add_state(keyframes, &batch->u.states[i]);
+            status = keyframes_add_state(keyframes, &batch->u.states[i]);
         else if (batch->kind == TTD_KIND_METADATA)
             keyframes_add_metadata(keyframes, &batch->u.metadata[i]);
     }
     return status;
 }
 
-static enum ttd_status read_records(struct heap_keyframes *keyframes)
+static enum ttd_status keyframes_read_records(struct heap_keyframes *keyframes)
 {
     uint32_t kinds = TTD_KIND_BIT(TTD_KIND_METADATA) | TTD_KIND_BIT(TTD_KIND_STATES);
     enum ttd_status status = ttd_reader_rewind(keyframes->sidecar, kinds);
@@ -168,7 +171,7 @@ static enum ttd_status read_records(struct heap_keyframes *keyframes)
         struct ttd_batch batch;
         status = ttd_reader_next(keyframes->sidecar, &batch, NULL);
         if (status == TTD_OK)
-            status = add_records(keyframes, &batch);
+            status = keyframes_add_records(keyframes, &batch);
     }
     return status == TTD_END ? TTD_OK : status;
 }
@@ -183,7 +186,8 @@ struct list_finder {
     uint64_t sums_left;
 };
 
-static enum ttd_status find_in_chunk(struct list_finder *finder, const struct ttd_chunk *chunk)
+static enum ttd_status keyframes_find_in_chunk(struct list_finder *finder,
+                                               const struct ttd_chunk *chunk)
 {
     if (!finder->blocks_left && !finder->sums_left) {
         if (finder->count == finder->keyframes->count)
@@ -210,7 +214,7 @@ static enum ttd_status keyframes_find_lists(struct heap_keyframes *keyframes)
         struct ttd_chunk chunk;
         status = ttd_reader_next_chunk(keyframes->sidecar, &chunk, NULL);
         if (status == TTD_OK && (chunk.kind == TTD_KIND_LIVE_BLOCKS || chunk.kind == TTD_KIND_SUMS))
-            status = find_in_chunk(&finder, &chunk);
+            status = keyframes_find_in_chunk(&finder, &chunk);
     }
     if (status != TTD_END)
         return status;
@@ -235,7 +239,7 @@ enum ttd_status heap_keyframes_open(struct ttd_reader *sidecar, struct ttd_reade
     *keyframes = (struct heap_keyframes){.sidecar = sidecar};
     enum ttd_status status = heap_index_belongs_to(sidecar, trace) ? TTD_OK : TTD_ERROR_CORRUPT;
     if (status == TTD_OK)
-        status = read_records(keyframes);
+        status = keyframes_read_records(keyframes);
     if (status == TTD_OK)
         status = keyframes_find_lists(keyframes);
     if (status != TTD_OK)
@@ -251,7 +255,8 @@ void heap_keyframes_close(struct heap_keyframes *keyframes)
 }
 
 /* Counts the keyframes at `position` or before. */
-static size_t count_before(const struct heap_keyframes *keyframes, struct ttd_position position)
+static size_t keyframes_count_before(const struct heap_keyframes *keyframes,
+                                     struct ttd_position position)
 {
     size_t low = 0;
     size_t high = keyframes->count;
@@ -265,7 +270,7 @@ const struct heap_keyframe *heap_keyframes_before(const struct heap_keyframes *k
                                                   bool takes_summaries)
 {
     const struct heap_keyframe *best = NULL;
-    for (size_t i = count_before(keyframes, position); i > 0; i--) {
+    for (size_t i = keyframes_count_before(keyframes, position); i > 0; i--) {
         const struct heap_keyframe *keyframe = &keyframes->keyframes[i - 1];
         bool serves = !keyframe->is_summary ||
                       (takes_summaries && ttd_position_compare(position, keyframe->end) < 0);
@@ -285,8 +290,9 @@ const struct heap_keyframe *heap_keyframes_before(const struct heap_keyframes *k
 /* Kinds of the chunks that hold the blocks and the sums of keyframes. */
 #define LIST_KINDS (TTD_KIND_BIT(TTD_KIND_LIVE_BLOCKS) | TTD_KIND_BIT(TTD_KIND_SUMS))
 
-static enum ttd_status restore_block(struct heap_live *live, const struct heap_keyframe *keyframe,
-                                     const struct ttd_block *block)
+static enum ttd_status keyframes_restore_block(struct heap_live *live,
+                                               const struct heap_keyframe *keyframe,
+                                               const struct ttd_block *block)
 {
     uint32_t record;
     if (block->event >= keyframe->next ||
@@ -306,8 +312,9 @@ static enum ttd_status restore_block(struct heap_live *live, const struct heap_k
     return status == TTD_OK ? heap_live_restore(live, record, &restored) : status;
 }
 
-static enum ttd_status restore_blocks(struct heap_live *live, const struct heap_keyframe *keyframe,
-                                      const struct ttd_live_blocks *list)
+static enum ttd_status keyframes_restore_blocks(struct heap_live *live,
+                                                const struct heap_keyframe *keyframe,
+                                                const struct ttd_live_blocks *list)
 {
     enum ttd_status status = TTD_OK;
     if (list->list != TTD_BLOCKS_KEYFRAME ||
@@ -317,14 +324,14 @@ static enum ttd_status restore_blocks(struct heap_live *live, const struct heap_
     for (size_t i = 0; i < list->count && status == TTD_OK; i++) {
         if (i + AHEAD < list->count)
             heap_live_prefetch(live, heap_live_hash(live, list->blocks[i + AHEAD].address));
-        status = restore_block(live, keyframe, &list->blocks[i]);
+        status = keyframes_restore_block(live, keyframe, &list->blocks[i]);
     }
     return status;
 }
 
-static enum ttd_status restore_sums(struct heap_tables *tables,
-                                    const struct heap_keyframe *keyframe,
-                                    const struct ttd_batch *batch)
+static enum ttd_status keyframes_restore_sums(struct heap_tables *tables,
+                                              const struct heap_keyframe *keyframe,
+                                              const struct ttd_batch *batch)
 {
     enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < batch->count && status == TTD_OK; i++) {
@@ -351,9 +358,9 @@ static enum ttd_status keyframes_go_to(struct ttd_reader *sidecar, uint64_t numb
 }
 
 /* Reads the sums and the list, whose lengths were checked when the sidecar was opened. */
-static enum ttd_status read_list(const struct heap_keyframes *keyframes,
-                                 const struct heap_keyframe *keyframe, struct heap_live *live,
-                                 struct heap_tables *sums)
+static enum ttd_status keyframes_read_list(const struct heap_keyframes *keyframes,
+                                           const struct heap_keyframe *keyframe,
+                                           struct heap_live *live, struct heap_tables *sums)
 {
     uint64_t sums_read = 0;
     enum ttd_status status = keyframes_go_to(keyframes->sidecar, keyframe->chunk);
@@ -364,16 +371,16 @@ static enum ttd_status read_list(const struct heap_keyframes *keyframes,
             break;
         if (batch.kind == TTD_KIND_SUMS) {
             sums_read += batch.count;
-            status = restore_sums(sums, keyframe, &batch);
+            status = keyframes_restore_sums(sums, keyframe, &batch);
         } else {
-            status = restore_blocks(live, keyframe, batch.u.live_blocks);
+            status = keyframes_restore_blocks(live, keyframe, batch.u.live_blocks);
         }
     }
     return status == TTD_END ? TTD_ERROR_CORRUPT : status;
 }
 
 /* Whether all tables sum up the same number of blocks and bytes. */
-static bool agree(const struct heap_tables *tables)
+static bool keyframes_agree(const struct heap_tables *tables)
 {
     const struct heap_groups *first = &tables->by[0];
     for (size_t i = 1; i < HEAP_TABLES; i++)
@@ -393,8 +400,8 @@ enum ttd_status heap_keyframes_restore(const struct heap_keyframes *keyframes,
         status =
             heap_live_reserve(&replay->live, keyframe->blocks < room ? keyframe->blocks : room);
     if (status == TTD_OK)
-        status = read_list(keyframes, keyframe, &replay->live, sums);
-    if (status == TTD_OK && keyframe->is_summary && !agree(sums))
+        status = keyframes_read_list(keyframes, keyframe, &replay->live, sums);
+    if (status == TTD_OK && keyframe->is_summary && !keyframes_agree(sums))
         status = TTD_ERROR_CORRUPT;
     replay->counts = keyframe->counts;
     replay->next = keyframe->next;

@@ -102,7 +102,7 @@ enum ttd_status heap_gaps_add(struct heap_gaps *gaps, const struct ttd_batch *ba
     return TTD_OK;
 }
 
-static enum ttd_status gaps_add_batch(void *context, const struct ttd_batch *batch)
+static enum ttd_status losses_gaps_add_batch(void *context, const struct ttd_batch *batch)
 {
     return heap_gaps_add(context, batch);
 }
@@ -110,7 +110,7 @@ static enum ttd_status gaps_add_batch(void *context, const struct ttd_batch *bat
 enum ttd_status heap_gaps_read(struct heap_gaps *gaps, struct ttd_reader *reader,
                                struct ttd_error *error)
 {
-    return heap_losses_read(reader, gaps_add_batch, gaps, error);
+    return heap_losses_read(reader, losses_gaps_add_batch, gaps, error);
 }
 
 void heap_gaps_free(struct heap_gaps *gaps)
@@ -119,17 +119,17 @@ void heap_gaps_free(struct heap_gaps *gaps)
     *gaps = (struct heap_gaps){.items = NULL};
 }
 
-static int gaps_compare(const void *a, const void *b)
+static int losses_gaps_compare(const void *a, const void *b)
 {
     const struct heap_gap *x = a;
     const struct heap_gap *y = b;
     return ttd_position_compare(x->begin, y->begin);
 }
 
-static void gaps_sort(struct heap_gaps *gaps)
+static void losses_gaps_sort(struct heap_gaps *gaps)
 {
     if (gaps->count)
-        qsort(gaps->items, gaps->count, sizeof *gaps->items, gaps_compare);
+        qsort(gaps->items, gaps->count, sizeof *gaps->items, losses_gaps_compare);
     for (size_t i = 1; i < gaps->count; i++) {
         struct heap_gap *gap = &gaps->items[i];
         if (ttd_position_compare(gap->end, gap[-1].end) < 0)
@@ -141,7 +141,7 @@ static void gaps_sort(struct heap_gaps *gaps)
 struct ttd_position heap_gaps_end(struct heap_gaps *gaps, struct ttd_position position)
 {
     if (!gaps->is_sorted)
-        gaps_sort(gaps);
+        losses_gaps_sort(gaps);
     size_t first = 0, count = gaps->count;
     while (count) {
         size_t half = count / 2;

@@ -6,8 +6,9 @@
 #include <string.h>
 
 /* Tells of the calls from `*next` up to `end`. */
-static enum ttd_status tell_calls(const struct heap_notes *notes,
-                                  const struct heap_observer *observer, size_t *next, size_t end)
+static enum ttd_status pass_tell_calls(const struct heap_notes *notes,
+                                       const struct heap_observer *observer, size_t *next,
+                                       size_t end)
 {
     enum ttd_status status = TTD_OK;
     for (; *next < end && status == TTD_OK; ++*next) {
@@ -25,12 +26,12 @@ enum ttd_status heap_notes_tell(const struct heap_notes *notes,
     enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < notes->count && status == TTD_OK; i++) {
         const struct heap_note *note = &notes->notes[i];
-        status = tell_calls(notes, observer, &next, note->call_count);
+        status = pass_tell_calls(notes, observer, &next, note->call_count);
         if (status == TTD_OK && observer->effect &&
             !(observer->unwanted & HEAP_EFFECT_BIT(note->effect.kind)))
             status = observer->effect(observer->context, &note->effect);
     }
-    return status == TTD_OK ? tell_calls(notes, observer, &next, notes->call_count) : status;
+    return status == TTD_OK ? pass_tell_calls(notes, observer, &next, notes->call_count) : status;
 }
 
 void heap_pass_add(struct heap_pass *pass, const struct heap_watcher *watcher)
@@ -40,7 +41,7 @@ void heap_pass_add(struct heap_pass *pass, const struct heap_watcher *watcher)
 }
 
 /* Passes the notes on to the deferred watchers, one after the other. */
-static enum ttd_status tell_notes(void *context)
+static enum ttd_status pass_tell_notes(void *context)
 {
     struct heap_pass *pass = context;
     enum ttd_status status = TTD_OK;
@@ -62,7 +63,7 @@ static enum ttd_status pass_see_effect(void *context, const struct heap_effect *
     for (size_t i = 0; i < told->count && status == TTD_OK; i++)
         status = told->observers[i]->effect(told->observers[i]->context, effect);
     if (status == TTD_OK && pass->noted_effects & HEAP_EFFECT_BIT(effect->kind))
-        status = heap_notes_add(pass->notes) ? tell_notes(pass) : TTD_OK;
+        status = heap_notes_add(pass->notes) ? pass_tell_notes(pass) : TTD_OK;
     return status;
 }
 
@@ -107,7 +108,7 @@ static void pass_list_observer(struct heap_told *told, size_t count, unsigned un
     }
 }
 
-static void defer(struct heap_pass *pass, const struct heap_watcher *watcher)
+static void pass_defer(struct heap_pass *pass, const struct heap_watcher *watcher)
 {
     pass->deferred[pass->deferred_count++] = watcher;
     if (watcher->observer.effect)
@@ -117,7 +118,7 @@ static void defer(struct heap_pass *pass, const struct heap_watcher *watcher)
 }
 
 /* Lists the watchers of the events from a position on. */
-static void list_observers(struct heap_pass *pass, struct ttd_position from)
+static void pass_list_observers(struct heap_pass *pass, struct ttd_position from)
 {
     memset(pass->for_effects, 0, sizeof pass->for_effects);
     memset(pass->for_calls, 0, sizeof pass->for_calls);
@@ -128,7 +129,7 @@ static void list_observers(struct heap_pass *pass, struct ttd_position from)
         if (!pass_is_waiting(&pass->watchers[i], from))
             continue;
         if (pass->watchers[i].is_deferred) {
-            defer(pass, &pass->watchers[i]);
+            pass_defer(pass, &pass->watchers[i]);
             continue;
         }
         if (observer->effect)
@@ -140,7 +141,7 @@ static void list_observers(struct heap_pass *pass, struct ttd_position from)
 }
 
 /* Returns a bit for each kind that no watcher gets. */
-static unsigned unwanted(const struct heap_told *told, size_t count, unsigned noted)
+static unsigned pass_unwanted(const struct heap_told *told, size_t count, unsigned noted)
 {
     unsigned bits = 0;
     for (size_t i = 0; i < count; i++)
@@ -153,10 +154,11 @@ static struct heap_observer pass_merge_observers(struct heap_pass *pass)
 {
     struct heap_observer merged = {
         .context = pass,
-        .unwanted = unwanted(pass->for_effects, HEAP_EFFECT_KINDS, pass->noted_effects),
-        .unwanted_calls = unwanted(pass->for_calls, TTD_ACTION_DESTROY + 1, pass->noted_calls)};
+        .unwanted = pass_unwanted(pass->for_effects, HEAP_EFFECT_KINDS, pass->noted_effects),
+        .unwanted_calls =
+            pass_unwanted(pass->for_calls, TTD_ACTION_DESTROY + 1, pass->noted_calls)};
     if (pass->notes) {
-        merged.applied = tell_notes;
+        merged.applied = pass_tell_notes;
         merged.place = &pass->notes->place;
     }
     if (merged.unwanted != (1u << HEAP_EFFECT_KINDS) - 1)
@@ -183,7 +185,7 @@ static bool pass_find_next(const struct heap_pass *pass, struct ttd_position fro
 }
 
 /* The position right after another. */
-static struct ttd_position after(struct ttd_position position)
+static struct ttd_position pass_after(struct ttd_position position)
 {
     position.sequence += position.steps == UINT64_MAX;
     position.steps++;
@@ -201,23 +203,23 @@ static enum ttd_status pass_finish(struct heap_pass *pass, struct heap_arrival *
         status = replay->observer_status;
     }
     if (status == TTD_OK && pass->notes)
-        status = tell_notes(pass);
+        status = pass_tell_notes(pass);
     /* One of them may go on to the end itself, and the others get the effects on the way. */
     if (ttd_position_compare(position, ttd_position_max()) != 0)
-        list_observers(pass, after(position));
+        pass_list_observers(pass, pass_after(position));
     for (size_t i = 0; i < pass->count && status == TTD_OK; i++) {
         const struct heap_watcher *watcher = &pass->watchers[i];
         if (watcher->finish && ttd_position_compare(watcher->to, position) == 0)
             status = watcher->finish(watcher->observer.context, arrival, error);
         if (status == TTD_OK && pass->notes)
-            status = tell_notes(pass);
+            status = pass_tell_notes(pass);
     }
     return status;
 }
 
 /* Goes on to a later position, whose watchers then are the next to finish. */
-static enum ttd_status go_on(struct heap_arrival *arrival, struct ttd_position position,
-                             struct ttd_error *error)
+static enum ttd_status pass_go_on(struct heap_arrival *arrival, struct ttd_position position,
+                                  struct ttd_error *error)
 {
     struct heap_replay *replay = &arrival->cursor.replay;
     /* If nothing is left to be replayed, the index of a large heap would be made for nothing. */
@@ -242,11 +244,11 @@ static enum ttd_status pass_run(struct heap_pass *pass, struct heap_arrival *arr
     enum ttd_status status = heap_replay_to(arrival, trace, &route, error);
     while (status == TTD_OK) {
         status = pass_finish(pass, arrival, position, error);
-        struct ttd_position from = after(position);
+        struct ttd_position from = pass_after(position);
         if (status != TTD_OK || ttd_position_compare(position, ttd_position_max()) == 0 ||
             !pass_find_next(pass, from, &position))
             break;
-        status = go_on(arrival, position, error);
+        status = pass_go_on(arrival, position, error);
     }
     return status;
 }
@@ -269,7 +271,7 @@ enum ttd_status heap_pass_run(struct heap_pass *pass, const struct heap_trace *t
         if (status == TTD_OK)
             heap_notes_clear(pass->notes);
     }
-    list_observers(pass, ttd_position_min());
+    pass_list_observers(pass, ttd_position_min());
     for (size_t i = 0; i < pass->count; i++) {
         const struct heap_watcher *watcher = &pass->watchers[i];
         if (watcher->begin)

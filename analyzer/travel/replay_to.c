@@ -40,7 +40,8 @@ static bool strays_may_hold(const struct heap_block *outer, const struct heap_bl
 
 /* A parent has a lower id. Blocks of other heaps in between (only in a faulty trace) are looked at
  * up to a limit. */
-static bool is_stray(const struct heap_block *block, const struct heap_block **open, size_t count)
+static bool replay_to_is_stray(const struct heap_block *block, const struct heap_block **open,
+                               size_t count)
 {
     size_t least = count > HEAP_SHARED_MAX ? count - HEAP_SHARED_MAX : 0;
     for (size_t i = count; i > least; i--) {
@@ -50,7 +51,7 @@ static bool is_stray(const struct heap_block *block, const struct heap_block **o
     return true;
 }
 
-static uint64_t count(const struct heap_live *live, const struct room *room)
+static uint64_t replay_to_count(const struct heap_live *live, const struct room *room)
 {
     const struct heap_block *block;
     size_t cursor = 0;
@@ -65,7 +66,7 @@ static uint64_t count(const struct heap_live *live, const struct room *room)
         while (open_count && strays_block_last(room->open[open_count - 1]) < block->address)
             open_count--;
         if (heap_parents_get(&live->parents, block->heap) != TTD_NONE)
-            strays += is_stray(block, room->open, open_count);
+            strays += replay_to_is_stray(block, room->open, open_count);
         room->open[open_count++] = block;
     }
     return strays;
@@ -73,7 +74,7 @@ static uint64_t count(const struct heap_live *live, const struct room *room)
 
 /** Counts the strays. If memory runs out, all blocks of heaps with a parent count as strays. Works
  * without the index of the table. */
-static uint64_t heap_count_strays(const struct heap_live *live)
+static uint64_t replay_to_heap_count_strays(const struct heap_live *live)
 {
     uint64_t nested = live->count - live->outer_count;
     if (!nested)
@@ -81,7 +82,7 @@ static uint64_t heap_count_strays(const struct heap_live *live)
     struct room room = {.keys = malloc((size_t)live->count * sizeof *room.keys),
                         .spare = malloc((size_t)live->count * sizeof *room.spare),
                         .open = malloc((size_t)live->count * sizeof *room.open)};
-    uint64_t strays = room.keys && room.spare && room.open ? count(live, &room) : nested;
+    uint64_t strays = room.keys && room.spare && room.open ? replay_to_count(live, &room) : nested;
     free(room.keys);
     free(room.spare);
     free(room.open);
@@ -178,7 +179,7 @@ struct heap_outcome heap_arrival_outcome(struct heap_arrival *arrival)
     /* Blocks that only a summary has are not in the table: an answer that rests on one is uncertain
      * anyway. */
     bool has_sums = cursor->sums && cursor->sums->by[HEAP_BY_HEAP].count;
-    counts.strays = has_sums ? 0 : heap_count_strays(&cursor->replay.live);
+    counts.strays = has_sums ? 0 : replay_to_heap_count_strays(&cursor->replay.live);
     return (struct heap_outcome){.losses = arrival->losses,
                                  .counts = counts,
                                  .position = cursor->replay.position,
@@ -213,14 +214,15 @@ struct range_replay {
 };
 
 /* Whether a block at `address` may have an address of the range: one that was passed on does. */
-static inline bool is_near(const struct range_replay *state, uint64_t address)
+static inline bool replay_to_is_near(const struct range_replay *state, uint64_t address)
 {
     return address - state->lowest <= state->range.last - state->lowest;
 }
 
 /* Whether the block of a ReAlloc is acquired only after the next event, perhaps in another
  * batch. */
-static inline bool is_in_flight(const struct ttd_event *event, const struct ttd_event *end)
+static inline bool replay_to_is_in_flight(const struct ttd_event *event,
+                                          const struct ttd_event *end)
 {
     return event->action == TTD_ACTION_REALLOC &&
            (event + 1 == end ||
@@ -233,17 +235,18 @@ static inline bool is_in_flight(const struct ttd_event *event, const struct ttd_
  * address may have begun before, and end after that. More events do no harm: the replay is right
  * for each address by itself.
  */
-static inline bool is_relevant(struct range_replay *state, const struct ttd_event *event,
-                               const struct ttd_event *end)
+static inline bool replay_to_is_relevant(struct range_replay *state, const struct ttd_event *event,
+                                         const struct ttd_event *end)
 {
     if (event->address && event->address < state->lowest &&
         state->range.first - event->address < event->size)
         state->lowest = event->address;
-    return is_near(state, event->address) || is_near(state, event->base_address) ||
-           event->action == TTD_ACTION_DESTROY || is_in_flight(event, end);
+    return replay_to_is_near(state, event->address) ||
+           replay_to_is_near(state, event->base_address) || event->action == TTD_ACTION_DESTROY ||
+           replay_to_is_in_flight(event, end);
 }
 
-static uint32_t range_add_address(uint64_t *addresses, size_t *count, uint64_t address)
+static uint32_t replay_to_range_add_address(uint64_t *addresses, size_t *count, uint64_t address)
 {
     if (!address)
         return 0;
@@ -252,7 +255,7 @@ static uint32_t range_add_address(uint64_t *addresses, size_t *count, uint64_t a
 }
 
 /* Applies events as a chunk of their own, in which each address has an ordinal of its own. */
-static enum ttd_status apply(struct range_replay *state, size_t count)
+static enum ttd_status replay_to_apply(struct range_replay *state, size_t count)
 {
     size_t applied;
     size_t address_count = 0;
@@ -263,9 +266,9 @@ static enum ttd_status apply(struct range_replay *state, size_t count)
     for (size_t i = 0; i < count; i++) {
         struct ttd_event *event = &state->events[i];
         event->address_ordinal =
-            range_add_address(state->addresses, &address_count, event->address);
+            replay_to_range_add_address(state->addresses, &address_count, event->address);
         event->base_ordinal =
-            range_add_address(state->addresses, &address_count, event->base_address);
+            replay_to_range_add_address(state->addresses, &address_count, event->base_address);
     }
     struct ttd_batch batch = {.kind = TTD_KIND_EVENTS,
                               .count = count,
@@ -276,12 +279,13 @@ static enum ttd_status apply(struct range_replay *state, size_t count)
     return heap_replay_apply(&state->replay, &batch, ttd_position_max(), &applied);
 }
 
-static enum ttd_status see_events(struct range_replay *state, const struct ttd_batch *batch)
+static enum ttd_status replay_to_see_events(struct range_replay *state,
+                                            const struct ttd_batch *batch)
 {
     size_t count = 0;
     const struct ttd_event *end = batch->u.events + batch->count;
     for (const struct ttd_event *event = batch->u.events; event < end; event++) {
-        if (!is_relevant(state, event, end))
+        if (!replay_to_is_relevant(state, event, end))
             continue;
         enum ttd_status status =
             grow_array((void **)&state->events, &state->capacity, count + 1, sizeof *state->events);
@@ -289,13 +293,14 @@ static enum ttd_status see_events(struct range_replay *state, const struct ttd_b
             return status;
         state->events[count++] = *event;
     }
-    return count ? apply(state, count) : TTD_OK;
+    return count ? replay_to_apply(state, count) : TTD_OK;
 }
 
 /* Starts at the keyframe of the route. All its blocks become live: those outside of the range do no
  * harm, since the replay is right for each address by itself. */
-static enum ttd_status start_at_keyframe(struct range_replay *state, const struct heap_trace *trace,
-                                         struct ttd_error *error)
+static enum ttd_status replay_to_start_at_keyframe(struct range_replay *state,
+                                                   const struct heap_trace *trace,
+                                                   struct ttd_error *error)
 {
     const struct heap_range_route *route = state->route;
     size_t cursor = 0;
@@ -313,8 +318,9 @@ static enum ttd_status start_at_keyframe(struct range_replay *state, const struc
     return status == TTD_OK ? ttd_reader_seek_event(trace->reader, state->next, error) : status;
 }
 
-static enum ttd_status range_see_batch(struct range_replay *state, const struct heap_trace *trace,
-                                       const struct ttd_batch *batch)
+static enum ttd_status replay_to_range_see_batch(struct range_replay *state,
+                                                 const struct heap_trace *trace,
+                                                 const struct ttd_batch *batch)
 {
     bool has_events = batch->kind == TTD_KIND_EVENTS;
     if (batch->kind == TTD_KIND_LOSSES && batch->synthetic)
@@ -326,15 +332,17 @@ static enum ttd_status range_see_batch(struct range_replay *state, const struct 
     if (status == TTD_OK)
         status = heap_parents_add(&state->replay.live.parents, batch);
     state->next = has_events ? UINT64_MAX : state->next;
-    return status == TTD_OK && has_events ? see_events(state, batch) : status;
+    return status == TTD_OK && has_events ? replay_to_see_events(state, batch) : status;
 }
 
-static enum ttd_status range_read_part(struct range_replay *state, const struct heap_trace *trace,
-                                       struct heap_prefetcher *prefetcher, struct ttd_error *error)
+static enum ttd_status replay_to_range_read_part(struct range_replay *state,
+                                                 const struct heap_trace *trace,
+                                                 struct heap_prefetcher *prefetcher,
+                                                 struct ttd_error *error)
 {
     enum ttd_status status = ttd_reader_rewind(trace->reader, HEAP_CURSOR_KINDS);
     if (status == TTD_OK && state->route->start)
-        status = start_at_keyframe(state, trace, error);
+        status = replay_to_start_at_keyframe(state, trace, error);
     while (status == TTD_OK) {
         struct ttd_batch batch;
         status = heap_prefetcher_next(prefetcher, &batch, error);
@@ -344,7 +352,7 @@ static enum ttd_status range_read_part(struct range_replay *state, const struct 
             return heap_replay_settle(&state->replay, ttd_position_max());
         if (status != TTD_OK)
             return heap_is_over(status) ? TTD_ERROR_CORRUPT : status;
-        status = range_see_batch(state, trace, &batch);
+        status = replay_to_range_see_batch(state, trace, &batch);
     }
     return status;
 }
@@ -358,7 +366,7 @@ enum ttd_status heap_replay_range(const struct heap_trace *trace,
     heap_prefetcher_init(&prefetcher, trace->reader);
     enum ttd_status status = heap_replay_init(&state.replay, route->observer);
     if (status == TTD_OK)
-        status = range_read_part(&state, trace, &prefetcher, error);
+        status = replay_to_range_read_part(&state, trace, &prefetcher, error);
     heap_prefetcher_free(&prefetcher);
     heap_replay_free(&state.replay);
     free(state.events);

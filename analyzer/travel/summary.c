@@ -70,8 +70,8 @@ static void selection_free(struct selection *chosen)
     free(chosen->buffer);
 }
 
-static enum ttd_status write_sorted(struct heap_block_lister *lister, struct ttd_position position,
-                                    struct selection *chosen)
+static enum ttd_status summary_write_sorted(struct heap_block_lister *lister,
+                                            struct ttd_position position, struct selection *chosen)
 {
     struct sort_key *spare = malloc((chosen->count + 1) * sizeof *spare);
     if (!spare)
@@ -102,7 +102,7 @@ enum ttd_status heap_list_live(struct heap_block_lister *lister, struct ttd_posi
     if (selection_init(&chosen, live->blocks, (size_t)live->count)) {
         while ((block = heap_live_each(live, &cursor)))
             lister_choose_block(&chosen, block);
-        status = write_sorted(lister, position, &chosen);
+        status = summary_write_sorted(lister, position, &chosen);
     }
     selection_free(&chosen);
     return status;
@@ -116,7 +116,7 @@ enum ttd_status heap_list_blocks(struct heap_block_lister *lister, struct ttd_po
     if (selection_init(&chosen, blocks, count)) {
         for (size_t i = 0; i < count; i++)
             lister_choose_block(&chosen, &blocks[i]);
-        status = write_sorted(lister, position, &chosen);
+        status = summary_write_sorted(lister, position, &chosen);
     }
     selection_free(&chosen);
     return status;
@@ -141,7 +141,7 @@ void heap_summary_close(struct heap_summary *summary, struct heap_replay *replay
 
 /* ---- Sums of live blocks ---- */
 
-static enum ttd_status reserve_blocks(struct heap_summary *summary, size_t count)
+static enum ttd_status summary_reserve_blocks(struct heap_summary *summary, size_t count)
 {
     return grow_array((void **)&summary->blocks, &summary->block_capacity, count,
                       sizeof *summary->blocks);
@@ -150,7 +150,7 @@ static enum ttd_status reserve_blocks(struct heap_summary *summary, size_t count
 static enum ttd_status summary_reserve(struct heap_summary *summary, uint32_t record)
 {
     size_t groups = summary->sums.by[HEAP_BY_STACK].count;
-    enum ttd_status status = reserve_blocks(summary, (size_t)record + 1);
+    enum ttd_status status = summary_reserve_blocks(summary, (size_t)record + 1);
     if (status == TTD_OK)
         status = grow_array((void **)&summary->ends, &summary->end_capacity, groups,
                             sizeof *summary->ends);
@@ -182,7 +182,7 @@ static enum ttd_status summary_add_newest(struct heap_summary *summary,
 }
 
 /* Removes a released block from the list of its group. */
-static void unlink_block(struct heap_summary *summary, uint32_t record)
+static void summary_unlink_block(struct heap_summary *summary, uint32_t record)
 {
     const struct heap_summed *block = &summary->blocks[record];
     struct heap_ends *ends = &summary->ends[block->group];
@@ -205,8 +205,9 @@ static int summary_compare(const void *a, const void *b)
 
 /* Adds all live blocks in order of allocation; summary_add_newest() relies on it. The table of live
  * blocks has them in no order. */
-static enum ttd_status add_sorted(struct heap_summary *summary, const struct heap_live *live,
-                                  const struct heap_block **blocks)
+static enum ttd_status summary_add_sorted(struct heap_summary *summary,
+                                          const struct heap_live *live,
+                                          const struct heap_block **blocks)
 {
     size_t cursor = 0;
     size_t count = 0;
@@ -223,14 +224,14 @@ static enum ttd_status summary_add_live(struct heap_summary *summary, const stru
 {
     const struct heap_block **blocks = malloc(((size_t)live->count + 1) * sizeof *blocks);
     enum ttd_status status =
-        blocks ? reserve_blocks(summary, live->block_count) : TTD_ERROR_NO_MEMORY;
+        blocks ? summary_reserve_blocks(summary, live->block_count) : TTD_ERROR_NO_MEMORY;
     if (status == TTD_OK)
-        status = add_sorted(summary, live, blocks);
+        status = summary_add_sorted(summary, live, blocks);
     free(blocks);
     return status;
 }
 
-static enum ttd_status add_born(struct heap_summary *summary)
+static enum ttd_status summary_add_born(struct heap_summary *summary)
 {
     const struct heap_block_copies *born = &summary->born;
     enum ttd_status status = TTD_OK;
@@ -242,7 +243,8 @@ static enum ttd_status add_born(struct heap_summary *summary)
     return status;
 }
 
-/* Fetches what unlink_block() will need: first the block, then those before and after it. */
+/* Fetches what summary_unlink_block() will need: first the block, then those before and after it.
+ */
 static inline __attribute__((always_inline)) void
 summary_prefetch(const struct heap_summary *summary, size_t index)
 {
@@ -259,20 +261,20 @@ summary_prefetch(const struct heap_summary *summary, size_t index)
         __builtin_prefetch(&blocks[block->later]);
 }
 
-static void subtract_ended(struct heap_summary *summary)
+static void summary_subtract_ended(struct heap_summary *summary)
 {
     const struct heap_block_copies *ended = &summary->ended;
     for (size_t i = 0; i < ended->count; i++) {
         summary_prefetch(summary, i);
         for (size_t j = 0; j < HEAP_TABLES; j++)
             heap_groups_subtract(&summary->sums.by[j], &ended->blocks[i]);
-        unlink_block(summary, ended->records[i]);
+        summary_unlink_block(summary, ended->records[i]);
     }
 }
 
 /* Sets the first and last allocation of each group. heap_groups_subtract() cannot: the second block
  * of a group becomes the first when the first is released, and only the lists know it. */
-static void find_positions(struct heap_summary *summary)
+static void summary_find_positions(struct heap_summary *summary)
 {
     struct heap_groups *groups = &summary->sums.by[HEAP_BY_STACK];
     for (size_t i = 0; i < groups->count; i++) {
@@ -286,7 +288,7 @@ static void find_positions(struct heap_summary *summary)
 
 /* ---- Writing ---- */
 
-static uint64_t count_sums(struct heap_tables *sums)
+static uint64_t summary_count_sums(struct heap_tables *sums)
 {
     uint64_t count = 0;
     for (size_t i = 0; i < HEAP_TABLES; i++) {
@@ -297,7 +299,8 @@ static uint64_t count_sums(struct heap_tables *sums)
     return count;
 }
 
-static enum ttd_status write_sums(struct heap_tables *sums, struct heap_block_lister *lister)
+static enum ttd_status summary_write_sums(struct heap_tables *sums,
+                                          struct heap_block_lister *lister)
 {
     struct ttd_writer *writer = lister->writer;
     enum ttd_status status = TTD_OK;
@@ -316,15 +319,15 @@ static enum ttd_status write_sums(struct heap_tables *sums, struct heap_block_li
     return status == TTD_OK ? ttd_writer_flush(writer) : status;
 }
 
-static enum ttd_status write(struct heap_summary *summary, struct heap_block_lister *lister)
+static enum ttd_status summary_write(struct heap_summary *summary, struct heap_block_lister *lister)
 {
     struct heap_keyframe *keyframe = &summary->last_range;
     keyframe->blocks = summary->ended.count;
-    keyframe->sums = count_sums(&summary->sums);
+    keyframe->sums = summary_count_sums(&summary->sums);
     struct ttd_state state = heap_state_of_keyframe(keyframe);
     enum ttd_status status = heap_list_state(lister, &state);
     if (status == TTD_OK)
-        status = write_sums(&summary->sums, lister);
+        status = summary_write_sums(&summary->sums, lister);
     if (status != TTD_OK || !keyframe->blocks)
         return status;
     return heap_list_blocks(lister, keyframe->position, summary->ended.blocks,
@@ -333,10 +336,10 @@ static enum ttd_status write(struct heap_summary *summary, struct heap_block_lis
 
 enum ttd_status heap_summary_write(struct heap_summary *summary, struct heap_block_lister *lister)
 {
-    subtract_ended(summary);
-    find_positions(summary);
-    enum ttd_status status = write(summary, lister);
-    return status == TTD_OK ? add_born(summary) : status;
+    summary_subtract_ended(summary);
+    summary_find_positions(summary);
+    enum ttd_status status = summary_write(summary, lister);
+    return status == TTD_OK ? summary_add_born(summary) : status;
 }
 
 /* ---- Observing ---- */
@@ -396,7 +399,8 @@ static bool summary_is_complete(const struct heap_summary *summary,
 
 /* Copies the blocks that were acquired in the summary's range and are still live. The record of a
  * block that was released may serve another block by now, hence the comparison of events. */
-static enum ttd_status copy_born(struct heap_summary *summary, const struct heap_replay *replay)
+static enum ttd_status summary_copy_born(struct heap_summary *summary,
+                                         const struct heap_replay *replay)
 {
     const struct heap_live *live = &replay->live;
     enum ttd_status status = TTD_OK;
@@ -427,5 +431,5 @@ enum ttd_status heap_summary_end(struct heap_summary *summary, struct heap_repla
     struct heap_block_copies ended = summary->ending;
     summary->ending = summary->ended;
     summary->ended = ended;
-    return copy_born(summary, replay);
+    return summary_copy_born(summary, replay);
 }

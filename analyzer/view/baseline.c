@@ -27,7 +27,7 @@ const char *baseline_kind_name(unsigned kind)
 }
 
 /* The kind is mixed into the fingerprint (a hash), so that two numbers are enough for a key. */
-static uint64_t first_key(const struct baseline_record *record)
+static uint64_t baseline_first_key(const struct baseline_record *record)
 {
     return record->fingerprint.high ^ (uint64_t)record->kind << 56;
 }
@@ -35,7 +35,7 @@ static uint64_t first_key(const struct baseline_record *record)
 static struct baseline_record *baseline_lookup(const struct baseline *baseline,
                                                const struct baseline_record *record)
 {
-    uint32_t index = map_get(&baseline->index, first_key(record), record->fingerprint.low);
+    uint32_t index = map_get(&baseline->index, baseline_first_key(record), record->fingerprint.low);
     return index == MAP_NONE ? NULL : &baseline->records[index];
 }
 
@@ -57,7 +57,7 @@ enum ttd_status baseline_add(struct baseline *baseline, const struct baseline_re
     enum ttd_status status = grow_array((void **)&baseline->records, &baseline->capacity,
                                         baseline->count + 1, sizeof *baseline->records);
     if (status == TTD_OK)
-        status = map_set(&baseline->index, first_key(record), record->fingerprint.low,
+        status = map_set(&baseline->index, baseline_first_key(record), record->fingerprint.low,
                          (uint32_t)baseline->count);
     if (status == TTD_OK)
         baseline->records[baseline->count++] = *record;
@@ -105,7 +105,7 @@ static struct ttd_string baseline_take_part(struct ttd_string *line)
     return part;
 }
 
-static bool parse_count(struct ttd_string text, uint64_t *count)
+static bool baseline_parse_count(struct ttd_string text, uint64_t *count)
 {
     *count = 0;
     for (size_t i = 0; i < text.size; i++) {
@@ -118,7 +118,7 @@ static bool parse_count(struct ttd_string text, uint64_t *count)
 }
 
 /* Parses a line such as "leak 0123… 3 for people". */
-static bool parse_entry(struct ttd_string line, struct baseline_record *record)
+static bool baseline_parse_entry(struct ttd_string line, struct baseline_record *record)
 {
     char text[FINGERPRINT_TEXT] = "";
     if (!baseline_parse_kind(baseline_take_part(&line), &record->kind))
@@ -128,7 +128,7 @@ static bool parse_entry(struct ttd_string line, struct baseline_record *record)
         return false;
     memcpy(text, print.data, print.size);
     return fingerprint_parse(text, &record->fingerprint) &&
-           parse_count(baseline_take_part(&line), &record->count);
+           baseline_parse_count(baseline_take_part(&line), &record->count);
 }
 
 static bool baseline_text_equals(struct ttd_string line, const char *text)
@@ -136,7 +136,7 @@ static bool baseline_text_equals(struct ttd_string line, const char *text)
     return line.size == strlen(text) && memcmp(line.data, text, line.size) == 0;
 }
 
-static enum ttd_status read_header(struct ttd_string line, struct suppress_error *error)
+static enum ttd_status baseline_read_header(struct ttd_string line, struct suppress_error *error)
 {
     if (baseline_text_equals(line, BASELINE_HEADER))
         return TTD_OK;
@@ -150,16 +150,16 @@ static enum ttd_status read_header(struct ttd_string line, struct suppress_error
     return TTD_ERROR_ARGUMENT;
 }
 
-static enum ttd_status read_line(struct baseline *baseline, struct ttd_string line, size_t number,
-                                 struct suppress_error *error)
+static enum ttd_status baseline_read_line(struct baseline *baseline, struct ttd_string line,
+                                          size_t number, struct suppress_error *error)
 {
     struct baseline_record record = {.stack = TTD_NONE};
     error->line = number;
     if (number == 1)
-        return read_header(line, error);
+        return baseline_read_header(line, error);
     if (!line.size || line.data[0] == '#')
         return TTD_OK;
-    if (parse_entry(line, &record))
+    if (baseline_parse_entry(line, &record))
         return baseline_add(baseline, &record);
     snprintf(error->reason, sizeof error->reason,
              "not a kind of finding, a fingerprint and a number");
@@ -176,7 +176,8 @@ enum ttd_status baseline_read(struct baseline *baseline, struct ttd_string text,
         size_t size = end ? (size_t)(end - text.data) : text.size;
         /* Lines may end as Windows has them. */
         size_t shown_count = size && text.data[size - 1] == '\r' ? size - 1 : size;
-        status = read_line(baseline, (struct ttd_string){text.data, shown_count}, ++number, error);
+        status = baseline_read_line(baseline, (struct ttd_string){text.data, shown_count}, ++number,
+                                    error);
         size += end != NULL;
         text = (struct ttd_string){text.data + size, text.size - size};
     } while (text.size && status == TTD_OK);
@@ -185,7 +186,7 @@ enum ttd_status baseline_read(struct baseline *baseline, struct ttd_string text,
 
 /* Order matters: a block freed where it was allocated, and allocated where it was freed, are two
  * findings. */
-static struct fingerprint mix(struct fingerprint a, struct fingerprint b)
+static struct fingerprint baseline_mix(struct fingerprint a, struct fingerprint b)
 {
     const uint64_t prime = UINT64_C(0x9E3779B97F4A7C15);
     struct fingerprint mixed = {(a.high ^ a.high >> 29) * prime + b.high,
@@ -206,7 +207,7 @@ enum ttd_status baseline_record_of(struct fingerprinter *fingerprinter,
         if (stacks[i] == TTD_NONE)
             continue;
         status = fingerprint_stack(fingerprinter, definitions, stacks[i], &stack_fingerprint);
-        record.fingerprint = mix(record.fingerprint, stack_fingerprint);
+        record.fingerprint = baseline_mix(record.fingerprint, stack_fingerprint);
     }
     if (status == TTD_OK)
         *result = record;

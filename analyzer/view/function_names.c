@@ -76,7 +76,7 @@ static const char *const wrappers[] = {
     "QArrayData::reallocate*", "llvm::safe_malloc", "llvm::safe_calloc", "llvm::safe_realloc",
     "llvm::allocate_buffer", "boost::pool*::malloc"};
 
-static bool is_wrapper(struct ttd_string name)
+static bool function_name_is_wrapper(struct ttd_string name)
 {
     for (size_t i = 0; i < sizeof wrappers / sizeof wrappers[0]; i++) {
         if (glob_match(GLOB_STARS, (struct ttd_string){wrappers[i], strlen(wrappers[i])}, name))
@@ -88,7 +88,8 @@ static bool is_wrapper(struct ttd_string name)
 bool allocators_wrap(struct ttd_string canonical)
 {
     struct ttd_string last = canonical_last(canonical);
-    return is_wrapper(canonical) || (last.data != canonical.data && last.size && is_wrapper(last));
+    return function_name_is_wrapper(canonical) ||
+           (last.data != canonical.data && last.size && function_name_is_wrapper(last));
 }
 
 bool allocators_have(struct ttd_string function)

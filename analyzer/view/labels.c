@@ -22,7 +22,7 @@ void labels_free(struct label_table *table)
     *table = (struct label_table){0};
 }
 
-static uint64_t hash_text(struct hash_key key, uint64_t hash, struct ttd_string text)
+static uint64_t labels_hash_text(struct hash_key key, uint64_t hash, struct ttd_string text)
 {
     /* The size, too: the last part is filled up with zeros; a text may end with zeros too. */
     hash = hash_value(key, hash ^ text.size);
@@ -50,8 +50,8 @@ static bool label_same(const struct view_label *a, const struct view_label *b)
 static uint32_t *label_slot(const struct label_table *table, const struct view_label *label)
 {
     uint64_t hash = hash_value(table->key, label->number ^ (uint64_t)label->kind << 60);
-    hash = hash_text(table->key, hash, label->name);
-    hash = hash_text(table->key, hash, label->module);
+    hash = labels_hash_text(table->key, hash, label->name);
+    hash = labels_hash_text(table->key, hash, label->module);
     size_t i = (size_t)hash & (table->slot_count - 1);
     while (table->slots[i] != MAP_NONE && !label_same(&table->labels[table->slots[i]], label))
         i = (i + 1) & (table->slot_count - 1);

@@ -23,7 +23,7 @@ void suppress_free(struct suppressions *suppressions)
     memset(suppressions, 0, sizeof *suppressions);
 }
 
-static struct ttd_string text_of(const char *text)
+static struct ttd_string suppress_text_of(const char *text)
 {
     return (struct ttd_string){text, strlen(text)};
 }
@@ -34,9 +34,9 @@ static bool suppress_text_equals(struct ttd_string text, const char *word)
 }
 
 /* Replaces an unknown name by "???", as valgrind calls it. */
-static struct ttd_string known(struct ttd_string text)
+static struct ttd_string suppress_known(struct ttd_string text)
 {
-    return text.size ? text : text_of("???");
+    return text.size ? text : suppress_text_of("???");
 }
 
 static bool suppress_pattern_has(struct ttd_string pattern, struct ttd_string text)
@@ -45,12 +45,12 @@ static bool suppress_pattern_has(struct ttd_string pattern, struct ttd_string te
 }
 
 /* Whether valgrind would call a function "(below main)". */
-static bool is_below_main(struct ttd_string function)
+static bool suppress_is_below_main(struct ttd_string function)
 {
     return suppress_text_equals(function, "_start") ||
            suppress_text_equals(function, "__libc_start_call_main") ||
-           suppress_pattern_has(text_of("__libc_start_main*"), function) ||
-           suppress_pattern_has(text_of("generic_start_main*"), function);
+           suppress_pattern_has(suppress_text_of("__libc_start_main*"), function) ||
+           suppress_pattern_has(suppress_text_of("generic_start_main*"), function);
 }
 
 /* Whether a pattern matches the public name of an internal symbol of the C library: valgrind
@@ -102,9 +102,9 @@ static bool matches_function(const struct suppression_line *line, struct definit
     if (matches_alias(pattern, frame->symbol))
         return true;
     if (suppress_text_equals(pattern, "(below main)"))
-        return is_below_main(frame->symbol);
-    return suppress_pattern_has(pattern, known(frame->symbol)) ||
-           suppress_pattern_has(pattern, known(frame->function)) ||
+        return suppress_is_below_main(frame->symbol);
+    return suppress_pattern_has(pattern, suppress_known(frame->symbol)) ||
+           suppress_pattern_has(pattern, suppress_known(frame->function)) ||
            (frame->function.size && matches_other_name(line, definitions, frame));
 }
 
@@ -133,7 +133,7 @@ static bool suppress_matches_frame(const struct suppression_line *line,
     case SUPPRESS_FUNCTION:
         return matches_function(line, definitions, frame);
     case SUPPRESS_OBJECT:
-        return suppress_pattern_has(line->pattern, known(frame->module));
+        return suppress_pattern_has(line->pattern, suppress_known(frame->module));
     case SUPPRESS_SOURCE:
         return matches_source(line, frame);
     case SUPPRESS_ANY:
@@ -174,8 +174,9 @@ static bool matches_frames(const struct suppression_line *lines, size_t count,
 }
 
 /* Finds the first rule of LeakSanitizer that matches at an address, plus 1; 0 for none. */
-static enum ttd_status find_at(struct suppressions *suppressions, struct definitions *definitions,
-                               const struct ttd_stack *stack, uint32_t *rule)
+static enum ttd_status suppress_find_at(struct suppressions *suppressions,
+                                        struct definitions *definitions,
+                                        const struct ttd_stack *stack, uint32_t *rule)
 {
     *rule = map_get(&suppressions->sites, stack->module, stack->offset);
     if (*rule != MAP_NONE)
@@ -196,14 +197,15 @@ static enum ttd_status find_at(struct suppressions *suppressions, struct definit
                             : status;
 }
 
-static enum ttd_status find_sanitizer(struct suppressions *suppressions,
-                                      struct definitions *definitions, ttd_id stack, size_t *best)
+static enum ttd_status suppress_find_sanitizer(struct suppressions *suppressions,
+                                               struct definitions *definitions, ttd_id stack,
+                                               size_t *best)
 {
     struct ttd_stack current;
     enum ttd_status status;
     while ((status = definitions_stack(definitions, stack, &current)) == TTD_OK) {
         uint32_t rule;
-        status = find_at(suppressions, definitions, &current, &rule);
+        status = suppress_find_at(suppressions, definitions, &current, &rule);
         if (status != TTD_OK)
             return status;
         if (rule && rule - 1 < *best)
@@ -215,13 +217,13 @@ static enum ttd_status find_sanitizer(struct suppressions *suppressions,
 
 /* Sets suppressions->frames to the stack, with the frame of the called function that valgrind adds.
  */
-static enum ttd_status expand(struct suppressions *suppressions, struct definitions *definitions,
-                              uint8_t api, ttd_id stack)
+static enum ttd_status suppress_expand(struct suppressions *suppressions,
+                                       struct definitions *definitions, uint8_t api, ttd_id stack)
 {
     enum ttd_status status = frame_list_expand(&suppressions->frames, definitions, stack);
-    struct frame called = {.function = text_of(ttd_api_name(api)),
-                           .symbol = text_of(allocators_symbol(api)),
-                           .module = text_of("vgpreload_memcheck")};
+    struct frame called = {.function = suppress_text_of(ttd_api_name(api)),
+                           .symbol = suppress_text_of(allocators_symbol(api)),
+                           .module = suppress_text_of("vgpreload_memcheck")};
     struct frame_list *list = &suppressions->frames;
     bool is_there =
         list->count && (suppress_text_equals(list->frames[0].symbol, called.symbol.data) ||
@@ -243,9 +245,9 @@ enum ttd_status suppress_find(struct suppressions *suppressions, struct definiti
     enum ttd_status status = TTD_OK;
     *rule = NULL;
     if (kind >= SUPPRESS_LEAK && suppressions->count)
-        status = find_sanitizer(suppressions, definitions, stack, &best);
+        status = suppress_find_sanitizer(suppressions, definitions, stack, &best);
     if (status == TTD_OK && suppressions->count)
-        status = expand(suppressions, definitions, api, stack);
+        status = suppress_expand(suppressions, definitions, api, stack);
     for (size_t i = 0; i < best && status == TTD_OK; i++) {
         const struct suppression *candidate = &suppressions->rules[i];
         if (!candidate->is_sanitizer && candidate->kinds >> kind & 1 &&

@@ -42,7 +42,7 @@ suppress_fail(struct rule_reader *reader, size_t line, const char *format, ...)
     return TTD_ERROR_ARGUMENT;
 }
 
-static bool is_blank(char c)
+static bool suppress_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
 }
@@ -50,9 +50,9 @@ static bool is_blank(char c)
 /** Removes blanks at both ends. */
 static struct ttd_string suppress_trim(struct ttd_string text)
 {
-    while (text.size && is_blank(text.data[0]))
+    while (text.size && suppress_is_blank(text.data[0]))
         text = (struct ttd_string){text.data + 1, text.size - 1};
-    while (text.size && is_blank(text.data[text.size - 1]))
+    while (text.size && suppress_is_blank(text.data[text.size - 1]))
         text.size--;
     return text;
 }
@@ -127,8 +127,8 @@ static bool suppress_text_begins(struct ttd_string text, const char *word)
     return text.size >= strlen(word) && memcmp(text.data, word, strlen(word)) == 0;
 }
 
-static enum ttd_status keep_canonical(struct suppressions *suppressions, struct ttd_string name,
-                                      struct ttd_string *result)
+static enum ttd_status suppress_keep_canonical(struct suppressions *suppressions,
+                                               struct ttd_string name, struct ttd_string *result)
 {
     char *text = arena_take(&suppressions->text, CANONICAL_ROOM(name.size));
     if (!text)
@@ -154,15 +154,16 @@ static enum ttd_status read_function(struct rule_reader *reader, struct suppress
         if (!display.size)
             return status;
         status = suppress_keep_text(suppressions, display, &line->display);
-        return status == TTD_OK ? keep_canonical(suppressions, line->display, &line->canonical)
-                                : status;
+        return status == TTD_OK
+                   ? suppress_keep_canonical(suppressions, line->display, &line->canonical)
+                   : status;
     }
     /* A name with parameters is demangled: its only form. */
     bool is_call = name.size >= 10 && suppress_text_begins(name, "operator()");
     const char *parameters = is_call ? name.data + 10 : name.data;
     if (memchr(parameters, '(', name.size - (size_t)(parameters - name.data)))
         return TTD_OK;
-    enum ttd_status status = keep_canonical(suppressions, name, &canonical);
+    enum ttd_status status = suppress_keep_canonical(suppressions, name, &canonical);
     if (status != TTD_OK)
         return status;
     struct ttd_string last = canonical_last(canonical);
@@ -223,7 +224,7 @@ static enum ttd_status read_sanitizer(struct rule_reader *reader, struct ttd_str
 }
 
 /* Whether a comma-separated list of tools contains one. */
-static bool has_tool(struct ttd_string tools, const char *tool)
+static bool suppress_has_tool(struct ttd_string tools, const char *tool)
 {
     while (tools.size) {
         const char *comma = memchr(tools.data, ',', tools.size);
@@ -236,7 +237,7 @@ static bool has_tool(struct ttd_string tools, const char *tool)
     return false;
 }
 
-static uint32_t own_kinds(struct ttd_string name)
+static uint32_t suppress_own_kinds(struct ttd_string name)
 {
     for (int i = 0; i < HEAP_ERROR_KINDS; i++) {
         if (suppress_equals(name, heap_error_name((enum heap_error_kind)i)))
@@ -263,13 +264,13 @@ static enum ttd_status valgrind_read_kinds(struct rule_reader *reader, struct tt
     struct ttd_string tools = {line.data, (size_t)(colon - line.data)};
     struct ttd_string kind = {colon + 1, line.size - tools.size - 1};
     *kinds = 0;
-    if (has_tool(tools, "ttdanalyze")) {
-        *kinds = own_kinds(kind);
+    if (suppress_has_tool(tools, "ttdanalyze")) {
+        *kinds = suppress_own_kinds(kind);
         if (!*kinds)
             return suppress_fail(reader, reader->line, "ttdanalyze has no finding '%.*s'",
                                  (int)(kind.size < 60 ? kind.size : 60), kind.data);
     }
-    if (!has_tool(tools, "Memcheck"))
+    if (!suppress_has_tool(tools, "Memcheck"))
         return TTD_OK;
     if (suppress_equals(kind, "Leak"))
         *kinds |= SUPPRESS_LEAKS;
@@ -316,7 +317,7 @@ static enum ttd_status read_leak_kinds(struct rule_reader *reader, struct ttd_st
 }
 
 /* Splits "file.c:123" into pattern and line; without a number the whole is the pattern. */
-static void split_source(struct suppression_line *line)
+static void suppress_split_source(struct suppression_line *line)
 {
     size_t digits = 0;
     uint64_t number = 0;
@@ -351,7 +352,7 @@ static enum ttd_status read_frame(struct rule_reader *reader, struct ttd_string 
         return suppress_fail(reader, reader->line, "not fun:, obj:, src: or '...': '%.*s'",
                              (int)(text.size < 60 ? text.size : 60), text.data);
     if (line.part == SUPPRESS_SOURCE)
-        split_source(&line);
+        suppress_split_source(&line);
     if (!line.pattern.size)
         return suppress_fail(reader, reader->line, "a pattern is missing");
     return suppress_add_line(reader, rule, line);

@@ -28,7 +28,7 @@ static int tree_compare_nodes(const void *a, const void *b)
     return left->node < right->node ? 1 : -1;
 }
 
-static struct node_order order_of(const struct view_tree *tree, uint32_t node)
+static struct node_order tree_order_of(const struct view_tree *tree, uint32_t node)
 {
     uint32_t parent = tree->nodes[node].parent;
     const struct heap_amount *total = &tree->nodes[node].total;
@@ -46,7 +46,7 @@ static enum ttd_status tree_link_nodes(struct view_tree *tree, uint64_t levels, 
     if (!order)
         return TTD_ERROR_NO_MEMORY;
     for (size_t i = 1; i < tree->count; i++) {
-        struct node_order next = order_of(tree, (uint32_t)i);
+        struct node_order next = tree_order_of(tree, (uint32_t)i);
         if (tree->nodes[i].depth < levels && (has_same || next.weight || next.count))
             order[tree->linked++] = next;
         else
@@ -66,7 +66,7 @@ static enum ttd_status tree_link_nodes(struct view_tree *tree, uint64_t levels, 
 
 /* Numbers the nodes below each node, and counts branchings. In the order of creation: a node comes
  * after its parent. */
-static void rank_nodes(struct view_tree *tree)
+static void tree_rank_nodes(struct view_tree *tree)
 {
     for (size_t i = 0; i < tree->count; i++) {
         const struct view_node *node = &tree->nodes[i];
@@ -85,7 +85,7 @@ static uint64_t tree_distance(uint64_t a, uint64_t b)
     return a < b ? b - a : a - b;
 }
 
-static void weigh_changes(struct view_tree *tree)
+static void tree_weigh_changes(struct view_tree *tree)
 {
     for (size_t i = tree->count; i-- > 0;) {
         const struct view_node *node = &tree->nodes[i];
@@ -131,7 +131,7 @@ static void tree_sum_up(struct view_tree *tree)
 }
 
 /* Adds the nodes of tails (not made yet) to the number of nodes. */
-static enum ttd_status count_tails(struct view_tree *tree)
+static enum ttd_status tree_count_tails(struct view_tree *tree)
 {
     uint64_t total = tree->linked;
     for (size_t i = 0; i < tree->count; i++) {
@@ -146,7 +146,7 @@ static enum ttd_status count_tails(struct view_tree *tree)
 }
 
 /* Makes the nodes of the tail of a node that is shown. */
-static enum ttd_status show_tail(struct view_tree *tree, uint32_t node)
+static enum ttd_status tree_show_tail(struct view_tree *tree, uint32_t node)
 {
     uint32_t inner;
     enum ttd_status status;
@@ -159,12 +159,12 @@ static enum ttd_status show_tail(struct view_tree *tree, uint32_t node)
     return status;
 }
 
-static enum ttd_status show_tails(struct view_tree *tree, size_t limit)
+static enum ttd_status tree_show_tails(struct view_tree *tree, size_t limit)
 {
     enum ttd_status status = TTD_OK;
     uint32_t i = 0;
     while (status == TTD_OK && (i = view_tree_next(tree, i, limit)) != VIEW_NO_NODE)
-        status = show_tail(tree, i);
+        status = tree_show_tail(tree, i);
     return status;
 }
 
@@ -188,16 +188,16 @@ enum ttd_status view_tree_end(struct view_tree *tree, const struct view_tree_sco
     tree_sum_up(tree);
     tree->levels = scope->levels;
     if (tree->is_of_two) {
-        weigh_changes(tree);
+        tree_weigh_changes(tree);
         tree_cut(tree, scope->levels);
     }
     enum ttd_status status = tree_link_nodes(tree, scope->levels, scope->has_same);
     if (status == TTD_OK)
-        status = count_tails(tree);
+        status = tree_count_tails(tree);
     if (status != TTD_OK)
         return status;
-    rank_nodes(tree);
-    status = show_tails(tree, scope->limit);
+    tree_rank_nodes(tree);
+    status = tree_show_tails(tree, scope->limit);
     map_free(&tree->index);
     return status;
 }

@@ -243,7 +243,8 @@ static enum ttd_status tail_find_frame(struct tail_cursor *cursor)
 
 /* Moves to the next label; where the view merges equal labels, to one that is not `last`. @return
  * as tail_find_frame(). */
-static enum ttd_status next_label(struct tail_cursor *cursor, uint32_t last, uint32_t *label)
+static enum ttd_status tree_add_next_label(struct tail_cursor *cursor, uint32_t last,
+                                           uint32_t *label)
 {
     enum ttd_status status;
     while ((status = tail_find_frame(cursor)) == TTD_OK) {
@@ -268,15 +269,15 @@ static struct view_tail tail_of(const struct view_tree *tree, const struct tail_
 }
 
 /* Whether a node's tail is the rest of the stack at the cursor. */
-static bool is_at(const struct view_tree *tree, const struct view_tail *tail,
-                  const struct tail_cursor *cursor)
+static bool tree_add_is_at(const struct view_tree *tree, const struct view_tail *tail,
+                           const struct tail_cursor *cursor)
 {
     return tail->has_more && tail->stack == cursor->stack.id && tail->left == cursor->site.count &&
            tail->is_old == (cursor->view == tree->views[HEAP_OLD]);
 }
 
-static enum ttd_status open_tail(const struct view_tree *tree, const struct view_tail *tail,
-                                 struct tail_cursor *cursor)
+static enum ttd_status tree_add_open_tail(const struct view_tree *tree,
+                                          const struct view_tail *tail, struct tail_cursor *cursor)
 {
     cursor->view = tree->views[tail->is_old ? HEAP_OLD : HEAP_NEW];
     enum ttd_status status =
@@ -291,7 +292,7 @@ static enum ttd_status open_tail(const struct view_tree *tree, const struct view
 }
 
 /* Moves the sums of a node to the only node below it. */
-static void hand_down(struct view_tree *tree, uint32_t node, uint32_t child)
+static void tree_add_hand_down(struct view_tree *tree, uint32_t node, uint32_t child)
 {
     struct view_node *upper = &tree->nodes[node];
     tree->nodes[child].total = upper->total;
@@ -314,9 +315,9 @@ enum ttd_status view_tail_step(struct view_tree *tree, uint32_t node, uint32_t *
         return TTD_OK;
     tree->nodes[node].tail.has_more = false;
     enum ttd_status status =
-        view_tree_is_last(tree, node) ? TTD_END : open_tail(tree, &tail, &cursor);
+        view_tree_is_last(tree, node) ? TTD_END : tree_add_open_tail(tree, &tail, &cursor);
     if (status == TTD_OK)
-        status = next_label(&cursor, tail.last, &label);
+        status = tree_add_next_label(&cursor, tail.last, &label);
     if (status != TTD_OK)
         return status == TTD_END ? TTD_OK : status;
     status = view_tree_find_label(tree, cursor.view, label, &label_id);
@@ -325,12 +326,13 @@ enum ttd_status view_tail_step(struct view_tree *tree, uint32_t node, uint32_t *
     if (status != TTD_OK)
         return status;
     tree->nodes[*child].tail = tail_of(tree, &cursor, label);
-    hand_down(tree, node, *child);
+    tree_add_hand_down(tree, node, *child);
     return TTD_OK;
 }
 
 /* Counts the nodes of a stack, outward, that follow a frame with the label `last`. */
-static enum ttd_status count_outward(struct view *view, ttd_id id, uint32_t last, uint64_t *count)
+static enum ttd_status tree_add_count_outward(struct view *view, ttd_id id, uint32_t last,
+                                              uint64_t *count)
 {
     struct ttd_stack stack;
     struct view_site site;
@@ -355,7 +357,7 @@ enum ttd_status view_tail_size(const struct view_tree *tree, uint32_t node, uint
     *size = 0;
     if (!tail->has_more || view_tree_is_last(tree, node))
         return TTD_OK;
-    enum ttd_status status = open_tail(tree, tail, &cursor);
+    enum ttd_status status = tree_add_open_tail(tree, tail, &cursor);
     for (; status == TTD_OK && cursor.site.count; cursor.site.first++, cursor.site.count--) {
         uint32_t label = cursor.view->frames[cursor.site.first].label;
         *size += !view_merges(cursor.view) || label != last;
@@ -363,7 +365,7 @@ enum ttd_status view_tail_size(const struct view_tree *tree, uint32_t node, uint
     }
     uint64_t outward_count = 0;
     if (status == TTD_OK)
-        status = count_outward(cursor.view, cursor.stack.parent, last, &outward_count);
+        status = tree_add_count_outward(cursor.view, cursor.stack.parent, last, &outward_count);
     *size = *size + outward_count < max_size ? *size + outward_count : max_size;
     return status;
 }
@@ -376,11 +378,11 @@ enum ttd_status view_tree_add_outward(const struct view_addition *addition,
     struct tail_cursor cursor = {addition->view, *caller, site};
     uint32_t last = VIEW_NO_NODE;
     bool is_new = false;
-    while (!is_new && !is_at(tree, &tree->nodes[*node].tail, &cursor)) {
+    while (!is_new && !tree_add_is_at(tree, &tree->nodes[*node].tail, &cursor)) {
         uint32_t label;
         uint32_t child;
         enum ttd_status status =
-            view_tree_is_last(tree, *node) ? TTD_END : next_label(&cursor, last, &label);
+            view_tree_is_last(tree, *node) ? TTD_END : tree_add_next_label(&cursor, last, &label);
         enum ttd_status step_status =
             status == TTD_OK || status == TTD_END ? view_tail_step(tree, *node, &child) : status;
         if (status == TTD_END || step_status != TTD_OK)

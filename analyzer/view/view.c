@@ -66,12 +66,12 @@ static bool view_matches_frame(const struct view_patterns *patterns, const struc
     return false;
 }
 
-static enum label_kind kind_of_frames(enum view_key key)
+static enum label_kind view_kind_of_frames(enum view_key key)
 {
     return key == VIEW_BY_FILE ? LABEL_FILE : key == VIEW_BY_MODULE ? LABEL_MODULE : LABEL_FUNCTION;
 }
 
-static bool is_named(const struct view *view, const struct frame *frame)
+static bool view_is_named(const struct view *view, const struct frame *frame)
 {
     const struct view_patterns *skip = &view->options.skip;
     struct ttd_string canonical = {"", 0};
@@ -88,7 +88,7 @@ static bool is_named(const struct view *view, const struct frame *frame)
 /** Whether a frame is of an allocation function, or of one that view_options.skip adds to these. */
 static bool view_is_skipped(const struct view *view, const struct frame *frame)
 {
-    return allocators_have(frame->function) || is_named(view, frame);
+    return allocators_have(frame->function) || view_is_named(view, frame);
 }
 
 /** Whether a frame may name a group: see view_frame.is_own. */
@@ -115,7 +115,7 @@ static enum ttd_status view_add_frame(struct view *view, const struct frame *fra
         .is_included = view_matches_frame(&view->options.include, frame),
         .is_excluded = view_matches_frame(&view->options.exclude, frame),
         .traits = (unsigned char)runtime_traits(frame)};
-    struct view_label label = label_of_frame(kind_of_frames(view->options.by), frame);
+    struct view_label label = label_of_frame(view_kind_of_frames(view->options.by), frame);
     enum ttd_status status = labels_add(&view->labels, &label, &view_frame.label);
     if (status == TTD_OK)
         status = grow_array((void **)&view->frames, &view->frame_capacity, view->frame_count + 1,
@@ -175,8 +175,8 @@ static enum ttd_status view_find_fact(struct view *view, struct stack_memo *memo
 }
 
 /* Finds the number of labels plus 1; UINT32_MAX stands for that and more. */
-static enum ttd_status find_label_count(void *context, const struct ttd_stack *stack,
-                                        uint32_t caller_fact, uint32_t *fact)
+static enum ttd_status view_find_label_count(void *context, const struct ttd_stack *stack,
+                                             uint32_t caller_fact, uint32_t *fact)
 {
     struct view *view = context;
     struct view_site site;
@@ -207,7 +207,7 @@ enum ttd_status view_count_labels(struct view *view, ttd_id stack, uint64_t *cou
 {
     uint32_t fact;
     enum ttd_status status =
-        view_find_fact(view, &view->label_counts, stack, find_label_count, &fact);
+        view_find_fact(view, &view->label_counts, stack, view_find_label_count, &fact);
     if (status == TTD_OK && !fact)
         return TTD_END;
     if (status == TTD_OK)
@@ -260,21 +260,21 @@ size_t view_skipped(const struct view *view, const struct frame_list *list)
 /* Fact about a stack whose frames are all left out. */
 #define NO_CALLER UINT32_MAX
 
-static bool allocates(const struct view_frame *frame)
+static bool view_allocates(const struct view_frame *frame)
 {
     return frame->allocates;
 }
 
-static bool is_foreign(const struct view_frame *frame)
+static bool view_is_foreign(const struct view_frame *frame)
 {
     return !frame->is_own;
 }
 
 /* Finds the innermost stack, as its identifier plus 1, with a frame that is not left out. */
-static enum ttd_status callers_find_last(struct view *view, const struct ttd_stack *stack,
-                                         uint32_t caller_fact,
-                                         bool (*is_left_out)(const struct view_frame *),
-                                         uint32_t *fact)
+static enum ttd_status view_callers_find_last(struct view *view, const struct ttd_stack *stack,
+                                              uint32_t caller_fact,
+                                              bool (*is_left_out)(const struct view_frame *),
+                                              uint32_t *fact)
 {
     struct view_site site;
     enum ttd_status status = view_go_through(view, stack, &site);
@@ -286,23 +286,23 @@ static enum ttd_status callers_find_last(struct view *view, const struct ttd_sta
     return status;
 }
 
-static enum ttd_status find_caller(void *context, const struct ttd_stack *stack,
-                                   uint32_t caller_fact, uint32_t *fact)
+static enum ttd_status view_view_find_caller(void *context, const struct ttd_stack *stack,
+                                             uint32_t caller_fact, uint32_t *fact)
 {
-    return callers_find_last(context, stack, caller_fact, allocates, fact);
+    return view_callers_find_last(context, stack, caller_fact, view_allocates, fact);
 }
 
-static enum ttd_status find_own_caller(void *context, const struct ttd_stack *stack,
-                                       uint32_t caller_fact, uint32_t *fact)
+static enum ttd_status view_view_find_own_caller(void *context, const struct ttd_stack *stack,
+                                                 uint32_t caller_fact, uint32_t *fact)
 {
-    return callers_find_last(context, stack, caller_fact, is_foreign, fact);
+    return view_callers_find_last(context, stack, caller_fact, view_is_foreign, fact);
 }
 
 /* Sets `caller` and `site` by a fact: the stack, and its frames from the first that is not left
  * out. */
-static enum ttd_status set_caller(struct view *view, ttd_id id,
-                                  bool (*is_left_out)(const struct view_frame *),
-                                  struct ttd_stack *caller, struct view_site *site)
+static enum ttd_status view_set_caller(struct view *view, ttd_id id,
+                                       bool (*is_left_out)(const struct view_frame *),
+                                       struct ttd_stack *caller, struct view_site *site)
 {
     enum ttd_status status = definitions_stack(view->definitions, id, caller);
     if (status == TTD_OK)
@@ -318,13 +318,14 @@ enum ttd_status view_find_caller(struct view *view, ttd_id stack, struct ttd_sta
                                  struct view_site *site)
 {
     uint32_t fact;
-    enum ttd_status status = view_find_fact(view, &view->callers, stack, find_caller, &fact);
+    enum ttd_status status =
+        view_find_fact(view, &view->callers, stack, view_view_find_caller, &fact);
     if (status != TTD_OK || !fact)
         return status == TTD_OK ? TTD_END : status;
     /* A stack of such frames only was cut: all of it is kept. */
     if (fact == NO_CALLER)
-        return set_caller(view, stack, NULL, caller, site);
-    return set_caller(view, fact - 1, allocates, caller, site);
+        return view_set_caller(view, stack, NULL, caller, site);
+    return view_set_caller(view, fact - 1, view_allocates, caller, site);
 }
 
 enum ttd_status view_find_own_caller(struct view *view, ttd_id stack, struct ttd_stack *caller,
@@ -332,12 +333,12 @@ enum ttd_status view_find_own_caller(struct view *view, ttd_id stack, struct ttd
 {
     uint32_t fact;
     enum ttd_status status =
-        view_find_fact(view, &view->own_callers, stack, find_own_caller, &fact);
+        view_find_fact(view, &view->own_callers, stack, view_view_find_own_caller, &fact);
     if (status != TTD_OK || !fact)
         return status == TTD_OK ? TTD_END : status;
     if (fact == NO_CALLER)
         return view_find_caller(view, stack, caller, site);
-    return set_caller(view, fact - 1, is_foreign, caller, site);
+    return view_set_caller(view, fact - 1, view_is_foreign, caller, site);
 }
 
 /* Filters of a view: patterns that the names in a stack must match, or must not. */
@@ -360,8 +361,8 @@ enum ttd_status view_knows(const struct view *view, const struct ttd_string *pat
 #define STACK_IS_INCLUDED UINT32_C(2)
 #define STACK_IS_EXCLUDED UINT32_C(4)
 
-static enum ttd_status find_verdict(void *context, const struct ttd_stack *stack,
-                                    uint32_t caller_fact, uint32_t *fact)
+static enum ttd_status view_find_verdict(void *context, const struct ttd_stack *stack,
+                                         uint32_t caller_fact, uint32_t *fact)
 {
     struct view *view = context;
     struct view_site site;
@@ -380,7 +381,7 @@ static enum ttd_status find_verdict(void *context, const struct ttd_stack *stack
 enum ttd_status view_wants(struct view *view, ttd_id stack, bool *is_wanted)
 {
     uint32_t fact;
-    enum ttd_status status = view_find_fact(view, &view->verdicts, stack, find_verdict, &fact);
+    enum ttd_status status = view_find_fact(view, &view->verdicts, stack, view_find_verdict, &fact);
     if (status == TTD_OK)
         *is_wanted = !(fact & STACK_IS_EXCLUDED) &&
                      (fact & STACK_IS_INCLUDED || !view->options.include.count);
@@ -409,7 +410,7 @@ enum ttd_status view_filter(struct view *view, const struct heap_site_table *sit
 
 /* Classes of one name are one: a class has several tables of virtual functions if its bases have.
  */
-static struct view_label class_label(const struct view *view, ttd_id number)
+static struct view_label view_class_label(const struct view *view, ttd_id number)
 {
     struct view_label label = {.kind = LABEL_CLASS};
     if (!number)
@@ -425,7 +426,7 @@ struct view_label view_record_label(const struct view *view, struct heap_key key
     static const enum label_kind kinds[] = {LABEL_NONE,   LABEL_NONE,   LABEL_FILE,
                                             LABEL_MODULE, LABEL_THREAD, LABEL_HEAP};
     if (view->options.by == VIEW_BY_CLASS)
-        return class_label(view, key.property);
+        return view_class_label(view, key.property);
     return (struct view_label){.kind = kinds[view->options.by], .number = key.property};
 }
 
@@ -475,8 +476,8 @@ enum ttd_status view_find_key(struct view *view, struct heap_key *key)
                                                  : status;
 }
 
-static enum ttd_status merge_records(struct view *view, const struct heap_site_table *sites,
-                                     struct hash_map *groups)
+static enum ttd_status view_merge_records(struct view *view, const struct heap_site_table *sites,
+                                          struct hash_map *groups)
 {
     size_t count = 0;
     for (size_t i = 0; i < *sites->count; i++) {
@@ -510,7 +511,7 @@ enum ttd_status view_group(struct view *view, const struct heap_site_table *site
         return status;
     struct hash_map groups;
     map_init(&groups);
-    status = merge_records(view, sites, &groups);
+    status = view_merge_records(view, sites, &groups);
     map_free(&groups);
     if (status == TTD_OK && *sites->count)
         qsort(sites->records, *sites->count, sites->size, sites->compare);

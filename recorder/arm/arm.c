@@ -26,7 +26,7 @@ struct door_user {
     gid_t group;
 };
 
-static bool find_user(uint32_t pid, struct door_user *user)
+static bool arm_find_user(uint32_t pid, struct door_user *user)
 {
     char path[64], line[256];
     bool has_user = false, has_group = false;
@@ -42,7 +42,7 @@ static bool find_user(uint32_t pid, struct door_user *user)
 }
 
 /* Whether the process finds the same file at a path as this one: it may have another root. */
-static bool sees_file(uint32_t pid, const char *path)
+static bool arm_sees_file(uint32_t pid, const char *path)
 {
     char there[4096 + 64];
     struct stat own, other;
@@ -52,8 +52,8 @@ static bool sees_file(uint32_t pid, const char *path)
 }
 
 /* The door itself: has the channel open, as the user, until the recorder ends. */
-static _Noreturn void keep_open(const struct door_user *user, const char *preload, int file,
-                                int report, pid_t recorder)
+static _Noreturn void arm_keep_open(const struct door_user *user, const char *preload, int file,
+                                    int report, pid_t recorder)
 {
     bool is_able = setgroups(0, NULL) == 0 &&
                    setresgid(user->group, user->group, user->group) == 0 &&
@@ -82,11 +82,11 @@ const char *arm_door_open(struct arm_door *door, uint32_t pid, const char *prelo
     char byte;
     door->pid = 0;
     snprintf(door->path, sizeof door->path, "%s", path);
-    if (!find_user(pid, &user))
+    if (!arm_find_user(pid, &user))
         return "its user is not known";
-    if (!sees_file(pid, preload))
+    if (!arm_sees_file(pid, preload))
         return "it has another root directory, in which the recorder's library is not";
-    if (!sees_file(pid, path))
+    if (!arm_sees_file(pid, path))
         return "it is in another namespace, such as a container's; run ttdrecord there";
     if (user.user == geteuid())
         return NULL;
@@ -95,7 +95,7 @@ const char *arm_door_open(struct arm_door *door, uint32_t pid, const char *prelo
     pid_t recorder = getpid();
     door->pid = fork();
     if (door->pid == 0)
-        keep_open(&user, preload, file, report[1], recorder);
+        arm_keep_open(&user, preload, file, report[1], recorder);
     close(report[1]);
     bool is_open = door->pid > 0 && read(report[0], &byte, 1) == 1;
     /* Its other descriptors are closed, among them this end's: then its channel is number 0. */
@@ -161,7 +161,7 @@ static bool arm_registers(uint32_t pid, struct user_regs_struct *registers)
 
 /* Returns the address of a program's first instruction: its loader's if it has one; 0 if unknown.
  */
-static uint64_t first_instruction(uint32_t pid)
+static uint64_t arm_first_instruction(uint32_t pid)
 {
     char path[64];
     Elf64_auxv_t auxiliary[AUXILIARY_MAX];
@@ -191,7 +191,7 @@ static uint64_t first_instruction(uint32_t pid)
 bool arm_is_at_start(uint32_t pid)
 {
     struct user_regs_struct registers;
-    uint64_t start = first_instruction(pid);
+    uint64_t start = arm_first_instruction(pid);
     return start != 0 && arm_registers(pid, &registers) && registers.rip == start;
 }
 
@@ -231,7 +231,7 @@ void arm_release(uint32_t pid, bool is_suspended)
 }
 
 /* Appends words until the end of the auxiliary vector. Returns false if there is none. */
-static bool read_words(struct arm_stack *stack, uint64_t address)
+static bool arm_read_words(struct arm_stack *stack, uint64_t address)
 {
     size_t read = 0, at = 0, zeros = 0;
     stack->words = malloc(WORDS_MAX * sizeof *stack->words);
@@ -265,7 +265,7 @@ static bool read_words(struct arm_stack *stack, uint64_t address)
 }
 
 /* Reads a string as far as it fits. */
-static bool read_string(int memory, uint64_t address, char *text, size_t size)
+static bool arm_read_string(int memory, uint64_t address, char *text, size_t size)
 {
     size_t read = 0;
     while (read < size) {
@@ -282,7 +282,7 @@ static bool read_string(int memory, uint64_t address, char *text, size_t size)
 
 /* Removes the variables that are to be replaced. Sets `preload` to the value of LD_PRELOAD, if it
  * has one. Returns NULL, or a reason. */
-static const char *take_variables(struct arm_stack *stack, char preload[PRELOAD_MAX])
+static const char *arm_take_variables(struct arm_stack *stack, char preload[PRELOAD_MAX])
 {
     static const char long_one[] = "its LD_PRELOAD is too long";
     size_t kept = stack->variables;
@@ -291,7 +291,7 @@ static const char *take_variables(struct arm_stack *stack, char preload[PRELOAD_
         char name[sizeof channel_name + 256] = "";
         size_t size = sizeof preload_name - 1;
         uint64_t address = stack->words[i];
-        bool is_short = read_string(stack->memory, address, name, sizeof name);
+        bool is_short = arm_read_string(stack->memory, address, name, sizeof name);
         if (strncmp(name, channel_name, sizeof channel_name - 1) == 0) {
             const char *channel = name + sizeof channel_name - 1;
             if (is_short && (strchr(channel, '=') || access(channel, F_OK) == 0))
@@ -299,7 +299,7 @@ static const char *take_variables(struct arm_stack *stack, char preload[PRELOAD_
             continue;
         }
         if (strncmp(name, preload_name, size) == 0) {
-            if (!read_string(stack->memory, address + size, preload, PRELOAD_MAX))
+            if (!arm_read_string(stack->memory, address + size, preload, PRELOAD_MAX))
                 return long_one;
             continue;
         }
@@ -310,8 +310,8 @@ static const char *take_variables(struct arm_stack *stack, char preload[PRELOAD_
 }
 
 /* Writes new words and their strings below the stack pointer. Returns NULL, or a reason. */
-static const char *write_stack(uint32_t pid, const struct arm_stack *stack, size_t old_end,
-                               const char *preload, const char *channel)
+static const char *arm_write_stack(uint32_t pid, const struct arm_stack *stack, size_t old_end,
+                                   const char *preload, const char *channel)
 {
     struct user_regs_struct registers;
     size_t sizes[] = {strlen(preload) + 1, strlen(channel) + 1};
@@ -346,7 +346,7 @@ static const char *write_stack(uint32_t pid, const struct arm_stack *stack, size
     return NULL;
 }
 
-static bool is_secure(const struct arm_stack *stack)
+static bool arm_is_secure(const struct arm_stack *stack)
 {
     for (size_t i = stack->variables_end + 1; i + 1 < stack->count; i += 2)
         if (stack->words[i] == AT_SECURE)
@@ -355,23 +355,23 @@ static bool is_secure(const struct arm_stack *stack)
 }
 
 /* Plans and writes, with the stack and the strings that the caller frees. */
-static const char *change_stack(uint32_t pid, struct arm_stack *stack, const char *preload,
-                                const char *channel, char *before)
+static const char *arm_change_stack(uint32_t pid, struct arm_stack *stack, const char *preload,
+                                    const char *channel, char *before)
 {
     struct user_regs_struct registers;
-    if (!arm_registers(pid, &registers) || !read_words(stack, registers.rsp))
+    if (!arm_registers(pid, &registers) || !arm_read_words(stack, registers.rsp))
         return "its stack is not that of a program before its first instruction";
-    if (is_secure(stack))
+    if (arm_is_secure(stack))
         return "it gains privileges, and the loader of such a program ignores the recorder";
     size_t old_end = stack->variables_end;
-    const char *reason = take_variables(stack, before);
+    const char *reason = arm_take_variables(stack, before);
     char *joined = NULL, *named = NULL;
     if (!reason && (asprintf(&joined, "%s%s%s%s", preload_name, preload,
                              before[0] != '\0' ? ":" : "", before) < 0 ||
                     asprintf(&named, "%s%s", channel_name, channel) < 0))
         reason = "memory ran out";
     if (!reason)
-        reason = write_stack(pid, stack, old_end, joined, named);
+        reason = arm_write_stack(pid, stack, old_end, joined, named);
     free(joined);
     free(named);
     return reason;
@@ -385,7 +385,7 @@ const char *arm_environment(uint32_t pid, const char *preload, const char *chann
     if (!before)
         reason = "memory ran out";
     else if (stack.memory >= 0)
-        reason = change_stack(pid, &stack, preload, channel, before);
+        reason = arm_change_stack(pid, &stack, preload, channel, before);
     if (stack.memory >= 0)
         close(stack.memory);
     free(stack.words);

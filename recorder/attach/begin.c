@@ -26,8 +26,8 @@ struct controls {
     size_t count;
 };
 
-static bool read_controls(const struct attachment *attachment, const struct threads *threads,
-                          struct controls *controls)
+static bool begin_read_controls(const struct attachment *attachment, const struct threads *threads,
+                                struct controls *controls)
 {
     *controls = (struct controls){calloc(threads->count + 1, sizeof *controls->items), 0};
     for (size_t i = 0; controls->items && i < threads->count; i++) {
@@ -45,7 +45,7 @@ static bool read_controls(const struct attachment *attachment, const struct thre
 }
 
 /* Whether each control block has its thread's id at an offset. */
-static bool has_ids(const struct controls *controls, uint32_t field)
+static bool begin_has_ids(const struct controls *controls, uint32_t field)
 {
     for (size_t i = 0; i < controls->count; i++)
         if (memcmp(controls->items[i].bytes + field, &controls->items[i].id, sizeof(uint32_t)) != 0)
@@ -55,7 +55,7 @@ static bool has_ids(const struct controls *controls, uint32_t field)
 
 /* Whether nothing uses these bytes of the control blocks; an earlier library may have left its own.
  */
-static bool is_free(const struct controls *controls, uint64_t block, uint64_t size)
+static bool begin_is_free(const struct controls *controls, uint64_t block, uint64_t size)
 {
     static const unsigned char nothing[CONTROL_SIZE];
     static const uint64_t mark = ATTACHED_MAGIC;
@@ -68,16 +68,16 @@ static bool is_free(const struct controls *controls, uint64_t block, uint64_t si
 }
 
 /* Finds the places of the thread-local data and of the threads' ids. */
-static bool find_fields(struct attachment *attachment, const struct threads *threads)
+static bool begin_find_fields(struct attachment *attachment, const struct threads *threads)
 {
     uint64_t size = attachment->image.thread_size;
     uint32_t field = CONTROL_FIELDS;
     uint64_t block = CONTROL_FREE;
     struct controls controls;
-    bool is_read = read_controls(attachment, threads, &controls);
-    while (is_read && field < CONTROL_SIZE && !has_ids(&controls, field))
+    bool is_read = begin_read_controls(attachment, threads, &controls);
+    while (is_read && field < CONTROL_SIZE && !begin_has_ids(&controls, field))
         field += 4;
-    while (is_read && block + size <= CONTROL_FIELDS && !is_free(&controls, block, size))
+    while (is_read && block + size <= CONTROL_FIELDS && !begin_is_free(&controls, block, size))
         block += 32;
     free(controls.items);
     if (!is_read || field >= CONTROL_SIZE || block + size > CONTROL_FIELDS)
@@ -104,7 +104,7 @@ bool attach_clear_threads(const struct attachment *attachment, const struct thre
 }
 
 /* Lists the return addresses of calls within allocators. */
-static void list_internal(const struct attachment *attachment, struct attached *own)
+static void begin_list_internal(const struct attachment *attachment, struct attached *own)
 {
     own->internal_begin = UINT64_MAX;
     for (size_t i = 0; i < attachment->internal_count; i++) {
@@ -142,7 +142,7 @@ static void name_program(const struct attachment *attachment, struct attached *o
 }
 
 /* Writes the relocated image. */
-static bool write_image(struct attachment *attachment)
+static bool begin_write_image(struct attachment *attachment)
 {
     struct attach_image *image = &attachment->image;
     const char *missing = attach_image_relocate(
@@ -167,7 +167,7 @@ static bool write_image(struct attachment *attachment)
     memcpy(own->preload, attachment->preload, sizeof own->preload);
     memcpy(own->place, attachment->place, sizeof own->place);
     own->command_size = (uint32_t)attachment->command_size;
-    list_internal(attachment, own);
+    begin_list_internal(attachment, own);
     if (attachment->is_static)
         name_program(attachment, own);
     /* Lists an address in each module, as the library has looked it up. */
@@ -179,7 +179,7 @@ static bool write_image(struct attachment *attachment)
 }
 
 /* Makes the library begin to record, in any thread. */
-static bool run_library(struct attachment *attachment, struct threads *threads)
+static bool begin_run_library(struct attachment *attachment, struct threads *threads)
 {
     const struct borrowed_code code = attach_own_code(attachment);
     struct borrowed_run run = {.code = &code,
@@ -205,7 +205,7 @@ static bool run_library(struct attachment *attachment, struct threads *threads)
 }
 
 /* Writes the instruction that puts a value into the register of an argument, by its number. */
-static bool put_load(unsigned char *code, uint64_t arguments, uint64_t value)
+static bool begin_put_load(unsigned char *code, uint64_t arguments, uint64_t value)
 {
     static const unsigned char loads[6][2] = {{0x48, 0xbf}, {0x48, 0xbe}, {0x48, 0xba},
                                               {0x48, 0xb9}, {0x49, 0xb8}, {0x49, 0xb9}};
@@ -218,8 +218,8 @@ static bool put_load(unsigned char *code, uint64_t arguments, uint64_t value)
 }
 
 /* Plans the patch of a function, whose gate is at an address, and writes the gate. */
-static bool make_gate(struct attachment *attachment, struct attach_function *function,
-                      uint64_t gate)
+static bool begin_make_gate(struct attachment *attachment, struct attach_function *function,
+                            uint64_t gate)
 {
     unsigned char code[ATTACH_GATE_SIZE] = {0}, *bytes;
     const struct attached_hook *hook = function->hook;
@@ -238,7 +238,7 @@ static bool make_gate(struct attachment *attachment, struct attach_function *fun
         return attach_refuse(attachment, "%s() of '%s' lies across two pages", hook->name,
                              function->module->path);
     memcpy(code, function->patch.code, function->patch.code_size);
-    if (!put_load(code + GATE_ENTRY, hook->arguments, gate))
+    if (!begin_put_load(code + GATE_ENTRY, hook->arguments, gate))
         return attach_refuse(attachment, "%s() has too many arguments", hook->name);
     patch_stub(code + GATE_ENTRY + GATE_LOAD, hook->address);
     return attach_write(attachment, gate, code, sizeof code) ||
@@ -247,8 +247,8 @@ static bool make_gate(struct attachment *attachment, struct attach_function *fun
 
 /* Whether the page of a function is as in its file: then it is that of the file again, when it is
  * given up. */
-static bool is_page_clean(const struct attachment *attachment,
-                          const struct attach_function *function)
+static bool begin_is_page_clean(const struct attachment *attachment,
+                                const struct attach_function *function)
 {
     unsigned char page[ATTACH_PAGE], file[ATTACH_PAGE];
     uint64_t begin = function->entry & -(uint64_t)ATTACH_PAGE;
@@ -258,7 +258,7 @@ static bool is_page_clean(const struct attachment *attachment,
 }
 
 /* Plans all patches, and notes how they are undone. */
-static bool make_gates(struct attachment *attachment)
+static bool begin_make_gates(struct attachment *attachment)
 {
     struct attached_undo *undo = &attachment->undo;
     size_t area = 0, gate = 0;
@@ -268,12 +268,13 @@ static bool make_gates(struct attachment *attachment)
             area++;
             gate = 0;
         }
-        if (!make_gate(attachment, function, undo->areas[area].begin + gate * ATTACH_GATE_SIZE))
+        if (!begin_make_gate(attachment, function,
+                             undo->areas[area].begin + gate * ATTACH_GATE_SIZE))
             return false;
         struct attached_patch *patch = &undo->patches[undo->patch_count++];
         *patch = (struct attached_patch){.entry = function->entry,
                                          .trampoline = function->patch.trampoline,
-                                         .is_clean = is_page_clean(attachment, function),
+                                         .is_clean = begin_is_page_clean(attachment, function),
                                          .finds_frames = attach_finds_frames(function)};
         memcpy(patch->jump, function->patch.jump, PATCH_JUMP_SIZE);
         memcpy(patch->original, function->patch.original, PATCH_JUMP_SIZE);
@@ -283,7 +284,7 @@ static bool make_gates(struct attachment *attachment)
 
 /* Whether an address lies in bytes that are to be replaced, behind the first. Functions are sorted
  * by their entries. */
-static bool is_replaced(const struct attachment *attachment, uint64_t address)
+static bool begin_is_replaced(const struct attachment *attachment, uint64_t address)
 {
     size_t before = array_count_up_to(attachment->functions, attachment->function_count,
                                       sizeof *attachment->functions,
@@ -293,20 +294,21 @@ static bool is_replaced(const struct attachment *attachment, uint64_t address)
 }
 
 /* Whether a handler of a signal returns there. */
-static bool returns_there(const struct attachment *attachment, const struct threads *threads)
+static bool begin_returns_there(const struct attachment *attachment, const struct threads *threads)
 {
     struct maps maps;
     bool returns = !maps_read(&maps, attachment->pid, attach_living(threads));
     for (size_t i = 0; i < threads->count && !returns; i++)
-        returns = !threads->items[i].has_ended &&
-                  attach_stack_look(attachment, &maps, &threads->items[i], is_replaced).has_frame &&
-                  !attach_stack_is_free(attachment, &threads->items[i], is_replaced);
+        returns =
+            !threads->items[i].has_ended &&
+            attach_stack_look(attachment, &maps, &threads->items[i], begin_is_replaced).has_frame &&
+            !attach_stack_is_free(attachment, &threads->items[i], begin_is_replaced);
     maps_free(&maps);
     return returns;
 }
 
 /* Moves threads out of the bytes that are to be replaced. */
-static bool move_threads(struct attachment *attachment, struct threads *threads)
+static bool begin_move_threads(struct attachment *attachment, struct threads *threads)
 {
     for (size_t i = 0; i < threads->count; i++)
         for (size_t k = 0; k < attachment->function_count && !threads->items[i].has_ended; k++) {
@@ -319,7 +321,7 @@ static bool move_threads(struct attachment *attachment, struct threads *threads)
     return true;
 }
 
-static bool write_entries(struct attachment *attachment)
+static bool begin_write_entries(struct attachment *attachment)
 {
     attachment->is_patched = true;
     for (size_t i = 0; i < attachment->function_count; i++) {
@@ -333,7 +335,7 @@ static bool write_entries(struct attachment *attachment)
 /* The blocks that the process had when it was attached to: looked for in a copy of it. */
 
 /* Whether there is an allocator that takes the place of the C library's, or one beside it. */
-static bool has_allocator(const struct attachment *attachment, bool is_beside)
+static bool begin_has_allocator(const struct attachment *attachment, bool is_beside)
 {
     for (size_t i = 0; i < attachment->function_count; i++) {
         const struct attach_function *function = &attachment->functions[i];
@@ -353,14 +355,14 @@ static void attach_copy_known(struct attachment *attachment, struct threads *thr
         attachment->known_reason = "a seccomp filter watches it";
     else if (attachment->is_static)
         attachment->known_reason = "its C library is linked statically";
-    else if (has_allocator(attachment, false))
+    else if (begin_has_allocator(attachment, false))
         attachment->known_reason = "its allocator is not the GNU C library's";
     else if (!copy_make(&attachment->copy, threads, &code, &attachment->copies))
         attachment->known_reason = "the process could not be copied";
 }
 
 /* Returns the segment of the C library with its variables. */
-static struct memory_span find_data(const struct attach_module *libc)
+static struct memory_span begin_find_data(const struct attach_module *libc)
 {
     for (size_t i = 0; i < libc->segment_count; i++) {
         const Elf64_Phdr *segment = &libc->segments[i];
@@ -371,7 +373,7 @@ static struct memory_span find_data(const struct attach_module *libc)
     return (struct memory_span){0, 0};
 }
 
-static void search_copy(struct attachment *attachment)
+static void begin_search_copy(struct attachment *attachment)
 {
     const struct attach_module *libc = attach_modules_named(&attachment->modules, "libc.so.6");
     unsigned version = known_blocks_version(libc->exported.names, libc->exported.names_size);
@@ -385,11 +387,11 @@ static void search_copy(struct attachment *attachment)
     if (!memory_open_copy(&memory, attachment->copy.pid))
         return;
     if (maps_read(&maps, attachment->copy.pid, attachment->copy.pid) &&
-        known_blocks_find(&memory, &maps, find_data(libc), version, &attachment->known))
+        known_blocks_find(&memory, &maps, begin_find_data(libc), version, &attachment->known))
         attachment->known_reason = attachment->known.is_busy
                                        ? "a thread was allocating at that moment"
                                        : attachment->known.reason;
-    if (!attachment->known_reason && has_allocator(attachment, true))
+    if (!attachment->known_reason && begin_has_allocator(attachment, true))
         attachment->known_reason = "it has an allocator beside the GNU C library's";
     maps_free(&maps);
     memory_close(&memory);
@@ -401,18 +403,18 @@ static void attach_find_known(struct attachment *attachment)
     const struct borrowed_code code = attach_own_code(attachment);
     if (attachment->copy.pid == 0)
         return;
-    search_copy(attachment);
+    begin_search_copy(attachment);
     attachment->stop_time += copy_end(&attachment->copy, &code, &attachment->copies,
                                       attachment->pid, 0, &attachment->interrupted);
 }
 
 static bool attach_begin_threads(struct attachment *attachment, struct threads *threads)
 {
-    attachment->is_to_wait = returns_there(attachment, threads);
-    return !attachment->is_to_wait && find_fields(attachment, threads) &&
-           attach_clear_threads(attachment, threads) && write_image(attachment) &&
-           run_library(attachment, threads) && make_gates(attachment) &&
-           move_threads(attachment, threads) && write_entries(attachment) &&
+    attachment->is_to_wait = begin_returns_there(attachment, threads);
+    return !attachment->is_to_wait && begin_find_fields(attachment, threads) &&
+           attach_clear_threads(attachment, threads) && begin_write_image(attachment) &&
+           begin_run_library(attachment, threads) && begin_make_gates(attachment) &&
+           begin_move_threads(attachment, threads) && begin_write_entries(attachment) &&
            (attach_copy_known(attachment, threads), true);
 }
 

@@ -31,13 +31,13 @@ struct function_search {
     bool is_out_of_memory;
 };
 
-static int compare_rows(const void *left, const void *right)
+static int functions_compare_rows(const void *left, const void *right)
 {
     const struct attached_hook *const *a = left, *const *b = right;
     return strcmp((*a)->name, (*b)->name);
 }
 
-static bool table_open(struct function_table *table, const struct attach_image *image)
+static bool functions_table_open(struct function_table *table, const struct attach_image *image)
 {
     table->count = image->hook_count;
     table->rows = calloc(table->count + 1, sizeof *table->rows);
@@ -45,20 +45,21 @@ static bool table_open(struct function_table *table, const struct attach_image *
         return false;
     for (size_t i = 0; i < table->count; i++)
         table->rows[i] = &image->hooks[i];
-    qsort(table->rows, table->count, sizeof *table->rows, compare_rows);
+    qsort(table->rows, table->count, sizeof *table->rows, functions_compare_rows);
     return true;
 }
 
-static int compare_name(const void *name, const void *row)
+static int functions_compare_name(const void *name, const void *row)
 {
     const struct attached_hook *const *hook = row;
     return strcmp(name, (*hook)->name);
 }
 
-static const struct attached_hook *table_find(const struct function_table *table, const char *name)
+static const struct attached_hook *functions_table_find(const struct function_table *table,
+                                                        const char *name)
 {
     const struct attached_hook **row =
-        bsearch(name, table->rows, table->count, sizeof *table->rows, compare_name);
+        bsearch(name, table->rows, table->count, sizeof *table->rows, functions_compare_name);
     return row ? *row : NULL;
 }
 
@@ -68,7 +69,7 @@ static const struct attached_hook *table_find(const struct function_table *table
 static const struct attached_hook *hook_of_name(const struct function_search *search,
                                                 const char *name)
 {
-    const struct attached_hook *hook = table_find(search->table, name);
+    const struct attached_hook *hook = functions_table_find(search->table, name);
     if (!hook || hook->arguments == PATCH_GATE_ARGUMENTS + 1)
         return NULL;
     switch ((enum attached_place)hook->place) {
@@ -91,7 +92,7 @@ static const struct attached_hook *hook_of_prefixed(const struct function_search
     for (size_t i = 0; i < search->prefix_count; i++) {
         size_t size = strlen(search->prefixes[i]);
         const struct attached_hook *hook = strncmp(name, search->prefixes[i], size) == 0
-                                               ? table_find(search->table, name + size)
+                                               ? functions_table_find(search->table, name + size)
                                                : NULL;
         if (hook && hook->place <= ATTACHED_IN_ALLOCATOR && hook->arguments <= PATCH_GATE_ARGUMENTS)
             return hook;
@@ -127,7 +128,8 @@ static bool symbol_is_of_libc(const struct attach_symbols *symbols, const Elf64_
 }
 
 /* Notes the allocators of a table of symbols. */
-static void search_allocators(struct function_search *search, const struct attach_symbols *symbols)
+static void functions_search_allocators(struct function_search *search,
+                                        const struct attach_symbols *symbols)
 {
     for (size_t i = 0; i < symbols->count; i++) {
         const char *name = symbols->names + symbols->items[i].st_name;
@@ -148,8 +150,8 @@ static void search_allocators(struct function_search *search, const struct attac
 
 /* Adds the functions in a table of symbols that have hooks. Of the program all count that it does
  * not keep to one file; of other modules those that others see, and allocators'. */
-static void search_symbols(struct function_search *search, const struct attach_symbols *symbols,
-                           bool are_exported)
+static void functions_search_symbols(struct function_search *search,
+                                     const struct attach_symbols *symbols, bool are_exported)
 {
     for (size_t i = 0; i < symbols->count; i++) {
         const Elf64_Sym *symbol = &symbols->items[i];
@@ -228,7 +230,7 @@ static const struct function_operator {
     OPERATORS_OF("_Znw", "tc_new", "_Zdl", "tc_delete", 'o'),
 };
 
-static const struct function_operator *operator_of(const struct attached_hook *hook)
+static const struct function_operator *functions_operator_of(const struct attached_hook *hook)
 {
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
         size_t size = strlen(operators[i].begin);
@@ -239,34 +241,35 @@ static const struct function_operator *operator_of(const struct attached_hook *h
     return NULL;
 }
 
-static char family_of(const struct attached_hook *hook)
+static char functions_family_of(const struct attached_hook *hook)
 {
-    const struct function_operator *known = operator_of(hook);
+    const struct function_operator *known = functions_operator_of(hook);
     return known ? known->family : 'c';
 }
 
 /* Whether functions of two families are one: functions of C, and operators for objects and
  * arrays. */
-static bool are_families_one(const struct function_search *search)
+static bool functions_are_families_one(const struct function_search *search)
 {
     for (size_t i = 1; i < search->count; i++)
         if (search->found[i].entry == search->found[i - 1].entry &&
-            family_of(search->found[i].hook) != family_of(search->found[i - 1].hook))
+            functions_family_of(search->found[i].hook) !=
+                functions_family_of(search->found[i - 1].hook))
             return true;
     return false;
 }
 
 /* Where a function belongs to two families, calls do not show the meant one: all are recorded as
  * functions of C. */
-static void search_unite(struct function_search *search)
+static void functions_search_unite(struct function_search *search)
 {
     qsort(search->found, search->count, sizeof *search->found, compare_functions);
-    if (!are_families_one(search))
+    if (!functions_are_families_one(search))
         return;
     for (size_t i = 0; i < search->count; i++) {
-        const struct function_operator *known = operator_of(search->found[i].hook);
+        const struct function_operator *known = functions_operator_of(search->found[i].hook);
         if (known)
-            search->found[i].hook = table_find(search->table, known->plain);
+            search->found[i].hook = functions_table_find(search->table, known->plain);
     }
     qsort(search->found, search->count, sizeof *search->found, compare_functions);
 }
@@ -274,8 +277,8 @@ static void search_unite(struct function_search *search)
 /* ---- Whether they can be patched ---- */
 
 /* Whether the bytes of the function in the process equal its file's. */
-static bool is_unchanged(const struct attachment *attachment,
-                         const struct attach_function *function)
+static bool functions_is_unchanged(const struct attachment *attachment,
+                                   const struct attach_function *function)
 {
     unsigned char bytes[32], file[sizeof bytes];
     return attach_read(attachment, function->entry, bytes, sizeof bytes) &&
@@ -308,7 +311,7 @@ static size_t function_read_code(void *context, uint64_t address, const uint8_t 
 static bool check_function(struct attachment *attachment, const struct attach_function *function)
 {
     struct function_code code = {.attachment = attachment};
-    if (!is_unchanged(attachment, function))
+    if (!functions_is_unchanged(attachment, function))
         return attach_refuse(attachment,
                              "%s() of '%s' is not as in its file: another tool has changed it, or "
                              "the file was replaced",
@@ -323,7 +326,7 @@ static bool check_function(struct attachment *attachment, const struct attach_fu
 }
 
 /* Adds the found functions to the list of patches. */
-static bool search_take(struct function_search *search)
+static bool functions_search_take(struct function_search *search)
 {
     struct attachment *attachment = search->attachment;
     void *functions =
@@ -343,23 +346,23 @@ static bool search_take(struct function_search *search)
            attach_refuse(attachment, "it has too many allocators");
 }
 
-static bool search_module(struct function_search *search)
+static bool functions_search_module(struct function_search *search)
 {
     struct attach_module *module = search->module;
-    search_allocators(search, attach_module_symbols(module, true));
-    search_allocators(search, attach_module_symbols(module, false));
-    search_symbols(search, attach_module_symbols(module, false), true);
+    functions_search_allocators(search, attach_module_symbols(module, true));
+    functions_search_allocators(search, attach_module_symbols(module, false));
+    functions_search_symbols(search, attach_module_symbols(module, false), true);
     if (search->is_program || search->prefix_count > 0)
-        search_symbols(search, attach_module_symbols(module, true), false);
+        functions_search_symbols(search, attach_module_symbols(module, true), false);
     if (search->is_out_of_memory)
         return attach_refuse(search->attachment, "no memory");
-    search_unite(search);
-    return search_take(search);
+    functions_search_unite(search);
+    return functions_search_take(search);
 }
 
 /* ---- Calls within allocators ---- */
 
-static int compare_sites(const void *left, const void *right)
+static int functions_compare_sites(const void *left, const void *right)
 {
     uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
     return a < b ? -1 : a > b;
@@ -379,8 +382,8 @@ static bool is_own_function(const struct attachment *attachment, const struct at
 
 /* Finds direct calls of a module's own functions in a part of its code. Bytes that just look like
  * one are as rare as a number of 32 bits that is hit by chance. */
-static bool find_calls(struct attachment *attachment, const struct attach_module *module,
-                       uint64_t begin, const unsigned char *code, size_t size)
+static bool functions_find_calls(struct attachment *attachment, const struct attach_module *module,
+                                 uint64_t begin, const unsigned char *code, size_t size)
 {
     enum { CALL = 0xe8, CALL_SIZE = 5 };
     for (size_t i = 0; i + CALL_SIZE <= size; i++) {
@@ -401,7 +404,7 @@ static bool find_calls(struct attachment *attachment, const struct attach_module
 
 /* Finds the calls that allocators make of their own functions. The program's own, if it has an
  * allocator linked in, are as direct: it is left out. */
-static bool find_internal(struct attachment *attachment)
+static bool functions_find_internal(struct attachment *attachment)
 {
     const struct attach_module *module = NULL;
     for (size_t i = 0; i < attachment->function_count; i++) {
@@ -416,14 +419,14 @@ static bool find_internal(struct attachment *attachment)
             uint64_t begin = module->bias + segment->p_vaddr;
             unsigned char *code = malloc(segment->p_filesz + 1);
             bool is_done = code && attach_read(attachment, begin, code, segment->p_filesz) &&
-                           find_calls(attachment, module, begin, code, segment->p_filesz);
+                           functions_find_calls(attachment, module, begin, code, segment->p_filesz);
             free(code);
             if (!is_done)
                 return attach_refuse(attachment, "'%s' cannot be read", module->path);
         }
     }
     qsort(attachment->internal, attachment->internal_count, sizeof *attachment->internal,
-          compare_sites);
+          functions_compare_sites);
     return true;
 }
 
@@ -442,7 +445,7 @@ bool attach_find_functions(struct attachment *attachment)
     const struct attach_module *libc = attach_modules_named(modules, "libc.so.6");
     const struct attach_module *loader = attach_modules_named(modules, "ld-linux-x86-64.so.2");
     const struct attach_module *program = attachment->program;
-    bool is_done = table_open(&table, &attachment->image);
+    bool is_done = functions_table_open(&table, &attachment->image);
     if (!is_done)
         return attach_refuse(attachment, "no memory");
     for (size_t i = 0; i < modules->count && is_done; i++) {
@@ -458,12 +461,12 @@ bool attach_find_functions(struct attachment *attachment)
                                          .is_static = attachment->is_static,
                                          .is_loader = module == loader,
                                          .is_program = module == program};
-        is_done = search_module(&search);
+        is_done = functions_search_module(&search);
         free(search.found);
     }
     free(table.rows);
     if (is_done && attachment->is_static && !has_malloc(attachment))
         return attach_refuse(attachment, "it is statically linked, and has no malloc() among its "
                                          "symbols");
-    return is_done && find_internal(attachment);
+    return is_done && functions_find_internal(attachment);
 }

@@ -183,7 +183,7 @@ const char *attach_image_import(const struct attach_image *image, size_t number,
     return NULL;
 }
 
-static uint64_t find_import(struct attach_modules *modules, const char *name)
+static uint64_t image_find_import(struct attach_modules *modules, const char *name)
 {
     static const char *const files[] = {"libc.so.6", "ld-linux-x86-64.so.2"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
@@ -209,7 +209,7 @@ const char *attach_image_relocate(struct attach_image *image, uint64_t base, int
             uint64_t value = base + symbol->st_value;
             if (symbol->st_shndx == SHN_UNDEF && symbol->st_name != 0) {
                 if (!program)
-                    value = find_import(modules, name);
+                    value = image_find_import(modules, name);
                 else if ((own = image_find_static(&tables, name)) != 0)
                     value = base + own;
                 else

@@ -34,7 +34,7 @@ static int attach_modules_open_file(uint32_t pid, uint32_t tid, const struct map
 }
 
 /* Reads the segments of a module from the memory of the process. */
-static bool read_segments(struct attach_module *module, int memory)
+static bool modules_read_segments(struct attach_module *module, int memory)
 {
     Elf64_Ehdr header;
     bool is_based = false;
@@ -79,7 +79,7 @@ bool attach_modules_read(struct attach_modules *modules, uint32_t pid, uint32_t 
             continue;
         *module =
             (struct attach_module){.path = mapping->name, .begin = mapping->begin, .file = -1};
-        if (!read_segments(module, memory)) {
+        if (!modules_read_segments(module, memory)) {
             free(module->segments);
             continue;
         }
@@ -121,7 +121,7 @@ struct attach_module *attach_modules_named(struct attach_modules *modules, const
     return NULL;
 }
 
-static void *read_table(int file, const Elf64_Shdr *section)
+static void *modules_read_table(int file, const Elf64_Shdr *section)
 {
     if (section->sh_size == 0 || section->sh_size > TABLE_MAX)
         return NULL;
@@ -136,11 +136,11 @@ static void *read_table(int file, const Elf64_Shdr *section)
 }
 
 /* Reads a table of symbols with their names. */
-static bool read_symbol_table(int file, const Elf64_Shdr *section, const Elf64_Shdr *names,
-                              struct attach_symbols *symbols)
+static bool modules_read_symbol_table(int file, const Elf64_Shdr *section, const Elf64_Shdr *names,
+                                      struct attach_symbols *symbols)
 {
-    void *items = read_table(file, section);
-    char *text = read_table(file, names);
+    void *items = modules_read_table(file, section);
+    char *text = modules_read_table(file, names);
     if (!items || !text) {
         free(items);
         free(text);
@@ -153,8 +153,8 @@ static bool read_symbol_table(int file, const Elf64_Shdr *section, const Elf64_S
 }
 
 /* Reads the first table of a type. Leaves the module without any if that is impossible. */
-static void read_symbols(const struct attach_module *module, uint32_t type,
-                         struct attach_symbols *symbols)
+static void modules_read_symbols(const struct attach_module *module, uint32_t type,
+                                 struct attach_symbols *symbols)
 {
     Elf64_Ehdr header;
     symbols->items = calloc(1, sizeof *symbols->items);
@@ -166,8 +166,8 @@ static void read_symbols(const struct attach_module *module, uint32_t type,
                                            header.e_shnum * sizeof *sections, header.e_shoff))
         for (size_t i = 0; i < header.e_shnum; i++)
             if (sections[i].sh_type == type && sections[i].sh_link < header.e_shnum) {
-                read_symbol_table(module->file, &sections[i], &sections[sections[i].sh_link],
-                                  symbols);
+                modules_read_symbol_table(module->file, &sections[i],
+                                          &sections[sections[i].sh_link], symbols);
                 break;
             }
     free(sections);
@@ -177,11 +177,12 @@ const struct attach_symbols *attach_module_symbols(struct attach_module *module,
 {
     struct attach_symbols *symbols = are_all ? &module->all : &module->exported;
     if (!symbols->items)
-        read_symbols(module, are_all ? SHT_SYMTAB : SHT_DYNSYM, symbols);
+        modules_read_symbols(module, are_all ? SHT_SYMTAB : SHT_DYNSYM, symbols);
     return symbols;
 }
 
-static const Elf64_Sym *find_symbol(struct attach_module *module, const char *name, bool are_all)
+static const Elf64_Sym *modules_find_symbol(struct attach_module *module, const char *name,
+                                            bool are_all)
 {
     const struct attach_symbols *symbols = attach_module_symbols(module, are_all);
     for (size_t i = 0; i < symbols->count; i++) {
@@ -196,7 +197,7 @@ static const Elf64_Sym *find_symbol(struct attach_module *module, const char *na
 
 uint64_t attach_module_symbol(struct attach_module *module, const char *name)
 {
-    const Elf64_Sym *symbol = find_symbol(module, name, false);
+    const Elf64_Sym *symbol = modules_find_symbol(module, name, false);
     return symbol && ELF64_ST_TYPE(symbol->st_info) != STT_GNU_IFUNC
                ? module->bias + symbol->st_value
                : 0;
@@ -204,7 +205,7 @@ uint64_t attach_module_symbol(struct attach_module *module, const char *name)
 
 uint64_t attach_module_any_symbol(struct attach_module *module, const char *name)
 {
-    const Elf64_Sym *symbol = find_symbol(module, name, true);
+    const Elf64_Sym *symbol = modules_find_symbol(module, name, true);
     return symbol ? module->bias + symbol->st_value : 0;
 }
 

@@ -56,7 +56,7 @@ static uint64_t attach_parts_now(void)
 }
 
 /* Names the thread that could not be stopped. */
-static void refuse_stop(struct attachment *attachment, const struct threads *threads)
+static void parts_refuse_stop(struct attachment *attachment, const struct threads *threads)
 {
     bool is_any_seized = false;
     for (size_t i = 0; i < threads->count; i++)
@@ -76,7 +76,7 @@ static void refuse_stop(struct attachment *attachment, const struct threads *thr
 
 /* All that traces the process is done by one thread: when it ends, the system frees the rest.
  */
-static void *stop_and_work(void *context)
+static void *parts_stop_and_work(void *context)
 {
     struct stopping *stopping = context;
     struct attachment *attachment = stopping->attachment;
@@ -90,7 +90,7 @@ static void *stop_and_work(void *context)
     if (threads.are_stopped)
         stopping->is_done = stopping->work(attachment, &threads);
     else
-        refuse_stop(attachment, &threads);
+        parts_refuse_stop(attachment, &threads);
     threads_release(&threads);
     if (!stopping->is_for_some || threads_is_alone(attachment->pid, attachment->pid))
         attachment->stop_time += attach_parts_now() - begin;
@@ -107,7 +107,7 @@ bool attach_stopped_then(struct attachment *attachment,
     struct stopping stopping = {attachment, work, after, false, false};
     const struct timespec moment = {.tv_nsec = TICK_NS};
     pthread_t thread;
-    if (!quiet_thread_start(&thread, stop_and_work, &stopping))
+    if (!quiet_thread_start(&thread, parts_stop_and_work, &stopping))
         return attach_refuse(attachment, "no thread can be started here");
     while (tick && pthread_tryjoin_np(thread, NULL) != 0) {
         tick(context);
@@ -123,7 +123,7 @@ bool attach_stopped_some(struct attachment *attachment,
 {
     struct stopping stopping = {attachment, work, NULL, true, false};
     pthread_t thread;
-    if (!quiet_thread_start(&thread, stop_and_work, &stopping))
+    if (!quiet_thread_start(&thread, parts_stop_and_work, &stopping))
         return attach_refuse(attachment, "no thread can be started here");
     pthread_join(thread, NULL);
     return stopping.is_done;
@@ -175,7 +175,7 @@ enum { CAVE_CODE = 64 };
 
 /* Whether nothing uses these bytes: they are 0, or the remains of a killed recorder.
  */
-static bool is_unused(const struct attachment *attachment, uint64_t address, const void *left)
+static bool parts_is_unused(const struct attachment *attachment, uint64_t address, const void *left)
 {
     static const unsigned char nothing[CAVE_CODE];
     unsigned char bytes[CAVE_CODE];
@@ -186,11 +186,11 @@ static bool is_unused(const struct attachment *attachment, uint64_t address, con
 static bool attach_is_zero(const struct attachment *attachment, uint64_t address)
 {
     static const unsigned char nothing[CAVE_CODE];
-    return is_unused(attachment, address, nothing);
+    return parts_is_unused(attachment, address, nothing);
 }
 
 /* Finds unused bytes behind the code of a module. */
-static uint64_t find_padding(const struct attachment *attachment, const void *left)
+static uint64_t parts_find_padding(const struct attachment *attachment, const void *left)
 {
     for (size_t i = 0; i < attachment->modules.count; i++) {
         const struct attach_module *module = &attachment->modules.items[i];
@@ -201,14 +201,14 @@ static uint64_t find_padding(const struct attachment *attachment, const void *le
             if (segment->p_type == PT_LOAD && segment->p_flags == (PF_R | PF_X) &&
                 (end & -(uint64_t)ATTACH_PAGE) == (begin & -(uint64_t)ATTACH_PAGE) &&
                 (begin & (ATTACH_PAGE - 1)) + CAVE_CODE <= ATTACH_PAGE &&
-                is_unused(attachment, begin, left))
+                parts_is_unused(attachment, begin, left))
                 return begin;
         }
     }
     return 0;
 }
 
-static bool is_in_cave(const struct threads *threads, const struct borrowed_code *code)
+static bool parts_is_in_cave(const struct threads *threads, const struct borrowed_code *code)
 {
     for (size_t i = 0; i < threads->count; i++)
         if (threads->items[i].is_stopped && attach_pc(&threads->items[i]) - code->call < CAVE_CODE)
@@ -220,11 +220,11 @@ bool attach_cave_open(struct attachment *attachment, const struct threads *threa
                       struct attach_cave *cave)
 {
     const uint8_t *bytes = attachment->image.bytes + attachment->image.call;
-    uint64_t code = find_padding(attachment, bytes);
+    uint64_t code = parts_find_padding(attachment, bytes);
     if (code == 0)
         return attach_refuse(attachment, "none of its modules has room for a system call");
     *cave = (struct attach_cave){{.call = code, .stack_end = BORROWED_OWN_STACK}};
-    attachment->is_to_wait = is_in_cave(threads, &cave->code) ||
+    attachment->is_to_wait = parts_is_in_cave(threads, &cave->code) ||
                              (threads->are_some && !attach_is_zero(attachment, code));
     return !attachment->is_to_wait && attach_write(attachment, code, bytes, CAVE_CODE);
 }
@@ -263,7 +263,7 @@ enum { FRAME_PC = 176 };
 enum { STACK_MAX = 1 << 20, RED_ZONE = 128 };
 
 /* Whether the code at an address returns from a handler: a system call, by its number. */
-static bool is_restorer(const struct attachment *attachment, uint64_t address)
+static bool parts_is_restorer(const struct attachment *attachment, uint64_t address)
 {
     static const unsigned char code[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
     unsigned char bytes[sizeof code];
@@ -272,7 +272,7 @@ static bool is_restorer(const struct attachment *attachment, uint64_t address)
 }
 
 /* Returns where the mapping ends that an address lies in; 0 if it is in none. */
-static uint64_t end_of(const struct maps *maps, uint64_t address)
+static uint64_t parts_end_of(const struct maps *maps, uint64_t address)
 {
     for (size_t i = 0; i < maps->count; i++)
         if (address >= maps->items[i].begin && address < maps->items[i].end)
@@ -287,7 +287,7 @@ struct attach_stack attach_stack_look(const struct attachment *attachment, const
 {
     struct attach_stack found = {.has_words = true};
     uint64_t begin = (thread->registers[THREAD_STACK_POINTER] - RED_ZONE) & -UINT64_C(8);
-    uint64_t end = end_of(maps, begin), size = end - begin;
+    uint64_t end = parts_end_of(maps, begin), size = end - begin;
     bool is_whole = end != 0 && size <= STACK_MAX;
     size = is_whole ? size : STACK_MAX;
     uint64_t *words = end != 0 ? malloc(size) : NULL;
@@ -298,7 +298,7 @@ struct attach_stack attach_stack_look(const struct attachment *attachment, const
                 continue;
             found.has_words = true;
             found.has_frame |= i >= FRAME_PC / sizeof *words &&
-                               is_restorer(attachment, words[i - FRAME_PC / sizeof *words]);
+                               parts_is_restorer(attachment, words[i - FRAME_PC / sizeof *words]);
         }
     }
     free(words);
@@ -312,7 +312,7 @@ struct frames_search {
     bool is_found;
 };
 
-static bool frames_visit(void *context, uint64_t pc)
+static bool parts_frames_visit(void *context, uint64_t pc)
 {
     struct frames_search *search = context;
     search->is_found = search->is_sought(search->attachment, pc);
@@ -321,11 +321,12 @@ static bool frames_visit(void *context, uint64_t pc)
 
 /* Follows a stack by the call frame information of the modules that are there by now. Returns
  * whether all frames were seen. */
-static bool frames_follow(struct frames_search *search, const struct memory *memory,
-                          const struct attach_modules *modules, const struct thread_state *thread)
+static bool parts_frames_follow(struct frames_search *search, const struct memory *memory,
+                                const struct attach_modules *modules,
+                                const struct thread_state *thread)
 {
     uint64_t begin = thread->registers[THREAD_STACK_POINTER];
-    struct memory_span stack = {begin, end_of(&modules->maps, begin)};
+    struct memory_span stack = {begin, parts_end_of(&modules->maps, begin)};
     struct snapshot_module *list = calloc(modules->count + 1, sizeof *list);
     struct snapshot_subject subject = {.modules = list, .module_count = modules->count};
     for (size_t i = 0; list && i < modules->count; i++) {
@@ -335,7 +336,7 @@ static bool frames_follow(struct frames_search *search, const struct memory *mem
     }
     struct follower *follower = list && stack.end != 0 ? follower_new(memory, &subject) : NULL;
     bool is_whole =
-        follower && follower_visit(follower, thread->registers, stack, frames_visit, search);
+        follower && follower_visit(follower, thread->registers, stack, parts_frames_visit, search);
     follower_free(follower);
     free(list);
     return is_whole;
@@ -351,7 +352,7 @@ bool attach_stack_is_free(const struct attachment *attachment, const struct thre
         return false;
     bool is_free =
         attach_modules_read(&modules, attachment->pid, thread->tid, attachment->memory) &&
-        frames_follow(&search, &memory, &modules, thread) && !search.is_found;
+        parts_frames_follow(&search, &memory, &modules, thread) && !search.is_found;
     attach_modules_free(&modules);
     memory_close(&memory);
     return is_free;

@@ -14,7 +14,7 @@
 #include "attach/parts.h"
 
 /* Refuses a process that is recorded: it has a channel mapped; that names the recorder. */
-static bool check_unrecorded(struct attachment *attachment)
+static bool plan_check_unrecorded(struct attachment *attachment)
 {
     for (size_t i = 0; i < attachment->modules.maps.count; i++) {
         const struct mapping *mapping = &attachment->modules.maps.items[i];
@@ -56,7 +56,7 @@ static bool check_static(struct attachment *attachment)
     return true;
 }
 
-static bool check_modules(struct attachment *attachment)
+static bool plan_check_modules(struct attachment *attachment)
 {
     struct attach_modules *modules = &attachment->modules;
     struct attach_module *libc = attach_modules_named(modules, "libc.so.6");
@@ -102,7 +102,7 @@ static void plan_find_live(struct attachment *attachment)
     }
 }
 
-static void read_command(struct attachment *attachment, uint32_t tid)
+static void plan_read_command(struct attachment *attachment, uint32_t tid)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%u/task/%u/cmdline", attachment->pid, tid);
@@ -114,7 +114,7 @@ static void read_command(struct attachment *attachment, uint32_t tid)
 }
 
 /* Opens the process and the library. */
-static bool open_all(struct attachment *attachment, uint32_t pid, const char *library)
+static bool plan_open_all(struct attachment *attachment, uint32_t pid, const char *library)
 {
     char path[64];
     *attachment = (struct attachment){.pid = pid, .memory = -1, .file = -1, .channel = -1};
@@ -130,13 +130,13 @@ static bool open_all(struct attachment *attachment, uint32_t pid, const char *li
         return attach_refuse(attachment, "its memory cannot be read: %s", strerror(errno));
     if (!attach_image_load(&attachment->image, library))
         return attach_refuse(attachment, "the recorder's library is missing");
-    read_command(attachment, tid);
+    plan_read_command(attachment, tid);
     return true;
 }
 
 static bool plan_clean(struct attachment *attachment, uint32_t pid, const char *library)
 {
-    return open_all(attachment, pid, library) && check_unrecorded(attachment) &&
+    return plan_open_all(attachment, pid, library) && plan_check_unrecorded(attachment) &&
            attach_clean(attachment);
 }
 
@@ -154,14 +154,14 @@ bool attach_clean_left(uint32_t pid, const char *library, char reason[ATTACH_REA
 bool attach_clean_child(uint32_t pid, const char *library)
 {
     struct attachment attachment;
-    bool is_clean = open_all(&attachment, pid, library) && attach_clean(&attachment);
+    bool is_clean = plan_open_all(&attachment, pid, library) && attach_clean(&attachment);
     attachment_free(&attachment);
     return is_clean;
 }
 
 bool attach_plan(struct attachment *attachment, uint32_t pid, const char *library)
 {
-    if (!plan_clean(attachment, pid, library) || !check_modules(attachment) ||
+    if (!plan_clean(attachment, pid, library) || !plan_check_modules(attachment) ||
         !attach_find_functions(attachment))
         return false;
     plan_find_live(attachment);

@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 /* Copies the text of a field of the status, without the newline. Returns false if there is none. */
-static bool status_field(uint32_t pid, uint32_t tid, const char *field, char *text, size_t size)
+static bool process_status_field(uint32_t pid, uint32_t tid, const char *field, char *text,
+                                 size_t size)
 {
     char path[64], line[512];
     bool is_found = false;
@@ -36,7 +37,7 @@ static bool status_field(uint32_t pid, uint32_t tid, const char *field, char *te
 static long attach_process_status(uint32_t pid, uint32_t tid, const char *field)
 {
     char text[64], *end;
-    if (!status_field(pid, tid, field, text, sizeof text))
+    if (!process_status_field(pid, tid, field, text, sizeof text))
         return -1;
     long number = strtol(text, &end, 10);
     return end != text ? number : -1;
@@ -62,10 +63,11 @@ static bool attach_process_threads(uint32_t pid,
     return goes_on;
 }
 
-static bool take_living(uint32_t pid, uint32_t tid, void *context)
+static bool process_take_living(uint32_t pid, uint32_t tid, void *context)
 {
     char state[32] = "";
-    if (!status_field(pid, tid, "State", state, sizeof state) || state[0] == 'Z' || state[0] == 'X')
+    if (!process_status_field(pid, tid, "State", state, sizeof state) || state[0] == 'Z' ||
+        state[0] == 'X')
         return true;
     *(uint32_t *)context = tid;
     return false;
@@ -74,14 +76,14 @@ static bool take_living(uint32_t pid, uint32_t tid, void *context)
 uint32_t attach_process_thread(uint32_t pid)
 {
     uint32_t tid = 0;
-    take_living(pid, pid, &tid);
+    process_take_living(pid, pid, &tid);
     if (tid == 0)
-        attach_process_threads(pid, take_living, &tid);
+        attach_process_threads(pid, process_take_living, &tid);
     return tid;
 }
 
 /* Whether the system lets this recorder suspend seccomp filters of processes that it traces. */
-static bool can_suspend_filters(void)
+static bool process_can_suspend_filters(void)
 {
     pid_t child = fork();
     if (child == 0) {
@@ -107,7 +109,7 @@ static bool process_look(uint32_t pid, uint32_t tid, void *context)
 {
     struct process_watch *watch = context;
     char features[128] = "";
-    status_field(pid, tid, "x86_Thread_features", features, sizeof features);
+    process_status_field(pid, tid, "x86_Thread_features", features, sizeof features);
     watch->is_filtered |= attach_process_status(pid, tid, "Seccomp") > 0;
     if (strstr(features, "shstk"))
         watch->reason = "it has a shadow stack, which does not allow to redirect calls; start it "
@@ -115,11 +117,11 @@ static bool process_look(uint32_t pid, uint32_t tid, void *context)
     return !watch->reason;
 }
 
-static bool refuse_watched(uint32_t pid, bool *is_filtered, char *reason, size_t size)
+static bool process_refuse_watched(uint32_t pid, bool *is_filtered, char *reason, size_t size)
 {
     struct process_watch watch = {NULL, false};
     attach_process_threads(pid, process_look, &watch);
-    if (!watch.reason && watch.is_filtered && !can_suspend_filters())
+    if (!watch.reason && watch.is_filtered && !process_can_suspend_filters())
         watch.reason = "a seccomp filter watches its system calls, and would not let the recorder "
                        "in; run ttdrecord as root (with CAP_SYS_ADMIN), or start it by ttdrecord";
     *is_filtered = watch.is_filtered;
@@ -128,13 +130,13 @@ static bool refuse_watched(uint32_t pid, bool *is_filtered, char *reason, size_t
     return !watch.reason;
 }
 
-static bool refuse_traced(uint32_t pid, uint32_t tid, char *reason, size_t size)
+static bool process_refuse_traced(uint32_t pid, uint32_t tid, char *reason, size_t size)
 {
     char name[64] = "";
     long tracer = attach_process_status(pid, tid, "TracerPid");
     if (tracer <= 0)
         return true;
-    status_field((uint32_t)tracer, (uint32_t)tracer, "Name", name, sizeof name);
+    process_status_field((uint32_t)tracer, (uint32_t)tracer, "Name", name, sizeof name);
     snprintf(reason, size, "process %ld (%s) traces it; end that first", tracer, name);
     return false;
 }
@@ -142,13 +144,13 @@ static bool refuse_traced(uint32_t pid, uint32_t tid, char *reason, size_t size)
 uint32_t attach_process_inner(uint32_t pid, uint32_t tid)
 {
     char text[256];
-    if (!status_field(pid, tid, "NSpid", text, sizeof text))
+    if (!process_status_field(pid, tid, "NSpid", text, sizeof text))
         return tid;
     const char *last = strrchr(text, '\t');
     return (uint32_t)strtoul(last ? last + 1 : text, NULL, 10);
 }
 
-static bool refuse_permission(uint32_t pid, uint32_t tid, char *reason, size_t size)
+static bool process_refuse_permission(uint32_t pid, uint32_t tid, char *reason, size_t size)
 {
     char path[64], scope = '0';
     snprintf(path, sizeof path, "/proc/%u/task/%u/mem", pid, tid);
@@ -183,13 +185,13 @@ static bool refuse_permission(uint32_t pid, uint32_t tid, char *reason, size_t s
 static bool attach_refuse_stopped(uint32_t pid, uint32_t tid, char *reason, size_t size)
 {
     char state[32] = "";
-    if (!status_field(pid, tid, "State", state, sizeof state) || state[0] != 'T')
+    if (!process_status_field(pid, tid, "State", state, sizeof state) || state[0] != 'T')
         return true;
     snprintf(reason, size, "it is stopped; let it go on first, as by kill -CONT %u", pid);
     return false;
 }
 
-static bool refuse_program(uint32_t pid, uint32_t tid, char *reason, size_t size)
+static bool process_refuse_program(uint32_t pid, uint32_t tid, char *reason, size_t size)
 {
     char path[64];
     unsigned char header[20] = {0};
@@ -226,7 +228,9 @@ bool attach_process_check(uint32_t pid, bool *is_filtered, char *reason, size_t 
         snprintf(reason, size, "it is this recorder");
         return false;
     }
-    return refuse_traced(pid, tid, reason, size) && refuse_permission(pid, tid, reason, size) &&
+    return process_refuse_traced(pid, tid, reason, size) &&
+           process_refuse_permission(pid, tid, reason, size) &&
            attach_refuse_stopped(pid, tid, reason, size) &&
-           refuse_program(pid, tid, reason, size) && refuse_watched(pid, is_filtered, reason, size);
+           process_refuse_program(pid, tid, reason, size) &&
+           process_refuse_watched(pid, is_filtered, reason, size);
 }

@@ -16,7 +16,7 @@
 enum { GIVE_UP_LOOK_NS = 5 * 1000 * 1000, PARTS_MAX = 512 };
 
 /* Moves a thread out of the trampolines, where it need not be any more. */
-static void move_back(const struct attachment *attachment, struct thread_state *thread)
+static void remove_move_back(const struct attachment *attachment, struct thread_state *thread)
 {
     for (size_t i = 0; i < attachment->function_count && !thread->has_ended; i++) {
         const struct attach_function *function = &attachment->functions[i];
@@ -44,7 +44,7 @@ bool attach_has_executed(const struct attachment *attachment)
 
 /* Restores places that still have the written bytes; something else may have changed a function
  * since. The functions are those that unwinders find the frames of hooks by, or all others. */
-static void restore_entries(struct attachment *attachment, bool finds_frames)
+static void remove_restore_entries(struct attachment *attachment, bool finds_frames)
 {
     for (size_t i = 0; i < attachment->undo.patch_count; i++) {
         const struct attached_patch *patch = &attachment->undo.patches[i];
@@ -60,7 +60,7 @@ static void restore_entries(struct attachment *attachment, bool finds_frames)
 }
 
 /* Has the functions of the live API do nothing. The program may have unmapped their memory. */
-static void close_live(struct attachment *attachment)
+static void remove_close_live(struct attachment *attachment)
 {
     static const uint64_t nothing[ATTACHED_LIVE_SLOTS];
     uint64_t address = attach_own_address(attachment) + offsetof(struct attached, live), mark;
@@ -74,14 +74,14 @@ static void close_live(struct attachment *attachment)
         attachment->live = 0;
 }
 
-static bool unhook(struct attachment *attachment, struct threads *threads)
+static bool remove_unhook(struct attachment *attachment, struct threads *threads)
 {
     if (attach_is_gone(attachment))
         return true;
-    restore_entries(attachment, false);
-    close_live(attachment);
+    remove_restore_entries(attachment, false);
+    remove_close_live(attachment);
     for (size_t i = 0; i < threads->count; i++)
-        move_back(attachment, &threads->items[i]);
+        remove_move_back(attachment, &threads->items[i]);
     attachment->is_patched = false;
     return true;
 }
@@ -89,10 +89,10 @@ static bool unhook(struct attachment *attachment, struct threads *threads)
 void attach_unhook(struct attachment *attachment)
 {
     if (attachment->is_patched)
-        attach_stopped(attachment, unhook);
+        attach_stopped(attachment, remove_unhook);
 }
 
-static bool is_within(const struct attachment *attachment, uint64_t address)
+static bool remove_is_within(const struct attachment *attachment, uint64_t address)
 {
     const struct attached_undo *undo = &attachment->undo;
     if (address - attachment->base < attachment->size ||
@@ -106,30 +106,30 @@ static bool is_within(const struct attachment *attachment, uint64_t address)
 
 /* Whether a thread is in a hook, or about to enter or to leave one, or will return to one. A depth
  * that a longjmp() has left is disproved by the stack: by its words, or else by its frames. */
-static bool is_inside(const struct attachment *attachment, const struct maps *maps,
-                      const struct thread_state *thread)
+static bool remove_is_inside(const struct attachment *attachment, const struct maps *maps,
+                             const struct thread_state *thread)
 {
     struct attached_thread own = {0};
     uint64_t block = thread->thread_pointer + attachment->thread_block;
     if (thread->has_ended)
         return false;
     /* A thread that a recorder has borrowed, and then was killed, has its stack there. */
-    if (is_within(attachment, attach_pc(thread)) ||
-        is_within(attachment, thread->registers[THREAD_STACK_POINTER]))
+    if (remove_is_within(attachment, attach_pc(thread)) ||
+        remove_is_within(attachment, thread->registers[THREAD_STACK_POINTER]))
         return true;
-    struct attach_stack stack = attach_stack_look(attachment, maps, thread, is_within);
+    struct attach_stack stack = attach_stack_look(attachment, maps, thread, remove_is_within);
     if (attachment->thread_block != 0)
         attach_read(attachment, block, &own, sizeof own);
     bool may_be_inside = stack.has_frame || (own.depth != 0 && stack.has_words);
-    return may_be_inside && !attach_stack_is_free(attachment, thread, is_within);
+    return may_be_inside && !attach_stack_is_free(attachment, thread, remove_is_within);
 }
 
-static bool is_any_inside(const struct attachment *attachment, const struct threads *threads)
+static bool remove_is_any_inside(const struct attachment *attachment, const struct threads *threads)
 {
     struct maps maps;
     bool is_inside_any = !maps_read(&maps, attachment->pid, attach_living(threads));
     for (size_t i = 0; i < threads->count && !is_inside_any; i++)
-        is_inside_any = is_inside(attachment, &maps, &threads->items[i]);
+        is_inside_any = remove_is_inside(attachment, &maps, &threads->items[i]);
     maps_free(&maps);
     return is_inside_any;
 }
@@ -194,7 +194,7 @@ static void unmap_own(struct attachment *attachment, struct threads *threads,
 }
 
 /* Whether code of no file is mapped in all of an area, as gates are. */
-static bool has_gates(const struct maps *maps, const struct attached_area *area)
+static bool remove_has_gates(const struct maps *maps, const struct attached_area *area)
 {
     for (size_t i = 0; i < maps->count; i++) {
         const struct mapping *mapping = &maps->items[i];
@@ -213,7 +213,7 @@ static void unmap_areas(struct attachment *attachment, struct threads *threads,
     bool is_read = maps_read(&maps, attachment->pid, attach_living(threads));
     for (size_t i = 0; is_read && i < attachment->undo.area_count; i++) {
         struct attached_area *area = &attachment->undo.areas[i];
-        if (area->size == 0 || !has_gates(&maps, area) ||
+        if (area->size == 0 || !remove_has_gates(&maps, area) ||
             attach_remove_mapping(threads, code, area->begin, area->size))
             area->size = 0;
         else
@@ -246,8 +246,8 @@ static void unmap_channel(struct attachment *attachment, struct threads *threads
 
 /* Gives up the process's own copies of pages that were changed: they equal the files' again.
  */
-static void drop_pages(struct attachment *attachment, struct threads *threads,
-                       const struct borrowed_code *code)
+static void remove_drop_pages(struct attachment *attachment, struct threads *threads,
+                              const struct borrowed_code *code)
 {
     uint64_t dropped = 0;
     for (size_t i = 0; i < attachment->undo.patch_count; i++) {
@@ -263,8 +263,8 @@ static void drop_pages(struct attachment *attachment, struct threads *threads,
 
 /* Closes the channel's descriptor there, unless the process has done so, and uses the number again.
  */
-static void close_channel(struct attachment *attachment, struct threads *threads,
-                          const struct borrowed_code *code)
+static void remove_close_channel(struct attachment *attachment, struct threads *threads,
+                                 const struct borrowed_code *code)
 {
     char path[64], name[64] = "";
     snprintf(path, sizeof path, "/proc/%u/task/%u/fd/%d", attachment->pid, attach_living(threads),
@@ -277,8 +277,8 @@ static void close_channel(struct attachment *attachment, struct threads *threads
 }
 
 /* Restores the default action of a signal if the library's handler is in its place. */
-static bool restore_signal(struct attachment *attachment, struct threads *threads,
-                           const struct borrowed_code *code, uint64_t number)
+static bool remove_restore_signal(struct attachment *attachment, struct threads *threads,
+                                  const struct borrowed_code *code, uint64_t number)
 {
     uint64_t own = attach_own_address(attachment);
     uint64_t present = own + offsetof(struct attached, present);
@@ -289,7 +289,7 @@ static bool restore_signal(struct attachment *attachment, struct threads *thread
                     (const uint64_t[6]){number, 0, present, sizeof action.mask, 0, 0}) != 0 ||
         !attach_read(attachment, present, &action, sizeof action))
         return false;
-    return !is_within(attachment, action.handler) ||
+    return !remove_is_within(attachment, action.handler) ||
            attach_call(threads, code, SYS_rt_sigaction,
                        (const uint64_t[6]){number, standard, 0, sizeof action.mask, 0, 0}) == 0;
 }
@@ -308,21 +308,21 @@ static bool remove_restore_signals(struct attachment *attachment, struct threads
     bool are_restored = true;
     for (uint64_t number = 1; number <= ATTACHED_SIGNALS && are_restored; number++)
         if ((signals >> (number - 1) & 1) != 0)
-            are_restored = restore_signal(attachment, threads, &cave.code, number);
+            are_restored = remove_restore_signal(attachment, threads, &cave.code, number);
     attach_cave_close(attachment, threads, &cave);
     return are_restored && attach_write(attachment, address, &nothing, sizeof nothing);
 }
 
-static bool take_away(struct attachment *attachment, struct threads *threads)
+static bool remove_take_away(struct attachment *attachment, struct threads *threads)
 {
     struct attach_cave cave;
     if (attach_is_gone(attachment))
         return true;
-    unhook(attachment, threads); /* threads may not have stopped for it before */
+    remove_unhook(attachment, threads); /* threads may not have stopped for it before */
     bool are_restored = remove_restore_signals(attachment, threads);
-    if (!are_restored || attachment->is_left || is_any_inside(attachment, threads))
+    if (!are_restored || attachment->is_left || remove_is_any_inside(attachment, threads))
         return false;
-    restore_entries(attachment, true);
+    remove_restore_entries(attachment, true);
     if (attachment->is_left)
         return false;
     if (attachment->thread_block != 0)
@@ -330,10 +330,10 @@ static bool take_away(struct attachment *attachment, struct threads *threads)
     if (!attach_cave_open(attachment, threads, &cave))
         return false;
     attachment->is_to_wait = false;
-    close_channel(attachment, threads, &cave.code);
+    remove_close_channel(attachment, threads, &cave.code);
     unmap_own(attachment, threads, &cave.code);
     unmap_channel(attachment, threads, &cave.code);
-    drop_pages(attachment, threads, &cave.code);
+    remove_drop_pages(attachment, threads, &cave.code);
     unmap_areas(attachment, threads, &cave.code);
     /* Not if it confines itself by now. */
     bool is_unmapped =
@@ -349,7 +349,7 @@ bool attach_remove(struct attachment *attachment)
      * unable to stop. */
     bool (*const stop)(struct attachment *, bool (*)(struct attachment *, struct threads *)) =
         attachment->has_run ? attach_stopped : attach_stopped_some;
-    if (attachment->base != 0 && !attachment->is_left && !stop(attachment, take_away))
+    if (attachment->base != 0 && !attachment->is_left && !stop(attachment, remove_take_away))
         return false;
     attachment->base = 0;
     return true;
@@ -376,7 +376,7 @@ void attach_give_up(struct attachment *attachment)
 }
 
 /* Finds the image that another recorder has mapped. Returns its address, or 0. */
-static uint64_t find_left(const struct attachment *attachment, Elf64_Ehdr *header)
+static uint64_t remove_find_left(const struct attachment *attachment, Elf64_Ehdr *header)
 {
     const struct maps *maps = &attachment->modules.maps;
     for (size_t i = 0; i < maps->count; i++) {
@@ -392,7 +392,8 @@ static uint64_t find_left(const struct attachment *attachment, Elf64_Ehdr *heade
 
 /* Reads the other recorder's notes in its image. Returns false if it has not got that far.
  */
-static bool read_left(struct attachment *attachment, uint64_t begin, const Elf64_Ehdr *header)
+static bool remove_read_left(struct attachment *attachment, uint64_t begin,
+                             const Elf64_Ehdr *header)
 {
     struct attached *own = malloc(sizeof *own);
     attachment->base = begin;
@@ -419,11 +420,11 @@ static bool read_left(struct attachment *attachment, uint64_t begin, const Elf64
 bool attach_clean(struct attachment *attachment)
 {
     Elf64_Ehdr header;
-    uint64_t begin = find_left(attachment, &header);
+    uint64_t begin = remove_find_left(attachment, &header);
     attachment->was_found = begin != 0;
     if (begin == 0)
         return true;
-    if (!read_left(attachment, begin, &header))
+    if (!remove_read_left(attachment, begin, &header))
         return attach_refuse(attachment, "a recorder was killed while it attached to it; start it "
                                          "anew");
     attach_give_up(attachment);

@@ -20,7 +20,7 @@
 
 #define REACH ((UINT64_C(1) << 31) - (UINT64_C(64) << 20))
 
-static bool is_failed(struct attachment *attachment, int64_t result, const char *what)
+static bool reserve_is_failed(struct attachment *attachment, int64_t result, const char *what)
 {
     if (result >= 0 || result < -4095)
         return false;
@@ -34,7 +34,7 @@ static bool is_failed(struct attachment *attachment, int64_t result, const char 
 
 /* Writes the image. Its header comes last: another recorder finds it by the header: whatever has it
  * is complete, should this recorder be killed. */
-static bool write_found(const struct attachment *attachment)
+static bool reserve_write_found(const struct attachment *attachment)
 {
     const struct attach_image *image = &attachment->image;
     return attach_write(attachment, attachment->base + ATTACH_PAGE, image->bytes + ATTACH_PAGE,
@@ -44,43 +44,43 @@ static bool write_found(const struct attachment *attachment)
 
 /* Maps the image, and makes its data writable, by the code in a cave. It is written at once, so
  * that it can be found and removed. */
-static bool map_parts(struct attachment *attachment, struct threads *threads,
-                      const struct attach_cave *cave)
+static bool reserve_map_parts(struct attachment *attachment, struct threads *threads,
+                              const struct attach_cave *cave)
 {
     const struct attach_image *image = &attachment->image;
     if (attachment->base == 0) {
         int64_t base = attach_call(threads, &cave->code, SYS_mmap,
                                    (const uint64_t[6]){0, image->size, PROT_READ | PROT_EXEC,
                                                        MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0});
-        if (is_failed(attachment, base, "mmap()"))
+        if (reserve_is_failed(attachment, base, "mmap()"))
             return false;
         attachment->base = (uint64_t)base;
         attachment->size = image->size;
         attachment->own = image->own;
-        if (!write_found(attachment))
+        if (!reserve_write_found(attachment))
             return attach_refuse(attachment, "its memory cannot be written");
     }
     uint64_t begin = attachment->base + image->data, size = image->size - image->data;
     int64_t result = attach_call(threads, &cave->code, SYS_mprotect,
                                  (const uint64_t[6]){begin, size, PROT_READ | PROT_WRITE, 0, 0, 0});
-    return !is_failed(attachment, result, "mprotect()");
+    return !reserve_is_failed(attachment, result, "mprotect()");
 }
 
-static bool map_image(struct attachment *attachment, struct threads *threads)
+static bool reserve_map_image(struct attachment *attachment, struct threads *threads)
 {
     struct attach_cave cave;
     if (attachment->is_mapped)
         return true;
     if (!attach_cave_open(attachment, threads, &cave))
         return false;
-    attachment->is_mapped = map_parts(attachment, threads, &cave);
+    attachment->is_mapped = reserve_map_parts(attachment, threads, &cave);
     attach_cave_close(attachment, threads, &cave);
     return attachment->is_mapped;
 }
 
 /* Returns free memory in reach of a module: below it, where nothing grows. */
-static uint64_t find_room(const struct maps *maps, const struct attach_module *module,
-                          uint64_t size)
+static uint64_t reserve_find_room(const struct maps *maps, const struct attach_module *module,
+                                  uint64_t size)
 {
     uint64_t found = 0;
     for (size_t i = 1; i < maps->count; i++) {
@@ -99,7 +99,7 @@ static uint64_t find_room(const struct maps *maps, const struct attach_module *m
 }
 
 /* Returns the size of the memory for the gates of the functions of a module; this is its first. */
-static uint64_t area_size(const struct attachment *attachment, size_t first)
+static uint64_t reserve_area_size(const struct attachment *attachment, size_t first)
 {
     size_t end = first;
     while (end < attachment->function_count &&
@@ -109,8 +109,8 @@ static uint64_t area_size(const struct attachment *attachment, size_t first)
 }
 
 /* Maps memory for the gates of a module's functions. Another thread may take the place first. */
-static bool map_area(struct attachment *attachment, struct threads *threads,
-                     const struct attach_module *module, struct attached_area *area)
+static bool reserve_map_area(struct attachment *attachment, struct threads *threads,
+                             const struct attach_module *module, struct attached_area *area)
 {
     enum { TRIES = 16 };
     const struct borrowed_code code = attach_own_code(attachment);
@@ -119,7 +119,7 @@ static bool map_area(struct attachment *attachment, struct threads *threads,
         struct maps maps;
         if (!maps_read(&maps, attachment->pid, attach_living(threads)))
             return attach_refuse(attachment, "its mappings cannot be read");
-        area->begin = find_room(&maps, module, area->size);
+        area->begin = reserve_find_room(&maps, module, area->size);
         maps_free(&maps);
         if (area->begin == 0)
             return attach_refuse(attachment, "there is no room near '%s'", module->path);
@@ -130,17 +130,17 @@ static bool map_area(struct attachment *attachment, struct threads *threads,
                                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
                                                  UINT64_MAX, 0});
     }
-    return !is_failed(attachment, result, "mmap()");
+    return !reserve_is_failed(attachment, result, "mmap()");
 }
 
 /* Maps memory for the gates of the functions of all modules. */
-static bool map_areas(struct attachment *attachment, struct threads *threads)
+static bool reserve_map_areas(struct attachment *attachment, struct threads *threads)
 {
     struct attached_undo *undo = &attachment->undo;
     const struct attach_module *module = NULL;
     size_t number = 0;
     for (size_t i = 0; i < attachment->function_count; i++) {
-        struct attached_area area = {.size = area_size(attachment, i)};
+        struct attached_area area = {.size = reserve_area_size(attachment, i)};
         if (attachment->functions[i].module == module)
             continue;
         module = attachment->functions[i].module;
@@ -150,7 +150,7 @@ static bool map_areas(struct attachment *attachment, struct threads *threads)
             return attach_refuse(attachment, "it has too many allocators");
         undo->areas[undo->area_count] = area;
         undo->area_count++;
-        if (!map_area(attachment, threads, module, &undo->areas[undo->area_count - 1])) {
+        if (!reserve_map_area(attachment, threads, module, &undo->areas[undo->area_count - 1])) {
             undo->area_count--;
             return false;
         }
@@ -160,7 +160,7 @@ static bool map_areas(struct attachment *attachment, struct threads *threads)
 
 /* Takes a descriptor of the channel's file, or opens that anew: the list of descriptors of a first
  * thread that has ended is empty. Returns -1 with errno if neither is possible. */
-static int begin_take_channel(const struct attachment *attachment, uint32_t tid)
+static int reserve_begin_take_channel(const struct attachment *attachment, uint32_t tid)
 {
     char path[64];
     int process = (int)syscall(SYS_pidfd_open, (pid_t)attachment->pid, 0);
@@ -176,7 +176,7 @@ static int begin_take_channel(const struct attachment *attachment, uint32_t tid)
 }
 
 /* Makes the channel's file there, and takes a descriptor of it. */
-static bool make_channel(struct attachment *attachment, struct threads *threads)
+static bool reserve_make_channel(struct attachment *attachment, struct threads *threads)
 {
     static const char name[] = CHANNEL_FILE;
     const struct borrowed_code code = attach_own_code(attachment);
@@ -188,11 +188,11 @@ static bool make_channel(struct attachment *attachment, struct threads *threads)
     int64_t file =
         attach_call(threads, &code, SYS_memfd_create,
                     (const uint64_t[6]){address, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0, 0, 0, 0});
-    if (is_failed(attachment, file, "memfd_create()"))
+    if (reserve_is_failed(attachment, file, "memfd_create()"))
         return false;
     attachment->file = (int)file;
     attach_write(attachment, note, &attachment->file, sizeof attachment->file);
-    attachment->channel = begin_take_channel(attachment, attach_living(threads));
+    attachment->channel = reserve_begin_take_channel(attachment, attach_living(threads));
     return attachment->channel >= 0 ||
            attach_refuse(attachment, "its descriptors cannot be taken over: %s", strerror(errno));
 }
@@ -201,8 +201,8 @@ static bool make_channel(struct attachment *attachment, struct threads *threads)
 static bool attach_reserve_threads(struct attachment *attachment, struct threads *threads)
 {
     attachment->is_to_wait = false;
-    return map_image(attachment, threads) && map_areas(attachment, threads) &&
-           make_channel(attachment, threads);
+    return reserve_map_image(attachment, threads) && reserve_map_areas(attachment, threads) &&
+           reserve_make_channel(attachment, threads);
 }
 
 bool attach_reserve(struct attachment *attachment)

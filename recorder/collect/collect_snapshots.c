@@ -10,24 +10,24 @@
 
 /* The records about a thread that waits for a snapshot: its frames, the signal that it dies of. */
 
-static uint32_t frame_count(const struct snapshot_request *request)
+static uint32_t collect_frame_count(const struct snapshot_request *request)
 {
     return request->frame_count < SNAPSHOT_FRAMES ? request->frame_count : SNAPSHOT_FRAMES;
 }
 
 /* Writes the addresses of the thread's frames. `request` is a private copy of the request in shared
  * memory. Returns false if the trace has failed. */
-static bool waiting_thread_frames(struct trace *trace, const struct ttd_snapshot *snapshot,
-                                  const struct snapshot_request *request)
+static bool collect_waiting_thread_frames(struct trace *trace, const struct ttd_snapshot *snapshot,
+                                          const struct snapshot_request *request)
 {
-    struct stack_frames frames = {.count = frame_count(request)};
+    struct stack_frames frames = {.count = collect_frame_count(request)};
     memcpy(frames.pcs, request->frame_pcs, frames.count * sizeof *frames.pcs);
     memcpy(frames.cfas, request->frame_cfas, frames.count * sizeof *frames.cfas);
     return trace_frames(trace, snapshot->number, snapshot->thread, &frames);
 }
 
 /* Has the addresses named that the thread was releasing: an allocator aborts if one is no block. */
-static void name_released(struct process *process, uint32_t tid)
+static void collect_name_released(struct process *process, uint32_t tid)
 {
     for (size_t i = 0; i < process->thread_count; i++) {
         const struct thread_stream *thread = process->threads[i];
@@ -38,9 +38,9 @@ static void name_released(struct process *process, uint32_t tid)
 
 /* Writes the fatal signal. `snapshot` is NULL if none was taken, `request` as above. Returns false
  * if the signal cannot be written. */
-static bool waiting_thread_signal(struct process *process, struct host *host,
-                                  const struct ttd_snapshot *snapshot,
-                                  const struct snapshot_request *request)
+static bool collect_waiting_thread_signal(struct process *process, struct host *host,
+                                          const struct ttd_snapshot *snapshot,
+                                          const struct snapshot_request *request)
 {
     struct ttd_register registers[SNAPSHOT_REGISTERS];
     struct ttd_fatal_signal fatal = {
@@ -63,11 +63,12 @@ static bool waiting_thread_signal(struct process *process, struct host *host,
             registers[fatal.count++] =
                 (struct ttd_register){.number = number, .value = request->registers[number]};
     trace_name_address(process->trace, request->fault_address);
-    name_released(process, request->tid);
+    collect_name_released(process, request->tid);
     for (size_t i = 0; i < fatal.count; i++)
         trace_name_address(process->trace, registers[i].value);
     fatal.thread = process_thread_id(process, fatal.position, request->tid);
-    fatal.stack = trace_whole_stack(process->trace, request->frame_pcs, frame_count(request));
+    fatal.stack =
+        trace_whole_stack(process->trace, request->frame_pcs, collect_frame_count(request));
     return trace_fatal_signal(process->trace, &fatal);
 }
 
@@ -118,8 +119,8 @@ static struct shared_search snapshots_shared(const struct snapshot_taking *takin
 }
 
 /* Takes a snapshot with references. `request` is a copy of a waiting thread's request, or NULL. */
-static enum take_result take_references(struct snapshot_taking *taking,
-                                        const struct snapshot_request *request)
+static enum take_result collect_take_references(struct snapshot_taking *taking,
+                                                const struct snapshot_request *request)
 {
     struct shared_search shared = snapshots_shared(taking, request != NULL);
     struct snapshot_order order = {
@@ -151,7 +152,7 @@ static enum take_result take_references(struct snapshot_taking *taking,
 }
 
 /* Takes a snapshot of the blocks alone, from the events: it is a position. */
-static enum take_result take_blocks(struct snapshot_taking *taking)
+static enum take_result collect_take_blocks(struct snapshot_taking *taking)
 {
     struct snapshot_subject subject;
     bool is_taken = snapshot_settle(taking, &subject);
@@ -162,26 +163,26 @@ static enum take_result take_blocks(struct snapshot_taking *taking)
 /* Answers a thread that waits: all that is needed of the process has been read. Returns false if
  * the request was withdrawn: a process that went on meanwhile may have changed the memory that was
  * read. */
-static bool answer_taken(struct snapshot_taking *taking)
+static bool collect_answer_taken(struct snapshot_taking *taking)
 {
     taking->has_answered = taking->asked != NULL;
     return !taking->asked || snapshots_answer_request(taking->asked, SNAPSHOT_TAKEN);
 }
 
 /* Writes the stack of the thread that waits, and the record that makes the parts a snapshot. */
-static bool complete(struct snapshot_taking *taking, const struct snapshot_request *request)
+static bool collect_complete(struct snapshot_taking *taking, const struct snapshot_request *request)
 {
     struct ttd_snapshot *snapshot = &taking->snapshot;
     if (request && (snapshot->contents & TTD_SNAPSHOT_REFERENCES)) {
         snapshot->thread = snapshot_thread(taking, request->tid);
-        if (!waiting_thread_frames(taking->trace, snapshot, request))
+        if (!collect_waiting_thread_frames(taking->trace, snapshot, request))
             return false;
     }
     return trace_snapshot(taking->trace, snapshot);
 }
 
 /* Counts a snapshot that makes nothing certain. One of blocks alone needs no memory. */
-static void note_doubtful(struct collector *collector, const struct ttd_snapshot *snapshot)
+static void collect_note_doubtful(struct collector *collector, const struct ttd_snapshot *snapshot)
 {
     if (snapshot->contents == TTD_SNAPSHOT_BLOCKS)
         return;
@@ -190,8 +191,8 @@ static void note_doubtful(struct collector *collector, const struct ttd_snapshot
 }
 
 /* Contents of memory come with references: those describe the memory. */
-static enum take_result take_parts(struct snapshot_taking *taking,
-                                   const struct snapshot_request *request)
+static enum take_result collect_take_parts(struct snapshot_taking *taking,
+                                           const struct snapshot_request *request)
 {
     struct trace *trace = taking->trace;
     struct ttd_snapshot *snapshot = &taking->snapshot;
@@ -207,15 +208,15 @@ static enum take_result take_parts(struct snapshot_taking *taking,
     snapshot->wall_time = process_time(taking->process, host_tick(&taking->collector->host));
     reference_writer_open(&taking->references, trace, &taking->collector->host, snapshot);
     enum take_result result =
-        has_references ? take_references(taking, request) : take_blocks(taking);
-    if (result == TAKE_DONE && !answer_taken(taking))
+        has_references ? collect_take_references(taking, request) : collect_take_blocks(taking);
+    if (result == TAKE_DONE && !collect_answer_taken(taking))
         result = TAKE_WITHDRAWN;
     bool is_written = reference_writer_close(&taking->references, result == TAKE_DONE);
     if (result != TAKE_DONE)
         return result;
-    if (!is_written || !complete(taking, request))
+    if (!is_written || !collect_complete(taking, request))
         return TAKE_FAILED;
-    note_doubtful(taking->collector, snapshot);
+    collect_note_doubtful(taking->collector, snapshot);
     return TAKE_DONE;
 }
 
@@ -224,7 +225,7 @@ static enum take_result snapshots_take_one(struct snapshot_taking *taking,
 {
     taking->trace = taking->process->trace;
     taking->trace->is_in_snapshot = true;
-    enum take_result result = take_parts(taking, request);
+    enum take_result result = collect_take_parts(taking, request);
     taking->trace->is_in_snapshot = false;
     return result;
 }
@@ -256,8 +257,8 @@ enum take_result snapshots_take(struct collector *collector, struct process *pro
 }
 
 /* Takes the snapshot that a thread has asked for, and answers, once. */
-static void take_asked(struct collector *collector, struct process *process,
-                       struct snapshot_request *asked)
+static void collect_take_asked(struct collector *collector, struct process *process,
+                               struct snapshot_request *asked)
 {
     struct snapshot_request request; /* the program may change it meanwhile */
     memcpy(&request, asked, sizeof request);
@@ -284,8 +285,8 @@ static void take_asked(struct collector *collector, struct process *process,
         snapshots_note_missing(collector, process, result);
     bool is_written =
         request.signal != 0 &&
-        waiting_thread_signal(process, &collector->host,
-                              result == TAKE_DONE ? &taking.snapshot : NULL, &request);
+        collect_waiting_thread_signal(process, &collector->host,
+                                      result == TAKE_DONE ? &taking.snapshot : NULL, &request);
     if (!taking.has_answered)
         snapshots_answer_request(asked, is_written ? SNAPSHOT_TAKEN : SNAPSHOT_REFUSED);
 }
@@ -342,7 +343,7 @@ static void snapshots_answer_process(struct collector *collector, struct process
     dumps_take(collector, process); /* which were asked for before */
     process->requests++;
     upkeep_at_end(collector, process);
-    take_asked(collector, process, channel_request(&collector->host.view, process->slot));
+    collect_take_asked(collector, process, channel_request(&collector->host.view, process->slot));
     upkeep_after_snapshot(collector, process);
     atomic_fetch_add(&collector->host.channel->answers, 1);
 }

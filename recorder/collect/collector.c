@@ -20,7 +20,7 @@
 enum { NAMED_MAX = 4 };
 
 /* Appends the id and the name of a process. Returns the new size of the text. */
-static size_t waiting_name(uint32_t pid, char *text, size_t size, size_t room)
+static size_t collector_waiting_name(uint32_t pid, char *text, size_t size, size_t room)
 {
     char path[64], name[32] = "";
     snprintf(path, sizeof path, "/proc/%u/comm", pid);
@@ -37,7 +37,7 @@ static size_t waiting_name(uint32_t pid, char *text, size_t size, size_t room)
 
 /* Prints, once, the processes that are waited for, if the launched program has ended a second
  * ago. */
-static void waiting_tell(struct collector *collector, uint64_t now)
+static void collector_waiting_tell(struct collector *collector, uint64_t now)
 {
     char names[NAMED_MAX * 64] = "";
     size_t size = 0, count = collector->processes.count;
@@ -49,7 +49,8 @@ static void waiting_tell(struct collector *collector, uint64_t now)
         return;
     collector->has_told_waiting = true;
     for (size_t i = 0; i < count && i < NAMED_MAX; i++)
-        size = waiting_name(collector->processes.items[i]->pid, names, size, sizeof names);
+        size =
+            collector_waiting_name(collector->processes.items[i]->pid, names, size, sizeof names);
     if (count == 0)
         message("waiting for a process that the program has started; an interrupt ends its "
                 "recording");
@@ -93,7 +94,8 @@ bool collector_open(struct collector *collector, const char *output, struct ttd_
 }
 
 /* Returns NULL if memory ran out. */
-static struct trace *open_child_trace(struct collector *collector, const struct process_slot *slot)
+static struct trace *collector_open_child(struct collector *collector,
+                                          const struct process_slot *slot)
 {
     const struct process *parent = processes_parent(&collector->processes, slot);
     return group_open_child(&collector->group, &collector->host, slot,
@@ -111,7 +113,7 @@ static void collector_refuse(struct collector *collector, struct process_slot *s
 }
 
 /* Adds new threads. Returns false if one is just attaching: its records are not read yet. */
-static bool find_threads(struct collector *collector)
+static bool collector_find_threads(struct collector *collector)
 {
     bool complete = true;
     uint32_t slot_count = channel_used(&collector->host.channel->free_threads, CHANNEL_THREADS);
@@ -147,7 +149,7 @@ static bool collector_catch_up(struct collector *collector, struct process *proc
             host_sleep(host, atomic_load(&host->channel->attention), SLEEP_BUSY_MS);
         host_tick(host);
         host_barrier(host);
-        if (!find_threads(collector))
+        if (!collector_find_threads(collector))
             continue;
         uint64_t pending = process_pending(process);
         process_merge(process, host, pending < bound ? pending : bound);
@@ -156,8 +158,8 @@ static bool collector_catch_up(struct collector *collector, struct process *proc
 }
 
 /* The child of a fork has its parent's blocks and heaps. */
-static void inherit(struct collector *collector, struct process *process,
-                    const struct process_slot *claim)
+static void collector_inherit(struct collector *collector, struct process *process,
+                              const struct process_slot *claim)
 {
     struct process *parent = processes_parent(&collector->processes, claim);
     bool lacks_heaps = claim->heaps_sequence != 0;
@@ -179,7 +181,8 @@ static void inherit(struct collector *collector, struct process *process,
 
 /* Copies a slot (the program may change it meanwhile) with the ids that its process has here.
  * Returns false if these are not known. */
-static bool read_claim(struct collector *collector, uint32_t index, struct process_slot *claim)
+static bool collector_read_claim(struct collector *collector, uint32_t index,
+                                 struct process_slot *claim)
 {
     struct process_slot *slot = channel_process(&collector->host.view, index);
     *claim = *slot;
@@ -193,7 +196,7 @@ static bool read_claim(struct collector *collector, uint32_t index, struct proce
 }
 
 /* Names the recorded blocks, if not all are; spec, "Metadata", has the words. */
-static void state_choice(const struct recording_options *recording, struct trace *trace)
+static void collector_state_choice(const struct recording_options *recording, struct trace *trace)
 {
     char text[96];
     bool is_sample = recording->sample != 0;
@@ -223,8 +226,8 @@ static void collector_count_sizes(const struct collector *collector, struct trac
         trace_count_sizes(trace, live_sizes_new(doubt));
 }
 
-static void add_process(struct collector *collector, uint32_t index,
-                        const struct process_slot *claim)
+static void collector_add_process(struct collector *collector, uint32_t index,
+                                  const struct process_slot *claim)
 {
     struct process_slot *slot = channel_process(&collector->host.view, index);
     bool is_own = claim->pid == (uint32_t)collector->launched;
@@ -233,7 +236,7 @@ static void add_process(struct collector *collector, uint32_t index,
         collector_refuse(collector, slot, NULL);
         return;
     }
-    struct trace *trace = launched ? collector->first : open_child_trace(collector, claim);
+    struct trace *trace = launched ? collector->first : collector_open_child(collector, claim);
     struct process *process = NULL;
     if (trace && processes_reserve(&collector->processes))
         process = process_new(index, claim, trace);
@@ -243,7 +246,7 @@ static void add_process(struct collector *collector, uint32_t index,
         return;
     }
     if (claim->flags & PROCESS_FORKED)
-        inherit(collector, process, claim);
+        collector_inherit(collector, process, claim);
     process->inner_pid = claim->flags & PROCESS_ELSEWHERE ? slot->pid : 0;
     processes_add(&collector->processes, process);
     process->start = launched ? 0 : claim->clock;
@@ -261,7 +264,7 @@ static void add_process(struct collector *collector, uint32_t index,
         origin_stacks(trace, collector->recording.stackless, collector->recording.stack_depth);
     if (launched)
         origin_image(trace, claim, collector->command);
-    state_choice(&collector->recording, trace);
+    collector_state_choice(&collector->recording, trace);
     if (collector->recording.blocks_only)
         trace_keep_blocks(trace);
     if (collector_keeps_recent(collector) && trace->created)
@@ -278,7 +281,7 @@ static void add_process(struct collector *collector, uint32_t index,
 }
 
 /* Returns the oldest process slot that was not added yet, or CHANNEL_NONE. */
-static uint32_t oldest_unknown(struct collector *collector)
+static uint32_t collector_oldest_unknown(struct collector *collector)
 {
     uint32_t oldest = CHANNEL_NONE;
     uint64_t sequence = UINT64_MAX;
@@ -296,15 +299,15 @@ static uint32_t oldest_unknown(struct collector *collector)
 
 /* Adds new processes, and new images of known processes, in their order. An image that an emulator
  * runs beside its own becomes a process of its own with the same id. */
-static void find_processes(struct collector *collector)
+static void collector_find_processes(struct collector *collector)
 {
     uint32_t index;
     for (int i = 0; i < CHANNEL_PROCESSES; i++) {
-        if ((index = oldest_unknown(collector)) == CHANNEL_NONE)
+        if ((index = collector_oldest_unknown(collector)) == CHANNEL_NONE)
             return;
         struct process_slot claim;
         host_tick(&collector->host); /* thousands may begin at once, each with a file to create */
-        if (!read_claim(collector, index, &claim)) {
+        if (!collector_read_claim(collector, index, &claim)) {
             collector_refuse(collector, channel_process(&collector->host.view, index), NULL);
             continue;
         }
@@ -312,16 +315,16 @@ static void find_processes(struct collector *collector)
             processes_replaced(&collector->processes, &collector->host, &claim);
         if (replaced) {
             /* Threads of the old image that were never added may have published records. */
-            find_threads(collector);
+            collector_find_threads(collector);
             processes_exec(&collector->processes, replaced, &collector->host, index);
         } else {
-            add_process(collector, index, &claim);
+            collector_add_process(collector, index, &claim);
         }
     }
 }
 
 /* Ends the processes that have exited, after adding every process and thread that they started. */
-static void reap_processes(struct collector *collector)
+static void collector_reap_processes(struct collector *collector)
 {
     bool looked = false;
     processes_poll(&collector->processes);
@@ -335,8 +338,8 @@ static void reap_processes(struct collector *collector)
     }
     if (!looked)
         return;
-    find_processes(collector);
-    find_threads(collector);
+    collector_find_processes(collector);
+    collector_find_threads(collector);
     for (size_t i = collector->processes.count; i-- > 0;)
         if (collector->processes.items[i]->has_exited)
             process_end(collector, i, &collector->processes.items[i]->end);
@@ -364,8 +367,8 @@ size_t collector_collect(struct collector *collector)
     host_barrier(host);
     uint32_t attention = atomic_load(&host->channel->attention);
     if (attention != collector->attention) {
-        find_processes(collector);
-        if (find_threads(collector))
+        collector_find_processes(collector);
+        if (collector_find_threads(collector))
             collector->attention = attention;
         else
             return 0;
@@ -375,7 +378,7 @@ size_t collector_collect(struct collector *collector)
     return merged;
 }
 
-static void detach_all(struct collector *collector)
+static void collector_detach_all(struct collector *collector)
 {
     struct ttd_end end = {.reason = TTD_END_REASON_DETACHED};
     host_stop(&collector->host);
@@ -389,7 +392,7 @@ static void detach_all(struct collector *collector)
  * yet. A process that executes another program does not hold the channel until that program starts,
  * so a few more looks are taken before the answer is no.
  */
-static bool is_awaited(struct collector *collector)
+static bool collector_is_awaited(struct collector *collector)
 {
     if (collector->host.channel->flags & CHANNEL_NO_CHILDREN)
         return false;
@@ -402,7 +405,7 @@ static bool is_awaited(struct collector *collector)
 /* Sleeps. Each look interrupts the program, so a few milliseconds of records are taken together,
  * unless it publishes much; but the clock moves on each millisecond. A program that has published
  * nothing may end soon, and somebody may wait for that. */
-static void rest(struct host *host, uint32_t attention, size_t merged, unsigned idle)
+static void collector_rest(struct host *host, uint32_t attention, size_t merged, unsigned idle)
 {
     int more = merged != 0 && merged < LIGHT_RECORDS ? SLEEP_LIGHT_MS - SLEEP_BUSY_MS : 0;
     bool has_passed =
@@ -431,20 +434,20 @@ void collector_run(struct collector *collector, const volatile sig_atomic_t *det
         for (size_t i = 0; i < collector->processes.count; i++)
             ring_step(collector->processes.items[i]->trace, now);
         launched_reap(collector); /* also when it was never attached */
-        reap_processes(collector);
+        collector_reap_processes(collector);
         bool finishes = trace_closers_step(&collector->closers);
         if (collector->launched_has_ended && collector->processes.count == 0 &&
-            !is_awaited(collector))
+            !collector_is_awaited(collector))
             break;
-        waiting_tell(collector, now);
+        collector_waiting_tell(collector, now);
         idle = merged != 0 || finishes ? 0 : idle + 1;
         if (idle > 0)
             launched_follow_stop(collector);
         if (!has_requests)
-            rest(&collector->host, attention, merged, idle);
+            collector_rest(&collector->host, attention, merged, idle);
     }
     collector->is_left_alone = *detach && host_is_held(&collector->host);
-    detach_all(collector);
+    collector_detach_all(collector);
     trace_closers_wait(&collector->closers, detach);
 }
 

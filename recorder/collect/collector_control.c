@@ -36,7 +36,7 @@ void control_open(struct control *control, struct channel *channel)
 }
 
 /* Whether the user at the other end may ask. */
-static bool may_ask(int socket)
+static bool collector_may_ask(int socket)
 {
     struct ucred user;
     socklen_t size = sizeof user;
@@ -44,13 +44,13 @@ static bool may_ask(int socket)
            (user.uid == geteuid() || user.uid == 0);
 }
 
-static void accept_clients(struct control *control, uint64_t now)
+static void collector_accept_clients(struct control *control, uint64_t now)
 {
     while (control->count < CONTROL_CLIENTS) {
         int socket = accept4(control->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (socket < 0)
             return;
-        if (!may_ask(socket)) {
+        if (!collector_may_ask(socket)) {
             close(socket);
             continue;
         }
@@ -60,8 +60,8 @@ static void accept_clients(struct control *control, uint64_t now)
 }
 
 /* Returns whether the client is done with: it has its answer, or gets none. */
-static bool serve(const struct control_client *client, uint64_t now, control_function *handle,
-                  void *context)
+static bool collector_serve(const struct control_client *client, uint64_t now,
+                            control_function *handle, void *context)
 {
     struct control_request request;
     ssize_t size = recv(client->socket, &request, sizeof request, MSG_TRUNC);
@@ -80,9 +80,9 @@ void control_step(struct control *control, uint64_t now, control_function *handl
 {
     if (control->listener < 0)
         return;
-    accept_clients(control, now);
+    collector_accept_clients(control, now);
     for (unsigned i = control->count; i-- > 0;)
-        if (serve(&control->clients[i], now, handle, context)) {
+        if (collector_serve(&control->clients[i], now, handle, context)) {
             close(control->clients[i].socket);
             control->clients[i] = control->clients[--control->count];
         }

@@ -29,7 +29,8 @@ static uint32_t dump_protection(const struct mapping *mapping)
 
 /* Finds the mapped parts of [begin, end). Returns false if memory ran out, it is not permitted, or
  * the process ended meanwhile. */
-static bool find_parts(struct parts *parts, uint32_t pid, uint32_t tid, const struct dump *dump)
+static bool dumps_find_parts(struct parts *parts, uint32_t pid, uint32_t tid,
+                             const struct dump *dump)
 {
     struct maps maps;
     bool is_whole = maps_read(&maps, pid, tid) && maps.is_whole;
@@ -64,9 +65,9 @@ static uint64_t dumps_now(void)
 }
 
 /* Writes the parts as a snapshot, at a position behind all that was published before. */
-static enum take_result write_parts(struct collector *collector, struct process *process,
-                                    const struct dump *dump, struct memory *memory,
-                                    const struct parts *parts)
+static enum take_result dumps_write_parts(struct collector *collector, struct process *process,
+                                          const struct dump *dump, struct memory *memory,
+                                          const struct parts *parts)
 {
     struct trace *trace = process->trace;
     uint64_t sequence = atomic_fetch_add(&collector->host.channel->sequence, 1) + 1;
@@ -100,8 +101,8 @@ static enum take_result write_parts(struct collector *collector, struct process 
 
 /* A range without mappings leaves nothing in the trace. A thread that does not wait may have
  * executed another program: that one's memory is not the requested one. */
-static enum take_result read_range(struct collector *collector, struct process *process,
-                                   const struct dump *dump)
+static enum take_result dumps_read_range(struct collector *collector, struct process *process,
+                                         const struct dump *dump)
 {
     struct memory memory;
     struct parts parts = {.count = 0};
@@ -112,9 +113,9 @@ static enum take_result read_range(struct collector *collector, struct process *
         return errno == EPERM || errno == EACCES ? TAKE_DENIED : TAKE_FAILED;
     enum take_result result = TAKE_FAILED;
     process->trace->is_in_snapshot = true;
-    if (process_has_image(process) && find_parts(&parts, process->pid, tid, dump))
+    if (process_has_image(process) && dumps_find_parts(&parts, process->pid, tid, dump))
         result = parts.count == 0 ? TAKE_WITHDRAWN
-                                  : write_parts(collector, process, dump, &memory, &parts);
+                                  : dumps_write_parts(collector, process, dump, &memory, &parts);
     process->trace->is_in_snapshot = false;
     free(parts.items);
     memory_close(&memory);
@@ -133,7 +134,7 @@ struct dump_reading {
 static void dump_read(void *context)
 {
     struct dump_reading *reading = context;
-    reading->result = read_range(reading->collector, reading->process, reading->dump);
+    reading->result = dumps_read_range(reading->collector, reading->process, reading->dump);
 }
 
 static void dump_watch(void *context, uint64_t stalled)
@@ -141,8 +142,8 @@ static void dump_watch(void *context, uint64_t stalled)
     ((struct dump_reading *)context)->has_stalled |= stalled > READER_STALL_NS;
 }
 
-static enum take_result take_range(struct collector *collector, struct process *process,
-                                   const struct dump *dump)
+static enum take_result dumps_take_range(struct collector *collector, struct process *process,
+                                         const struct dump *dump)
 {
     struct dump_reading reading = {collector, process, dump, TAKE_FAILED, false};
     if (dump->begin >= dump->end || !process->trace->writer)
@@ -169,11 +170,11 @@ static enum take_result dump_take_module(struct collector *collector, struct pro
         range.begin = module->begin;
         range.end = module->end;
     }
-    return take_range(collector, process, &range);
+    return dumps_take_range(collector, process, &range);
 }
 
 /* Returns the absolute path of the trace. */
-static enum take_result tell_name(struct collector *collector, const struct process *process)
+static enum take_result dumps_tell_name(struct collector *collector, const struct process *process)
 {
     struct trace_name *name = channel_trace_name(&collector->host.view, process->slot);
     const char *path = process->trace->created ? process->trace->created : process->trace->path;
@@ -198,14 +199,14 @@ static enum take_result dump_take(struct collector *collector, struct process *p
     case DUMP_HEAPS:
         return snapshots_take(collector, process, &snapshot);
     case DUMP_RANGE:
-        return take_range(collector, process, dump);
+        return dumps_take_range(collector, process, dump);
     case DUMP_MODULE:
     case DUMP_MODULE_WRITABLE:
         return dump_take_module(collector, process, dump);
     case DUMP_NAME:
         break;
     }
-    return tell_name(collector, process);
+    return dumps_tell_name(collector, process);
 }
 
 void dumps_take(struct collector *collector, struct process *process)

@@ -13,7 +13,7 @@ uint32_t launched_child(const struct collector *collector)
 }
 
 /* A process that was attached to is not waited for by this one. */
-static void look_for_end(struct collector *collector)
+static void launched_look_for_end(struct collector *collector)
 {
     const struct process *process =
         processes_by_pid(&collector->processes, (uint32_t)collector->launched);
@@ -28,7 +28,7 @@ void launched_reap(struct collector *collector)
 {
     int status;
     if (collector->is_attached) {
-        look_for_end(collector);
+        launched_look_for_end(collector);
         return;
     }
     while (!collector->launched_has_ended &&
@@ -41,7 +41,7 @@ void launched_reap(struct collector *collector)
     }
 }
 
-static bool others_run(const struct collector *collector)
+static bool launched_others_run(const struct collector *collector)
 {
     for (size_t i = 0; i < collector->processes.count; i++) {
         uint32_t pid = collector->processes.items[i]->pid;
@@ -53,7 +53,8 @@ static bool others_run(const struct collector *collector)
 
 void launched_follow_stop(struct collector *collector)
 {
-    if (collector->launched_stop == 0 || (others_run(collector) && !collector->wants_stop()))
+    if (collector->launched_stop == 0 ||
+        (launched_others_run(collector) && !collector->wants_stop()))
         return;
     for (size_t i = 0; i < collector->processes.count; i++)
         trace_flush(collector->processes.items[i]->trace);

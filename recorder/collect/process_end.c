@@ -24,7 +24,7 @@
 /* The blocks that the C and C++ runtimes keep, as found by a copy of the process: see
  * preload/end/runtime.c. */
 
-static void written_add(struct trace *written, const struct ttd_batch *batch)
+static void process_end_written_add(struct trace *written, const struct ttd_batch *batch)
 {
     if (batch->kind != TTD_KIND_EVENTS)
         return;
@@ -38,7 +38,8 @@ static void written_add(struct trace *written, const struct ttd_batch *batch)
 
 /* Counts the events in the file of a trace that has failed. The trace then has these counts, and
  * all other events are lost. Calls `tick` now and then: it may take a while. */
-static void written_count(struct trace *trace, void (*tick)(void *context), void *context)
+static void process_end_written_count(struct trace *trace, void (*tick)(void *context),
+                                      void *context)
 {
     struct ttd_input input;
     struct ttd_batch batch;
@@ -50,7 +51,7 @@ static void written_count(struct trace *trace, void (*tick)(void *context), void
     if (ttd_input_file(trace->created, NULL, &input, NULL) == TTD_OK &&
         ttd_reader_open(&input, &options, NULL, &reader, NULL) == TTD_OK) {
         while (ttd_reader_next(reader, &batch, NULL) == TTD_OK) {
-            written_add(&written, &batch);
+            process_end_written_add(&written, &batch);
             tick(context);
         }
         ttd_reader_close(reader);
@@ -77,13 +78,13 @@ struct runtime_blocks {
     size_t own_count;
 };
 
-static void acquired(struct runtime_blocks *blocks, uint64_t address)
+static void process_end_acquired(struct runtime_blocks *blocks, uint64_t address)
 {
     if (address != 0 && blocks->own_count < OWN_MAX)
         blocks->own[blocks->own_count++] = address;
 }
 
-static void released(struct runtime_blocks *blocks, uint64_t address)
+static void process_end_released(struct runtime_blocks *blocks, uint64_t address)
 {
     for (size_t i = blocks->own_count; i-- > 0;)
         if (blocks->own[i] == address) {
@@ -94,7 +95,7 @@ static void released(struct runtime_blocks *blocks, uint64_t address)
         blocks->released[blocks->released_count++] = address;
 }
 
-static void apply_record(struct runtime_blocks *blocks, const struct record *record)
+static void process_end_apply_record(struct runtime_blocks *blocks, const struct record *record)
 {
     unsigned skip = 1u + record_changes(record->head);
     const struct call_shape *shape = &call_shapes[record_operation(record->head)];
@@ -102,13 +103,13 @@ static void apply_record(struct runtime_blocks *blocks, const struct record *rec
         return;
     uint64_t first = record->words[skip], last = record->words[skip + shape->operands - 1u];
     if (shape->kind == CALL_ACQUISITION || shape->kind == CALL_END)
-        acquired(blocks, last);
+        process_end_acquired(blocks, last);
     else if (first != 0)
-        released(blocks, first);
+        process_end_released(blocks, first);
 }
 
 /* Waits a moment for the copy: it ends before its process or with it. */
-static bool has_ended(uint32_t pid)
+static bool process_end_has_ended(uint32_t pid)
 {
     int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     struct pollfd event = {.fd = pidfd, .events = POLLIN};
@@ -122,7 +123,7 @@ static bool has_ended(uint32_t pid)
 }
 
 /* Whether the thread has lost no calls. */
-static bool is_lossless(const struct thread_slot *slot, const struct stream *stream)
+static bool process_end_is_lossless(const struct thread_slot *slot, const struct stream *stream)
 {
     uint64_t lost = 0;
     for (int i = 0; i < LOSS_COUNTERS; i++)
@@ -131,7 +132,8 @@ static bool is_lossless(const struct thread_slot *slot, const struct stream *str
 }
 
 /* Reads the records of all threads of the copy. Returns false if some are missing. */
-static bool read_copy_threads(struct runtime_blocks *blocks, struct host *host, uint32_t copy)
+static bool process_end_read_copy_threads(struct runtime_blocks *blocks, struct host *host,
+                                          uint32_t copy)
 {
     bool is_complete = true;
     uint32_t slot_count = channel_used(&host->channel->free_threads, CHANNEL_THREADS);
@@ -145,10 +147,10 @@ static bool read_copy_threads(struct runtime_blocks *blocks, struct host *host, 
         struct stream stream = {0};
         struct record record;
         while (stream_peek(&stream, host, &slot->first, &record)) {
-            apply_record(blocks, &record);
+            process_end_apply_record(blocks, &record);
             stream_consume(&stream, &record);
         }
-        is_complete = is_complete && is_lossless(slot, &stream);
+        is_complete = is_complete && process_end_is_lossless(slot, &stream);
         stream_close(&stream, host, &slot->first);
         host_free_thread(host, index);
     }
@@ -163,9 +165,9 @@ static bool read_copy_of_process(struct runtime_blocks *blocks, struct host *hos
     struct process_slot *copy = channel_process(&host->view, index);
     bool is_elsewhere = copy && (copy->flags & PROCESS_ELSEWHERE) != 0;
     if (!copy || atomic_load_explicit(&copy->state, memory_order_acquire) != SLOT_READY ||
-        (copy->pid != pid && !is_elsewhere && !has_ended(copy->pid)))
+        (copy->pid != pid && !is_elsewhere && !process_end_has_ended(copy->pid)))
         return false;
-    bool is_complete = read_copy_threads(blocks, host, index);
+    bool is_complete = process_end_read_copy_threads(blocks, host, index);
     struct stream log = {0};
     stream_close(&log, host, &copy->log);
     /* Otherwise the slot has the copy of an earlier process; that came too late. */
@@ -215,7 +217,7 @@ struct ttd_end process_end_reason(const struct collector *collector, const struc
 }
 
 /* Ends the heap of a process whose last executed program was not recorded. */
-static void leave_image(struct collector *collector, struct process *process)
+static void process_end_leave_image(struct collector *collector, struct process *process)
 {
     uint64_t newest = atomic_load(&collector->host.channel->sequence);
     struct ttd_position position = {newest < TTD_SEQUENCE_MAX ? newest + 1 : newest, 0};
@@ -236,7 +238,7 @@ static void process_end_tick(void *host)
 
 /* Remembers the trace with the most blocks that were never released. A forked process may also have
  * released blocks of its parent's. */
-static void note_live(struct collector *collector, const struct trace *trace)
+static void process_end_note_live(struct collector *collector, const struct trace *trace)
 {
     uint64_t ended = trace->releases + trace->superseded;
     uint64_t live = trace->acquisitions > ended ? trace->acquisitions - ended : 0;
@@ -248,22 +250,22 @@ static void note_live(struct collector *collector, const struct trace *trace)
 }
 
 /* Counts the written records. The names and the end of the trace follow. */
-static void count_events(struct collector *collector, struct trace *trace)
+static void process_end_count_events(struct collector *collector, struct trace *trace)
 {
     trace_write_kept(trace);
     trace_state_left_out(trace);
     trace_flush(trace);
     if (!trace->writer && trace->created)
-        written_count(trace, process_end_tick, &collector->host);
+        process_end_written_count(trace, process_end_tick, &collector->host);
     collector->events += trace->events;
     collector->acquisitions += trace->acquisitions;
     collector->releases += trace->releases;
     collector->lost += trace->lost;
-    note_live(collector, trace);
+    process_end_note_live(collector, trace);
 }
 
 /* Takes over the trace's notes about calls that are not recorded. */
-static void count_unrecorded(struct collector *collector, const struct process *process)
+static void process_end_count_unrecorded(struct collector *collector, const struct process *process)
 {
     if (process->is_launched) {
         collector->notes |= process->notes;
@@ -275,7 +277,8 @@ static void count_unrecorded(struct collector *collector, const struct process *
 
 /* The launched program's trace states the refused children; traces that end after it, the later
  * ones. */
-static bool states_refused(const struct collector *collector, const struct process *process)
+static bool process_end_states_refused(const struct collector *collector,
+                                       const struct process *process)
 {
     const struct process *launched =
         processes_by_pid(&collector->processes, (uint32_t)collector->launched);
@@ -284,7 +287,7 @@ static bool states_refused(const struct collector *collector, const struct proce
 }
 
 /* States how many children were not recorded, as far as no trace has stated them yet. */
-static void note_refused(struct collector *collector, struct trace *trace)
+static void process_end_note_refused(struct collector *collector, struct trace *trace)
 {
     char text[64];
     unsigned refused = atomic_load(&collector->host.channel->refused);
@@ -309,22 +312,22 @@ void process_end(struct collector *collector, size_t index, const struct ttd_end
     }
     bool executed = notes & NOTE_EXECUTES;
     process_drain(process, &collector->host);
-    count_unrecorded(collector, process);
+    process_end_count_unrecorded(collector, process);
     dump_queue_refuse(&process->dumps);
     collector->snapshots_missing.failed += process->dumps.refused;
     if (executed)
-        leave_image(collector, process);
+        process_end_leave_image(collector, process);
     runtime_collect(process->trace, &collector->host, slot,
                     process->inner_pid != 0 ? process->inner_pid : process->pid,
                     process_is_empty(process));
     collector->left_out += ring_left_out(process->trace);
     collector->full += trace_is_stopped(process->trace);
     trace_state_stop(process->trace);
-    if (states_refused(collector, process))
-        note_refused(collector, process->trace);
+    if (process_end_states_refused(collector, process))
+        process_end_note_refused(collector, process->trace);
     struct ttd_end end_record = *end;
     end_record.wall_time = process_time(process, end->wall_time);
-    count_events(collector, process->trace);
+    process_end_count_events(collector, process->trace);
     collector->gaps += process->gaps;
     while (!trace_closers_have_room(&collector->closers))
         host_tick(&collector->host);

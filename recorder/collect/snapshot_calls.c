@@ -17,14 +17,15 @@ struct stream_cursor {
 };
 
 /* Returns the committed words of the chunk, as far as they can be believed. */
-static uint32_t committed(const struct stream_cursor *cursor)
+static uint32_t snapshot_calls_committed(const struct stream_cursor *cursor)
 {
     uint32_t words = atomic_load_explicit(&cursor->chunk->committed, memory_order_acquire) / 8;
     return words <= channel_chunk_words(cursor->index) ? words : cursor->word;
 }
 
 /* Goes to a chunk. Returns false if there is none. */
-static bool ahead_go_to(struct stream_cursor *cursor, struct host *host, uint32_t index)
+static bool snapshot_calls_ahead_go_to(struct stream_cursor *cursor, struct host *host,
+                                       uint32_t index)
 {
     cursor->index = index;
     cursor->word = 0;
@@ -34,7 +35,8 @@ static bool ahead_go_to(struct stream_cursor *cursor, struct host *host, uint32_
 }
 
 /* Adds the block that a record acquires. `size` is the size of the reallocation under way. */
-static void add_block(struct heap_pages *pages, const volatile uint64_t *words, uint64_t *size)
+static void snapshot_calls_add_block(struct heap_pages *pages, const volatile uint64_t *words,
+                                     uint64_t *size)
 {
     uint64_t head = words[0], operands[CALL_OPERANDS] = {[OPERAND_ONE] = 1};
     const struct call_shape *shape = &call_shapes[record_operation(head)];
@@ -55,36 +57,37 @@ static void add_block(struct heap_pages *pages, const volatile uint64_t *words, 
         heap_pages_add(pages, event.address, event.size);
 }
 
-static void look_ahead(const struct thread_stream *thread, struct heap_pages *pages,
-                       struct host *host)
+static void snapshot_calls_look_ahead(const struct thread_stream *thread, struct heap_pages *pages,
+                                      struct host *host)
 {
     struct stream_cursor cursor = {thread->stream.index, thread->stream.chunk, thread->stream.word};
     uint64_t size = thread->has_held ? thread->held.size : 0;
     if (thread->stream.is_broken)
         return;
     if (!cursor.chunk &&
-        !ahead_go_to(&cursor, host,
-                     atomic_load_explicit(&thread->shared->first, memory_order_acquire)))
+        !snapshot_calls_ahead_go_to(
+            &cursor, host, atomic_load_explicit(&thread->shared->first, memory_order_acquire)))
         return;
     /* The limit ends the loop if a program has linked the chain into a ring. */
     for (int hop = 0; hop < CHANNEL_BACKLOG + 2; hop++) {
         uint32_t next = atomic_load_explicit(&cursor.chunk->next, memory_order_acquire);
-        uint32_t end = committed(&cursor);
+        uint32_t end = snapshot_calls_committed(&cursor);
         while (cursor.word < end) {
             const volatile uint64_t *words = cursor.chunk->data + cursor.word;
             uint32_t count = record_words(words[0]);
             if (count == 0 || count > end - cursor.word)
                 return;
-            add_block(pages, words, &size);
+            snapshot_calls_add_block(pages, words, &size);
             cursor.word += count;
         }
-        if (!ahead_go_to(&cursor, host, next))
+        if (!snapshot_calls_ahead_go_to(&cursor, host, next))
             return;
     }
 }
 
 /* Lists the modules that are loaded. Returns false if memory ran out. */
-static bool taking_list_modules(struct snapshot_taking *taking, struct snapshot_subject *subject)
+static bool snapshot_calls_taking_list_modules(struct snapshot_taking *taking,
+                                               struct snapshot_subject *subject)
 {
     const struct modules *modules = &taking->trace->modules;
     taking->modules = calloc(modules->count + 1, sizeof *taking->modules);
@@ -121,7 +124,8 @@ bool snapshot_settle(void *context, struct snapshot_subject *subject)
     /* Adds the blocks that these records acquire to the heap pages of the process's trace, so that
      * a snapshot finds references to them. */
     for (size_t i = 0; i < taking->process->thread_count; i++)
-        look_ahead(taking->process->threads[i], &taking->process->trace->pages, host);
+        snapshot_calls_look_ahead(taking->process->threads[i], &taking->process->trace->pages,
+                                  host);
     uint32_t notes = atomic_load(&channel_process(&host->view, taking->process->slot)->notes);
     *subject = (struct snapshot_subject){.pages = &taking->trace->pages,
                                          .asks_usable_sizes = notes & NOTE_USABLE_SIZES,
@@ -130,7 +134,7 @@ bool snapshot_settle(void *context, struct snapshot_subject *subject)
                                          .has_other_malloc =
                                              (notes & (NOTE_FOREIGN_MALLOC | NOTE_PATCHED)) != 0,
                                          .moves_break = (notes & NOTE_BREAK) != 0};
-    return taking->trace->writer && taking_list_modules(taking, subject);
+    return taking->trace->writer && snapshot_calls_taking_list_modules(taking, subject);
 }
 
 ttd_id snapshot_thread(const struct snapshot_taking *taking, uint32_t tid)
@@ -138,7 +142,7 @@ ttd_id snapshot_thread(const struct snapshot_taking *taking, uint32_t tid)
     return process_thread_id(taking->process, taking->snapshot.position, tid);
 }
 
-static ttd_id taking_find_thread(void *context, uint32_t tid)
+static ttd_id snapshot_calls_taking_find_thread(void *context, uint32_t tid)
 {
     struct snapshot_taking *taking = context;
     reference_writer_lock(&taking->references);
@@ -147,7 +151,7 @@ static ttd_id taking_find_thread(void *context, uint32_t tid)
     return id;
 }
 
-static ttd_id write_text(void *context, const char *text)
+static ttd_id snapshot_calls_write_text(void *context, const char *text)
 {
     struct snapshot_taking *taking = context;
     reference_writer_lock(&taking->references);
@@ -156,7 +160,7 @@ static ttd_id write_text(void *context, const char *text)
     return id;
 }
 
-static bool write_regions(void *context, const struct ttd_regions *regions)
+static bool snapshot_calls_write_regions(void *context, const struct ttd_regions *regions)
 {
     struct snapshot_taking *taking = context;
     reference_writer_lock(&taking->references);
@@ -165,13 +169,14 @@ static bool write_regions(void *context, const struct ttd_regions *regions)
     return is_written;
 }
 
-static bool write_references(void *context, const struct ttd_reference *references, size_t count)
+static bool snapshot_calls_write_references(void *context, const struct ttd_reference *references,
+                                            size_t count)
 {
     return reference_writer_add(&((struct snapshot_taking *)context)->references, references,
                                 count);
 }
 
-static bool taking_write_classes(void *context, const struct ttd_classes *classes)
+static bool snapshot_calls_taking_write_classes(void *context, const struct ttd_classes *classes)
 {
     struct snapshot_taking *taking = context;
     reference_writer_lock(&taking->references);
@@ -180,7 +185,7 @@ static bool taking_write_classes(void *context, const struct ttd_classes *classe
     return is_written;
 }
 
-static bool write_headers(void *context, const struct ttd_block_headers *headers)
+static bool snapshot_calls_write_headers(void *context, const struct ttd_block_headers *headers)
 {
     struct snapshot_taking *taking = context;
     reference_writer_lock(&taking->references);
@@ -189,7 +194,8 @@ static bool write_headers(void *context, const struct ttd_block_headers *headers
     return is_written;
 }
 
-static void note_variable(void *context, const struct region *region, uint64_t offset)
+static void snapshot_calls_note_variable(void *context, const struct region *region,
+                                         uint64_t offset)
 {
     struct trace *trace = ((const struct snapshot_taking *)context)->trace;
     uint64_t begin = region->kind == TTD_REGION_TLS
@@ -198,7 +204,8 @@ static void note_variable(void *context, const struct region *region, uint64_t o
     variables_add(&trace->variables, region->module, begin + offset);
 }
 
-static bool write_frames(void *context, uint32_t tid, const struct stack_frames *frames)
+static bool snapshot_calls_write_frames(void *context, uint32_t tid,
+                                        const struct stack_frames *frames)
 {
     struct snapshot_taking *taking = context;
     reference_writer_lock(&taking->references);
@@ -208,17 +215,17 @@ static bool write_frames(void *context, uint32_t tid, const struct stack_frames 
     return is_written;
 }
 
-static void note_missing_frames(void *context, size_t threads)
+static void snapshot_calls_note_missing_frames(void *context, size_t threads)
 {
     ((const struct snapshot_taking *)context)->collector->stacks_missing += threads;
 }
 
-static void taking_on_tick(void *context)
+static void snapshot_calls_taking_on_tick(void *context)
 {
     host_tick(&((const struct snapshot_taking *)context)->collector->host);
 }
 
-static void taking_follow(void *context)
+static void snapshot_calls_taking_follow(void *context)
 {
     struct snapshot_taking *taking = context;
     reference_writer_lock(&taking->references);
@@ -230,17 +237,17 @@ struct snapshot_calls snapshot_calls_of(struct snapshot_taking *taking)
 {
     return (struct snapshot_calls){
         .settle = snapshot_settle,
-        .thread = taking_find_thread,
-        .text = write_text,
-        .regions = write_regions,
-        .references = write_references,
-        .classes = taking_write_classes,
-        .headers = write_headers,
-        .frames = write_frames,
-        .frames_missing = note_missing_frames,
-        .variable = note_variable,
-        .tick = taking_on_tick,
-        .follow = taking_follow,
+        .thread = snapshot_calls_taking_find_thread,
+        .text = snapshot_calls_write_text,
+        .regions = snapshot_calls_write_regions,
+        .references = snapshot_calls_write_references,
+        .classes = snapshot_calls_taking_write_classes,
+        .headers = snapshot_calls_write_headers,
+        .frames = snapshot_calls_write_frames,
+        .frames_missing = snapshot_calls_note_missing_frames,
+        .variable = snapshot_calls_note_variable,
+        .tick = snapshot_calls_taking_on_tick,
+        .follow = snapshot_calls_taking_follow,
         .context = taking,
     };
 }

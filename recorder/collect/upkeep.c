@@ -10,7 +10,7 @@
 #include "collect/trace/live_sizes.h"
 #include "messages.h"
 
-static void answer_status(const struct process *process, struct control_answer *answer)
+static void upkeep_answer_status(const struct process *process, struct control_answer *answer)
 {
     const struct trace *trace = process->trace;
     answer->result = CONTROL_DONE;
@@ -25,7 +25,8 @@ static void answer_status(const struct process *process, struct control_answer *
 }
 
 /* Refuses requests to a process whose trace is complete. */
-static bool requests_refuse_stopped(const struct process *process, struct control_answer *answer)
+static bool upkeep_requests_refuse_stopped(const struct process *process,
+                                           struct control_answer *answer)
 {
     if (trace_is_stopped(process->trace))
         snprintf(answer->text, sizeof answer->text,
@@ -33,12 +34,12 @@ static bool requests_refuse_stopped(const struct process *process, struct contro
     return trace_is_stopped(process->trace);
 }
 
-static void answer_snapshot(struct collector *collector, struct process *process,
-                            struct control_answer *answer)
+static void upkeep_answer_snapshot(struct collector *collector, struct process *process,
+                                   struct control_answer *answer)
 {
     struct ttd_snapshot snapshot = {.reason = TTD_SNAPSHOT_REQUESTED,
                                     .contents = collector->snapshots.contents};
-    if (requests_refuse_stopped(process, answer))
+    if (upkeep_requests_refuse_stopped(process, answer))
         return;
     enum take_result result = snapshots_take(collector, process, &snapshot);
     if (result != TAKE_DONE) {
@@ -52,11 +53,11 @@ static void answer_snapshot(struct collector *collector, struct process *process
              process->trace->snapshots);
 }
 
-static void answer_snapshots(struct process *process, const struct control_request *request,
-                             struct control_answer *answer)
+static void upkeep_answer_snapshots(struct process *process, const struct control_request *request,
+                                    struct control_answer *answer)
 {
     uint64_t every;
-    if (requests_refuse_stopped(process, answer))
+    if (upkeep_requests_refuse_stopped(process, answer))
         return;
     if (request->size != sizeof every) {
         snprintf(answer->text, sizeof answer->text, "no interval was given");
@@ -76,12 +77,13 @@ static void answer_snapshots(struct process *process, const struct control_reque
 }
 
 /* Changes the stacks of the whole recording, and states it in the traces of all processes. */
-static void answer_stacks(struct collector *collector, const struct process *process,
-                          const struct control_request *request, struct control_answer *answer)
+static void upkeep_answer_stacks(struct collector *collector, const struct process *process,
+                                 const struct control_request *request,
+                                 struct control_answer *answer)
 {
     struct channel *channel = collector->host.channel;
     uint64_t wanted;
-    if (requests_refuse_stopped(process, answer))
+    if (upkeep_requests_refuse_stopped(process, answer))
         return;
     if (request->size != sizeof wanted) {
         snprintf(answer->text, sizeof answer->text, "no stacks were named");
@@ -104,10 +106,10 @@ static void answer_stacks(struct collector *collector, const struct process *pro
              process->trace->path);
 }
 
-static void answer_mark(struct collector *collector, struct process *process,
-                        const struct control_request *request, struct control_answer *answer)
+static void upkeep_answer_mark(struct collector *collector, struct process *process,
+                               const struct control_request *request, struct control_answer *answer)
 {
-    if (requests_refuse_stopped(process, answer))
+    if (upkeep_requests_refuse_stopped(process, answer))
         return;
     if (request->size > sizeof request->text ||
         !user_events_mark(process, &collector->host, request->text, request->size)) {
@@ -118,11 +120,11 @@ static void answer_mark(struct collector *collector, struct process *process,
     snprintf(answer->text, sizeof answer->text, "'%s': marked", process->trace->path);
 }
 
-static void answer_pause(struct collector *collector, struct process *process, bool is_paused,
-                         struct control_answer *answer)
+static void upkeep_answer_pause(struct collector *collector, struct process *process,
+                                bool is_paused, struct control_answer *answer)
 {
     const char *state = is_paused ? "paused" : "resumed";
-    if (requests_refuse_stopped(process, answer))
+    if (upkeep_requests_refuse_stopped(process, answer))
         return;
     if (process->is_paused == is_paused) {
         snprintf(answer->text, sizeof answer->text, "its recording is %s",
@@ -137,8 +139,8 @@ static void answer_pause(struct collector *collector, struct process *process, b
     snprintf(answer->text, sizeof answer->text, "'%s': %s", process->trace->path, state);
 }
 
-static void answer_detach(struct collector *collector, const struct process *process,
-                          struct control_answer *answer)
+static void upkeep_answer_detach(struct collector *collector, const struct process *process,
+                                 struct control_answer *answer)
 {
     if (!collector->is_attached || process->pid != (uint32_t)collector->launched) {
         snprintf(answer->text, sizeof answer->text,
@@ -153,8 +155,8 @@ static void answer_detach(struct collector *collector, const struct process *pro
 /* Process id, events, acquisitions, releases, live blocks, lost calls, age in nanoseconds, whether
  * it is paused, live bytes, whether these are a lower bound (1) or unknown (2), why, a tab, and the
  * path of the trace. */
-static void answer_counts(const struct collector *collector, uint32_t index,
-                          struct control_answer *answer)
+static void upkeep_answer_counts(const struct collector *collector, uint32_t index,
+                                 struct control_answer *answer)
 {
     if (index >= collector->processes.count) {
         answer->result = CONTROL_UNKNOWN;
@@ -182,7 +184,7 @@ void requests_answer(void *context, const struct control_request *request,
 {
     struct collector *collector = context;
     if (request->command == CONTROL_COUNTS) {
-        answer_counts(collector, request->pid, answer);
+        upkeep_answer_counts(collector, request->pid, answer);
         return;
     }
     struct process *process = processes_by_pid(&collector->processes, request->pid);
@@ -192,26 +194,26 @@ void requests_answer(void *context, const struct control_request *request,
     }
     switch ((enum control_command)request->command) {
     case CONTROL_STATUS:
-        answer_status(process, answer);
+        upkeep_answer_status(process, answer);
         break;
     case CONTROL_SNAPSHOT:
-        answer_snapshot(collector, process, answer);
+        upkeep_answer_snapshot(collector, process, answer);
         break;
     case CONTROL_SNAPSHOTS:
-        answer_snapshots(process, request, answer);
+        upkeep_answer_snapshots(process, request, answer);
         break;
     case CONTROL_STACKS:
-        answer_stacks(collector, process, request, answer);
+        upkeep_answer_stacks(collector, process, request, answer);
         break;
     case CONTROL_MARK:
-        answer_mark(collector, process, request, answer);
+        upkeep_answer_mark(collector, process, request, answer);
         break;
     case CONTROL_PAUSE:
     case CONTROL_RESUME:
-        answer_pause(collector, process, request->command == CONTROL_PAUSE, answer);
+        upkeep_answer_pause(collector, process, request->command == CONTROL_PAUSE, answer);
         break;
     case CONTROL_DETACH:
-        answer_detach(collector, process, answer);
+        upkeep_answer_detach(collector, process, answer);
         break;
     default:
         snprintf(answer->text, sizeof answer->text, "the recorder does not know this command");
@@ -268,7 +270,7 @@ static void upkeep_write_names(struct collector *collector, uint64_t now)
 }
 
 /* Says that calls are lost as soon as they are, and again when their number has doubled. */
-static void tell_losses(struct trace *trace)
+static void upkeep_tell_losses(struct trace *trace)
 {
     if (trace->lost == 0 || trace->lost < 2 * trace->lost_told)
         return;
@@ -303,7 +305,7 @@ void upkeep(struct collector *collector, uint64_t now)
         for (size_t i = 0; i < collector->processes.count; i++) {
             user_events_memory(collector->processes.items[i], &collector->host);
             trace_flush(collector->processes.items[i]->trace);
-            tell_losses(collector->processes.items[i]->trace);
+            upkeep_tell_losses(collector->processes.items[i]->trace);
             host_tick(&collector->host); /* there may be thousands */
         }
         collector->next_flush = now + FLUSH_NS;

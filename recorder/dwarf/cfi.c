@@ -7,7 +7,7 @@
 #include "dwarf/dwarf.h"
 
 /* Moves fdes[i] down to where none below it is larger: the first `count` become a heap again. */
-static void fde_sift(struct debug_fde *fdes, size_t i, size_t count)
+static void cfi_fde_sift(struct debug_fde *fdes, size_t i, size_t count)
 {
     struct debug_fde fde = fdes[i];
     for (size_t child; (child = 2 * i + 1) < count; i = child) {
@@ -20,15 +20,15 @@ static void fde_sift(struct debug_fde *fdes, size_t i, size_t count)
 }
 
 /* Sorts by code, without other memory and in bounded time whatever the order. */
-static void fdes_sort(struct debug_fde *fdes, size_t count)
+static void cfi_fdes_sort(struct debug_fde *fdes, size_t count)
 {
     for (size_t i = count / 2; i-- > 0;)
-        fde_sift(fdes, i, count);
+        cfi_fde_sift(fdes, i, count);
     for (size_t last = count; last-- > 1;) {
         struct debug_fde largest = fdes[0];
         fdes[0] = fdes[last];
         fdes[last] = largest;
-        fde_sift(fdes, 0, last);
+        cfi_fde_sift(fdes, 0, last);
     }
 }
 
@@ -55,7 +55,7 @@ size_t debug_frame_list(struct debug_frame *frame, uint64_t low, uint64_t high)
         count++;
     }
     if (frame->fdes)
-        fdes_sort(frame->fdes, count);
+        cfi_fdes_sort(frame->fdes, count);
     return count;
 }
 
@@ -80,7 +80,7 @@ bool debug_frame_search(const struct debug_frame *frame, uint64_t code, uint32_t
 #define HEADER_MAX 32u
 
 /* Reads the length of the record that begins at `begin`. False for the terminator as well. */
-static bool record_at(const struct cfi_span *span, uintptr_t begin, struct cfi_record *record)
+static bool cfi_record_at(const struct cfi_span *span, uintptr_t begin, struct cfi_record *record)
 {
     struct cursor cursor = span_cursor(span, begin, 4);
     uint64_t size = cursor_uint(&cursor, 4);
@@ -98,8 +98,8 @@ static bool record_at(const struct cfi_span *span, uintptr_t begin, struct cfi_r
 }
 
 /* Reads the augmentation of a CIE; sets `encoding` and `is_signal_frame`. */
-static __attribute__((noinline)) void read_augmentation(struct cursor *cursor, const char *letters,
-                                                        struct cfi_function *function)
+static __attribute__((noinline)) void
+cfi_read_augmentation(struct cursor *cursor, const char *letters, struct cfi_function *function)
 {
     if (letters[0] == '\0')
         return;
@@ -140,11 +140,11 @@ static __attribute__((noinline)) void read_augmentation(struct cursor *cursor, c
 }
 
 /* Reads a CIE; `id` distinguishes it from an FDE. */
-static bool read_cie(struct cfi_lookup *lookup, uintptr_t begin, uint32_t id)
+static bool cfi_read_cie(struct cfi_lookup *lookup, uintptr_t begin, uint32_t id)
 {
     struct cfi_function *function = &lookup->function;
     struct cursor *cursor = &lookup->cie.body;
-    if (!record_at(&function->span, begin, &lookup->cie) || cursor_uint(cursor, 4) != id)
+    if (!cfi_record_at(&function->span, begin, &lookup->cie) || cursor_uint(cursor, 4) != id)
         return false;
     uint8_t version = cursor_u8(cursor);
     const char *letters = (const char *)cursor->next;
@@ -160,14 +160,14 @@ static bool read_cie(struct cfi_lookup *lookup, uintptr_t begin, uint32_t id)
     function->encoding = PE_ABSPTR;
     function->is_signal_frame = false;
     function->is_augmented = false;
-    read_augmentation(cursor, letters, function);
+    cfi_read_augmentation(cursor, letters, function);
     function->common = *cursor;
     return !cursor->is_bad && function->ra_column == CFI_RA;
 }
 
 /* Reads the rest of the FDE lookup->fde, whose CIE was read. False unless its code contains
  * `address`. */
-static bool read_code(struct cfi_lookup *lookup, uintptr_t address)
+static bool cfi_read_code(struct cfi_lookup *lookup, uintptr_t address)
 {
     struct cfi_function *function = &lookup->function;
     struct cursor *cursor = &lookup->fde.body;
@@ -189,14 +189,14 @@ static bool read_fde_begin(struct cfi_lookup *lookup)
     uint64_t delta = cursor_uint(cursor, 4);
     lookup->function.bias = 0;
     return !cursor->is_bad && delta != 0 && delta <= id_address &&
-           read_cie(lookup, id_address - delta, 0);
+           cfi_read_cie(lookup, id_address - delta, 0);
 }
 
 /* Reads the record lookup->fde into the function. False unless it is an FDE whose code contains
  * `address`. */
-static bool read_fde(struct cfi_lookup *lookup, uintptr_t address)
+static bool cfi_read_fde(struct cfi_lookup *lookup, uintptr_t address)
 {
-    return read_fde_begin(lookup) && read_code(lookup, address);
+    return read_fde_begin(lookup) && cfi_read_code(lookup, address);
 }
 
 size_t eh_frame_list(struct debug_frame *frame, struct cfi_lookup *lookup, uint64_t low,
@@ -207,7 +207,7 @@ size_t eh_frame_list(struct debug_frame *frame, struct cfi_lookup *lookup, uint6
     struct cursor *body = &lookup->fde.body;
     size_t count = 0;
     function->span = (struct cfi_span){.low = first, .high = first + frame->size};
-    for (uintptr_t begin = first, next; record_at(&function->span, begin, &lookup->fde);
+    for (uintptr_t begin = first, next; cfi_record_at(&function->span, begin, &lookup->fde);
          begin = next) {
         next = cursor_address(body) + cursor_left(body);
         if (!read_fde_begin(lookup))
@@ -222,7 +222,7 @@ size_t eh_frame_list(struct debug_frame *frame, struct cfi_lookup *lookup, uint6
         count++;
     }
     if (frame->fdes)
-        fdes_sort(frame->fdes, count);
+        cfi_fdes_sort(frame->fdes, count);
     return count;
 }
 
@@ -231,9 +231,9 @@ static __attribute__((noinline)) bool cfi_scan(struct cfi_lookup *lookup, uintpt
                                                uintptr_t address)
 {
     const struct cursor *body = &lookup->fde.body;
-    for (uintptr_t begin = eh_frame; record_at(&lookup->function.span, begin, &lookup->fde);) {
+    for (uintptr_t begin = eh_frame; cfi_record_at(&lookup->function.span, begin, &lookup->fde);) {
         begin = cursor_address(body) + cursor_left(body);
-        if (read_fde(lookup, address))
+        if (cfi_read_fde(lookup, address))
             return true;
     }
     return false;
@@ -247,8 +247,8 @@ struct table {
 };
 
 /* Returns one half of a pair of the table; 0 if it cannot be read, and the cursor is bad. */
-static inline uintptr_t table_at(struct cfi_lookup *lookup, const struct table *table,
-                                 uint64_t half)
+static inline uintptr_t cfi_table_at(struct cfi_lookup *lookup, const struct table *table,
+                                     uint64_t half)
 {
     struct cursor *cursor = &lookup->fde.body;
     *cursor = span_cursor(&lookup->function.span, table->first + half * 4, 4);
@@ -266,12 +266,12 @@ static inline bool cfi_search(struct cfi_lookup *lookup, const struct table *tab
         return false;
     while (high - low > 1) {
         uint64_t middle = low + (high - low) / 2;
-        if (table_at(lookup, table, middle * 2) <= address)
+        if (cfi_table_at(lookup, table, middle * 2) <= address)
             low = middle;
         else
             high = middle;
     }
-    *fde = table_at(lookup, table, low * 2 + 1);
+    *fde = cfi_table_at(lookup, table, low * 2 + 1);
     return !lookup->fde.body.is_bad;
 }
 
@@ -305,9 +305,9 @@ static __attribute__((noinline)) enum fde_search cfi_locate(struct cfi_lookup *l
     return is_found ? FDE_FOUND : FDE_UNKNOWN;
 }
 
-/* The stack may be small: modules_segment(), cfi_locate(), cfi_scan() and read_augmentation() are
- * not inlined, so that they use it in turn. */
-static bool find_in_memory(struct cfi_lookup *lookup, uintptr_t address)
+/* The stack may be small: modules_segment(), cfi_locate(), cfi_scan() and cfi_read_augmentation()
+ * are not inlined, so that they use it in turn. */
+static bool cfi_find_in_memory(struct cfi_lookup *lookup, uintptr_t address)
 {
     struct cfi_span *span = &lookup->function.span;
     uintptr_t fde = 0;
@@ -318,7 +318,8 @@ static bool find_in_memory(struct cfi_lookup *lookup, uintptr_t address)
     case FDE_FOUND:
         if (fde < span->low || fde >= span->high)
             *span = modules_segment(lookup, fde);
-        return record_at(&lookup->function.span, fde, &lookup->fde) && read_fde(lookup, address);
+        return cfi_record_at(&lookup->function.span, fde, &lookup->fde) &&
+               cfi_read_fde(lookup, address);
     case FDE_TO_SCAN:
         return cfi_scan(lookup, fde, address);
     case FDE_UNKNOWN:
@@ -339,22 +340,22 @@ static __attribute__((noinline)) bool cfi_find_in_file(struct cfi_lookup *lookup
     if (frame->loaded != 0) {
         uintptr_t fde = frame->loaded + function->bias + offset;
         function->span = modules_segment(lookup, fde);
-        return record_at(&function->span, fde, &lookup->fde) && read_fde(lookup, address);
+        return cfi_record_at(&function->span, fde, &lookup->fde) && cfi_read_fde(lookup, address);
     }
     uintptr_t begin = (uintptr_t)frame->bytes;
     function->span = (struct cfi_span){.low = begin, .high = begin + frame->size};
-    if (!record_at(&function->span, begin + offset, &lookup->fde))
+    if (!cfi_record_at(&function->span, begin + offset, &lookup->fde))
         return false;
     uint64_t cie = cursor_uint(cursor, 4);
-    if (cursor->is_bad || !read_cie(lookup, begin + cie, DEBUG_FRAME_CIE))
+    if (cursor->is_bad || !cfi_read_cie(lookup, begin + cie, DEBUG_FRAME_CIE))
         return false;
     function->encoding = PE_DATAREL | PE_ABSPTR; /* relative to the bias */
-    return read_code(lookup, address);
+    return cfi_read_code(lookup, address);
 }
 
 bool cfi_find(struct cfi_lookup *lookup, uintptr_t address)
 {
-    return find_in_memory(lookup, address) || cfi_find_in_file(lookup, address);
+    return cfi_find_in_memory(lookup, address) || cfi_find_in_file(lookup, address);
 }
 
 void cfi_expression(const struct cfi_span *span, int32_t offset, struct cursor *cursor)

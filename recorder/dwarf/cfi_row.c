@@ -14,7 +14,7 @@ struct machine {
     struct cfi_row *remembered;
 };
 
-static int32_t narrow(struct machine *machine, int64_t value)
+static int32_t cfi_row_narrow(struct machine *machine, int64_t value)
 {
     if (value < INT32_MIN || value > INT32_MAX) {
         cursor_fail(machine->code);
@@ -23,7 +23,7 @@ static int32_t narrow(struct machine *machine, int64_t value)
     return (int32_t)value;
 }
 
-static int64_t factored(struct machine *machine, int64_t factor)
+static int64_t cfi_row_factored(struct machine *machine, int64_t factor)
 {
     int64_t value;
     if (__builtin_mul_overflow(factor, machine->function->data_align, &value)) {
@@ -34,13 +34,14 @@ static int64_t factored(struct machine *machine, int64_t factor)
 }
 
 /* Drops the rules of registers that are not followed, such as vector registers. */
-static void set_rule(struct machine *machine, uint64_t reg, enum cfi_how kind, int64_t value)
+static void cfi_row_set_rule(struct machine *machine, uint64_t reg, enum cfi_how kind,
+                             int64_t value)
 {
     if (reg < CFI_REGS)
-        machine->row->reg[reg] = (struct cfi_rule){kind, narrow(machine, value)};
+        machine->row->reg[reg] = (struct cfi_rule){kind, cfi_row_narrow(machine, value)};
 }
 
-static void restore_rule(struct machine *machine, uint64_t reg)
+static void cfi_row_restore_rule(struct machine *machine, uint64_t reg)
 {
     if (reg < CFI_REGS) {
         struct cfi_rule rule = {CFI_SAME, 0};
@@ -49,13 +50,13 @@ static void restore_rule(struct machine *machine, uint64_t reg)
 }
 
 /* Fails if the CFA is an expression: the instruction changes only its register or its offset. */
-static void require_cfa_reg(struct machine *machine)
+static void cfi_row_require_cfa_reg(struct machine *machine)
 {
     if (machine->row->cfa_is_expr)
         cursor_fail(machine->code);
 }
 
-static void set_cfa_reg(struct machine *machine, uint64_t reg)
+static void cfi_row_set_cfa_reg(struct machine *machine, uint64_t reg)
 {
     if (reg >= CFI_RA) {
         cursor_fail(machine->code);
@@ -66,14 +67,14 @@ static void set_cfa_reg(struct machine *machine, uint64_t reg)
 }
 
 /* Checks and skips the expression that comes next. Returns its offset in the span. */
-static int64_t take_expression(struct machine *machine)
+static int64_t cfi_row_take_expression(struct machine *machine)
 {
     uint64_t offset = cursor_address(machine->code) - machine->function->span.low;
     cursor_skip(machine->code, cursor_uleb(machine->code));
     return offset > INT32_MAX ? INT64_MAX : (int64_t)offset;
 }
 
-static void remember(struct machine *machine)
+static void cfi_row_remember(struct machine *machine)
 {
     if (machine->depth == CFI_REMEMBERED) {
         cursor_fail(machine->code);
@@ -82,7 +83,7 @@ static void remember(struct machine *machine)
     machine->remembered[machine->depth++] = *machine->row;
 }
 
-static void recall(struct machine *machine)
+static void cfi_row_recall(struct machine *machine)
 {
     if (machine->depth == 0) {
         cursor_fail(machine->code);
@@ -92,7 +93,7 @@ static void recall(struct machine *machine)
 }
 
 /* Advances the location. False if the next instructions are for later addresses. */
-static bool advance(struct machine *machine, uint64_t delta)
+static bool cfi_row_advance(struct machine *machine, uint64_t delta)
 {
     uint64_t bytes;
     if (__builtin_mul_overflow(delta, machine->function->code_align, &bytes) ||
@@ -103,79 +104,85 @@ static bool advance(struct machine *machine, uint64_t delta)
     return machine->location <= machine->address;
 }
 
-static void run_register(struct machine *machine, unsigned op)
+static void cfi_row_run_register(struct machine *machine, unsigned op)
 {
     struct cursor *code = machine->code;
     uint64_t reg = cursor_uleb(code);
     switch (op) {
     case CFA_OFFSET_EXTENDED:
-        set_rule(machine, reg, CFI_OFFSET, factored(machine, (int64_t)cursor_uleb(code)));
+        cfi_row_set_rule(machine, reg, CFI_OFFSET,
+                         cfi_row_factored(machine, (int64_t)cursor_uleb(code)));
         break;
     case CFA_OFFSET_EXTENDED_SF:
-        set_rule(machine, reg, CFI_OFFSET, factored(machine, cursor_sleb(code)));
+        cfi_row_set_rule(machine, reg, CFI_OFFSET, cfi_row_factored(machine, cursor_sleb(code)));
         break;
     case CFA_GNU_NEGATIVE_OFFSET_EXTENDED:
-        set_rule(machine, reg, CFI_OFFSET,
-                 factored(machine, -(int64_t)(cursor_uleb(code) & INT64_MAX)));
+        cfi_row_set_rule(machine, reg, CFI_OFFSET,
+                         cfi_row_factored(machine, -(int64_t)(cursor_uleb(code) & INT64_MAX)));
         break;
     case CFA_VAL_OFFSET:
-        set_rule(machine, reg, CFI_VAL_OFFSET, factored(machine, (int64_t)cursor_uleb(code)));
+        cfi_row_set_rule(machine, reg, CFI_VAL_OFFSET,
+                         cfi_row_factored(machine, (int64_t)cursor_uleb(code)));
         break;
     case CFA_VAL_OFFSET_SF:
-        set_rule(machine, reg, CFI_VAL_OFFSET, factored(machine, cursor_sleb(code)));
+        cfi_row_set_rule(machine, reg, CFI_VAL_OFFSET,
+                         cfi_row_factored(machine, cursor_sleb(code)));
         break;
     case CFA_RESTORE_EXTENDED:
-        restore_rule(machine, reg);
+        cfi_row_restore_rule(machine, reg);
         break;
     case CFA_UNDEFINED:
-        set_rule(machine, reg, CFI_UNDEFINED, 0);
+        cfi_row_set_rule(machine, reg, CFI_UNDEFINED, 0);
         break;
     case CFA_SAME_VALUE:
-        set_rule(machine, reg, CFI_SAME, 0);
+        cfi_row_set_rule(machine, reg, CFI_SAME, 0);
         break;
     case CFA_REGISTER: {
         uint64_t source = cursor_uleb(code);
-        set_rule(machine, reg, CFI_REGISTER, (int64_t)(source < CFI_REGS ? source : INT64_MAX));
+        cfi_row_set_rule(machine, reg, CFI_REGISTER,
+                         (int64_t)(source < CFI_REGS ? source : INT64_MAX));
         break;
     }
     case CFA_EXPRESSION:
-        set_rule(machine, reg, CFI_EXPR, take_expression(machine));
+        cfi_row_set_rule(machine, reg, CFI_EXPR, cfi_row_take_expression(machine));
         break;
     case CFA_VAL_EXPRESSION:
-        set_rule(machine, reg, CFI_VAL_EXPR, take_expression(machine));
+        cfi_row_set_rule(machine, reg, CFI_VAL_EXPR, cfi_row_take_expression(machine));
         break;
     default:
         cursor_fail(code);
     }
 }
 
-static void run_cfa(struct machine *machine, unsigned op)
+static void cfi_row_run_cfa(struct machine *machine, unsigned op)
 {
     struct cursor *code = machine->code;
     switch (op) {
     case CFA_DEF_CFA:
-        set_cfa_reg(machine, cursor_uleb(code));
-        machine->row->cfa_offset = narrow(machine, (int64_t)cursor_uleb(code));
+        cfi_row_set_cfa_reg(machine, cursor_uleb(code));
+        machine->row->cfa_offset = cfi_row_narrow(machine, (int64_t)cursor_uleb(code));
         break;
     case CFA_DEF_CFA_SF:
-        set_cfa_reg(machine, cursor_uleb(code));
-        machine->row->cfa_offset = narrow(machine, factored(machine, cursor_sleb(code)));
+        cfi_row_set_cfa_reg(machine, cursor_uleb(code));
+        machine->row->cfa_offset =
+            cfi_row_narrow(machine, cfi_row_factored(machine, cursor_sleb(code)));
         break;
     case CFA_DEF_CFA_REGISTER:
-        require_cfa_reg(machine);
-        set_cfa_reg(machine, cursor_uleb(code));
+        cfi_row_require_cfa_reg(machine);
+        cfi_row_set_cfa_reg(machine, cursor_uleb(code));
         break;
     case CFA_DEF_CFA_OFFSET:
-        require_cfa_reg(machine);
-        machine->row->cfa_offset = narrow(machine, (int64_t)cursor_uleb(code));
+        cfi_row_require_cfa_reg(machine);
+        machine->row->cfa_offset = cfi_row_narrow(machine, (int64_t)cursor_uleb(code));
         break;
     case CFA_DEF_CFA_OFFSET_SF:
-        require_cfa_reg(machine);
-        machine->row->cfa_offset = narrow(machine, factored(machine, cursor_sleb(code)));
+        cfi_row_require_cfa_reg(machine);
+        machine->row->cfa_offset =
+            cfi_row_narrow(machine, cfi_row_factored(machine, cursor_sleb(code)));
         break;
     default: /* CFA_DEF_CFA_EXPRESSION */
         machine->row->cfa_is_expr = true;
-        machine->row->cfa_offset = narrow(machine, take_expression(machine));
+        machine->row->cfa_offset = cfi_row_narrow(machine, cfi_row_take_expression(machine));
     }
 }
 
@@ -186,13 +193,13 @@ static bool row_run_one(struct machine *machine)
     unsigned op = cursor_u8(code);
     switch (op & ~CFA_OPERAND) {
     case CFA_ADVANCE_LOC:
-        return advance(machine, op & CFA_OPERAND);
+        return cfi_row_advance(machine, op & CFA_OPERAND);
     case CFA_OFFSET:
-        set_rule(machine, op & CFA_OPERAND, CFI_OFFSET,
-                 factored(machine, (int64_t)cursor_uleb(code)));
+        cfi_row_set_rule(machine, op & CFA_OPERAND, CFI_OFFSET,
+                         cfi_row_factored(machine, (int64_t)cursor_uleb(code)));
         return true;
     case CFA_RESTORE:
-        restore_rule(machine, op & CFA_OPERAND);
+        cfi_row_restore_rule(machine, op & CFA_OPERAND);
         return true;
     default:
         break;
@@ -205,16 +212,16 @@ static bool row_run_one(struct machine *machine)
             cursor_pointer(code, machine->function->encoding, machine->function->bias);
         return machine->location <= machine->address;
     case CFA_ADVANCE_LOC1:
-        return advance(machine, cursor_uint(code, 1));
+        return cfi_row_advance(machine, cursor_uint(code, 1));
     case CFA_ADVANCE_LOC2:
-        return advance(machine, cursor_uint(code, 2));
+        return cfi_row_advance(machine, cursor_uint(code, 2));
     case CFA_ADVANCE_LOC4:
-        return advance(machine, cursor_uint(code, 4));
+        return cfi_row_advance(machine, cursor_uint(code, 4));
     case CFA_REMEMBER_STATE:
-        remember(machine);
+        cfi_row_remember(machine);
         return true;
     case CFA_RESTORE_STATE:
-        recall(machine);
+        cfi_row_recall(machine);
         return true;
     case CFA_GNU_ARGS_SIZE:
         cursor_uleb(code);
@@ -225,10 +232,10 @@ static bool row_run_one(struct machine *machine)
     case CFA_DEF_CFA_OFFSET:
     case CFA_DEF_CFA_OFFSET_SF:
     case CFA_DEF_CFA_EXPRESSION:
-        run_cfa(machine, op);
+        cfi_row_run_cfa(machine, op);
         return true;
     default:
-        run_register(machine, op);
+        cfi_row_run_register(machine, op);
         return true;
     }
 }
@@ -246,7 +253,7 @@ static bool row_run(struct machine *machine, struct cursor *code)
  * beyond `address`. The calls of a function are mostly made in the order of their addresses; a run
  * from the beginning for each of them would take time in proportion to the square of their number.
  */
-static bool can_continue(const struct cfi_lookup *lookup, uintptr_t address)
+static bool cfi_row_can_continue(const struct cfi_lookup *lookup, uintptr_t address)
 {
     const struct cfi_run *last = &lookup->run;
     return last->specific && last->specific == lookup->function.specific.next &&
@@ -262,7 +269,7 @@ bool cfi_row(struct cfi_lookup *lookup, uintptr_t address)
                               .row = &lookup->row,
                               .remembered = lookup->remembered,
                               .address = address};
-    bool continues = can_continue(lookup, address);
+    bool continues = cfi_row_can_continue(lookup, address);
     if (continues) {
         machine.location = last->location;
         machine.depth = last->depth;

@@ -2,7 +2,7 @@
 #include "dwarf/expr.h"
 
 /* Pushes a copy of the value that is `depth` values below the top. */
-static void pick(struct expr_stack *stack, unsigned depth)
+static void expr_pick(struct expr_stack *stack, unsigned depth)
 {
     if (depth >= stack->depth) {
         cursor_fail(stack->code);
@@ -11,7 +11,7 @@ static void pick(struct expr_stack *stack, unsigned depth)
     expr_push(stack, stack->values[stack->depth - 1 - depth]);
 }
 
-static void swap(struct expr_stack *stack)
+static void expr_swap(struct expr_stack *stack)
 {
     uintptr_t top = expr_pop(stack);
     uintptr_t second = expr_pop(stack);
@@ -20,7 +20,7 @@ static void swap(struct expr_stack *stack)
 }
 
 /* The top becomes the third, the others move up. */
-static void rotate(struct expr_stack *stack)
+static void expr_rotate(struct expr_stack *stack)
 {
     uintptr_t top = expr_pop(stack);
     uintptr_t second = expr_pop(stack);
@@ -30,7 +30,7 @@ static void rotate(struct expr_stack *stack)
     expr_push(stack, second);
 }
 
-static void unary(struct expr_stack *stack, unsigned op)
+static void expr_unary(struct expr_stack *stack, unsigned op)
 {
     uintptr_t value = expr_pop(stack);
     switch (op) {
@@ -45,7 +45,7 @@ static void unary(struct expr_stack *stack, unsigned op)
     }
 }
 
-static uintptr_t shifted(uintptr_t value, uintptr_t bits, unsigned op)
+static uintptr_t expr_shifted(uintptr_t value, uintptr_t bits, unsigned op)
 {
     if (op == OP_SHRA)
         return (uintptr_t)((intptr_t)value >> (bits < 63 ? bits : 63));
@@ -54,7 +54,7 @@ static uintptr_t shifted(uintptr_t value, uintptr_t bits, unsigned op)
     return op == OP_SHL ? value << bits : value >> bits;
 }
 
-static uintptr_t compared(intptr_t left, intptr_t right, unsigned op)
+static uintptr_t expr_compared(intptr_t left, intptr_t right, unsigned op)
 {
     switch (op) {
     case OP_EQ:
@@ -73,7 +73,8 @@ static uintptr_t compared(intptr_t left, intptr_t right, unsigned op)
 }
 
 /* Division is signed, the remainder unsigned, as DWARF has it. */
-static uintptr_t divided(struct expr_stack *stack, uintptr_t left, uintptr_t right, unsigned op)
+static uintptr_t expr_divided(struct expr_stack *stack, uintptr_t left, uintptr_t right,
+                              unsigned op)
 {
     if (right == 0 || (op == OP_DIV && (intptr_t)left == INT64_MIN && (intptr_t)right == -1)) {
         cursor_fail(stack->code);
@@ -82,7 +83,7 @@ static uintptr_t divided(struct expr_stack *stack, uintptr_t left, uintptr_t rig
     return op == OP_DIV ? (uintptr_t)((intptr_t)left / (intptr_t)right) : left % right;
 }
 
-static void binary(struct expr_stack *stack, unsigned op)
+static void expr_binary(struct expr_stack *stack, unsigned op)
 {
     uintptr_t right = expr_pop(stack);
     uintptr_t left = expr_pop(stack);
@@ -92,7 +93,7 @@ static void binary(struct expr_stack *stack, unsigned op)
         break;
     case OP_DIV:
     case OP_MOD:
-        expr_push(stack, divided(stack, left, right, op));
+        expr_push(stack, expr_divided(stack, left, right, op));
         break;
     case OP_MINUS:
         expr_push(stack, left - right);
@@ -109,18 +110,18 @@ static void binary(struct expr_stack *stack, unsigned op)
     case OP_SHL:
     case OP_SHR:
     case OP_SHRA:
-        expr_push(stack, shifted(left, right, op));
+        expr_push(stack, expr_shifted(left, right, op));
         break;
     case OP_XOR:
         expr_push(stack, left ^ right);
         break;
     default:
-        expr_push(stack, compared((intptr_t)left, (intptr_t)right, op));
+        expr_push(stack, expr_compared((intptr_t)left, (intptr_t)right, op));
     }
 }
 
 /* Runs an operation that pushes a constant. */
-static bool run_constant(struct expr_stack *stack, unsigned op)
+static bool expr_run_constant(struct expr_stack *stack, unsigned op)
 {
     struct cursor *code = stack->code;
     if (op == OP_ADDR) {
@@ -142,26 +143,26 @@ static bool run_constant(struct expr_stack *stack, unsigned op)
 }
 
 /* Runs an operation that copies, drops or moves values. */
-static bool run_arrangement(struct expr_stack *stack, unsigned op)
+static bool expr_run_arrangement(struct expr_stack *stack, unsigned op)
 {
     switch (op) {
     case OP_DUP:
-        pick(stack, 0);
+        expr_pick(stack, 0);
         return true;
     case OP_DROP:
         expr_pop(stack);
         return true;
     case OP_OVER:
-        pick(stack, 1);
+        expr_pick(stack, 1);
         return true;
     case OP_PICK:
-        pick(stack, cursor_u8(stack->code));
+        expr_pick(stack, cursor_u8(stack->code));
         return true;
     case OP_SWAP:
-        swap(stack);
+        expr_swap(stack);
         return true;
     case OP_ROT:
-        rotate(stack);
+        expr_rotate(stack);
         return true;
     case OP_NOP:
         return true;
@@ -170,15 +171,15 @@ static bool run_arrangement(struct expr_stack *stack, unsigned op)
     }
 }
 
-static bool run_arithmetic(struct expr_stack *stack, unsigned op)
+static bool expr_run_arithmetic(struct expr_stack *stack, unsigned op)
 {
     if (op == OP_PLUS_UCONST) {
         uint64_t addend = cursor_uleb(stack->code);
         expr_push(stack, expr_pop(stack) + addend);
     } else if (op == OP_ABS || op == OP_NEG || op == OP_NOT) {
-        unary(stack, op);
+        expr_unary(stack, op);
     } else if (op >= OP_AND && op <= OP_NE && op != OP_BRA) {
-        binary(stack, op);
+        expr_binary(stack, op);
     } else {
         return false;
     }
@@ -187,7 +188,8 @@ static bool run_arithmetic(struct expr_stack *stack, unsigned op)
 
 bool expr_stack_run(struct expr_stack *stack, unsigned op)
 {
-    return run_constant(stack, op) || run_arrangement(stack, op) || run_arithmetic(stack, op);
+    return expr_run_constant(stack, op) || expr_run_arrangement(stack, op) ||
+           expr_run_arithmetic(stack, op);
 }
 
 /* Operations that one expression may run: it may branch backwards. */
@@ -215,7 +217,7 @@ bool expr_read(struct expr_machine *machine, uintptr_t address, uintptr_t *value
     return true;
 }
 
-static void push_register(struct expr_machine *machine, uint64_t reg, int64_t offset)
+static void expr_push_register(struct expr_machine *machine, uint64_t reg, int64_t offset)
 {
     uintptr_t value;
     if (!expr_register(machine, reg, &value)) {
@@ -225,7 +227,7 @@ static void push_register(struct expr_machine *machine, uint64_t reg, int64_t of
     expr_push(&machine->stack, value + (uintptr_t)offset);
 }
 
-static void dereference(struct expr_machine *machine)
+static void expr_dereference(struct expr_machine *machine)
 {
     struct expr_stack *stack = &machine->stack;
     uintptr_t value;
@@ -238,7 +240,7 @@ static void dereference(struct expr_machine *machine)
 
 /* Reads the distance of a branch, and goes there if `is_taken`: nowhere outside of the expression.
  */
-static void branch(struct expr_stack *stack, const uint8_t *start, bool is_taken)
+static void expr_branch(struct expr_stack *stack, const uint8_t *start, bool is_taken)
 {
     struct cursor *code = stack->code;
     int64_t delta = cursor_int(code, 2);
@@ -257,16 +259,16 @@ static void expr_run_one(struct expr_machine *machine, const uint8_t *start)
     struct cursor *code = stack->code;
     unsigned op = cursor_u8(code);
     if (op >= OP_BREG0 && op <= OP_BREG31) {
-        push_register(machine, op - OP_BREG0, cursor_sleb(code));
+        expr_push_register(machine, op - OP_BREG0, cursor_sleb(code));
     } else if (op == OP_BREGX) {
         uint64_t reg = cursor_uleb(code);
-        push_register(machine, reg, cursor_sleb(code));
+        expr_push_register(machine, reg, cursor_sleb(code));
     } else if (op == OP_DEREF) {
-        dereference(machine);
+        expr_dereference(machine);
     } else if (op == OP_SKIP) {
-        branch(stack, start, true);
+        expr_branch(stack, start, true);
     } else if (op == OP_BRA) {
-        branch(stack, start, expr_pop(stack) != 0);
+        expr_branch(stack, start, expr_pop(stack) != 0);
     } else if (!expr_stack_run(stack, op)) {
         cursor_fail(code);
     }

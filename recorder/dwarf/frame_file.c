@@ -49,7 +49,7 @@ static bool frame_file_is_named(int file, uint64_t offset, const char *name, siz
     return dwarf_file_read(file, offset, bytes, size) && memcmp(bytes, name, size) == 0;
 }
 
-static uint64_t big_endian(const uint8_t bytes[8])
+static uint64_t frame_file_big_endian(const uint8_t bytes[8])
 {
     uint64_t value = 0;
     for (unsigned i = 0; i < 8; i++)
@@ -91,7 +91,7 @@ static void frame_file_zdebug(int file, struct frame_file *found, const Elf64_Sh
         dwarf_file_read(file, section->sh_offset, header, sizeof header) &&
         memcmp(header, "ZLIB", 4) == 0)
         frame_file_place(file, found, section->sh_offset + sizeof header,
-                         section->sh_size - sizeof header, big_endian(header + 4), true);
+                         section->sh_size - sizeof header, frame_file_big_endian(header + 4), true);
 }
 
 /* The name of the debug file, and the checksum at the end of the section. */

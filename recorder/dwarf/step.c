@@ -4,8 +4,8 @@
 #include "dwarf/expr.h"
 #include "dwarf/cfi.h"
 
-static bool find_cfa(struct expr_machine *machine, const struct cfi_function *function,
-                     const struct cfi_row *row, uintptr_t *cfa)
+static bool step_find_cfa(struct expr_machine *machine, const struct cfi_function *function,
+                          const struct cfi_row *row, uintptr_t *cfa)
 {
     if (row->cfa_is_expr) {
         cfi_expression(&function->span, row->cfa_offset, &machine->code);
@@ -18,8 +18,8 @@ static bool find_cfa(struct expr_machine *machine, const struct cfi_function *fu
 }
 
 /* Finds the value of `reg` in the caller. */
-static bool find_reg(struct expr_machine *machine, const struct cfi_function *function,
-                     uint32_t reg, struct cfi_rule rule, uintptr_t cfa, uintptr_t *value)
+static bool step_find_reg(struct expr_machine *machine, const struct cfi_function *function,
+                          uint32_t reg, struct cfi_rule rule, uintptr_t cfa, uintptr_t *value)
 {
     uintptr_t address = cfa + (uintptr_t)(intptr_t)rule.value;
     switch ((enum cfi_how)rule.kind) {
@@ -45,8 +45,8 @@ static bool find_reg(struct expr_machine *machine, const struct cfi_function *fu
 }
 
 /* Finds the registers other than rsp and rbp. Those that cannot be found become unknown. */
-static void find_others(struct expr_machine *machine, const struct cfi_function *function,
-                        const struct cfi_row *row, uintptr_t cfa, struct step_regs *caller)
+static void step_find_others(struct expr_machine *machine, const struct cfi_function *function,
+                             const struct cfi_row *row, uintptr_t cfa, struct step_regs *caller)
 {
     for (uint32_t reg = 0; reg < CFI_RA; reg++) {
         if (reg == CFI_RSP || reg == CFI_RBP)
@@ -54,17 +54,17 @@ static void find_others(struct expr_machine *machine, const struct cfi_function 
         /* A register that a call may overwrite survives only where the kernel saved it. */
         if (row->reg[reg].kind == CFI_SAME && (STEP_CALLEE_SAVED >> reg & 1) == 0)
             continue;
-        if (find_reg(machine, function, reg, row->reg[reg], cfa, &caller->reg[reg]))
+        if (step_find_reg(machine, function, reg, row->reg[reg], cfa, &caller->reg[reg]))
             caller->known |= 1u << reg;
     }
 }
 
 /* Finds rbp. A function that leaves it alone hands it on: no use. */
-static void find_bp(struct expr_machine *machine, const struct cfi_function *function,
-                    const struct cfi_row *row, uintptr_t cfa, struct step_regs *caller)
+static void step_find_bp(struct expr_machine *machine, const struct cfi_function *function,
+                         const struct cfi_row *row, uintptr_t cfa, struct step_regs *caller)
 {
     uint32_t used = machine->log->used;
-    if (find_reg(machine, function, CFI_RBP, row->reg[CFI_RBP], cfa, &caller->reg[CFI_RBP]))
+    if (step_find_reg(machine, function, CFI_RBP, row->reg[CFI_RBP], cfa, &caller->reg[CFI_RBP]))
         caller->known |= 1u << CFI_RBP;
     if (row->reg[CFI_RBP].kind == CFI_SAME)
         machine->log->used = used;
@@ -78,20 +78,20 @@ static enum step_result step_by(struct expr_machine *machine, const struct cfi_f
     uintptr_t cfa;
     if (pc_rule.kind == CFI_UNDEFINED)
         return STEP_END;
-    if (pc_rule.kind == CFI_SAME || !find_cfa(machine, function, row, &cfa) ||
-        !find_reg(machine, function, CFI_RA, pc_rule, cfa, &caller->reg[CFI_RA]))
+    if (pc_rule.kind == CFI_SAME || !step_find_cfa(machine, function, row, &cfa) ||
+        !step_find_reg(machine, function, CFI_RA, pc_rule, cfa, &caller->reg[CFI_RA]))
         return machine->lacks_register ? STEP_UNKNOWN : STEP_BAD;
     caller->reg[CFI_RSP] = cfa;
     if (sp_rule.kind != CFI_SAME &&
-        !find_reg(machine, function, CFI_RSP, sp_rule, cfa, &caller->reg[CFI_RSP]))
+        !step_find_reg(machine, function, CFI_RSP, sp_rule, cfa, &caller->reg[CFI_RSP]))
         return machine->lacks_register ? STEP_UNKNOWN : STEP_BAD;
     caller->known = 1u << CFI_RA | 1u << CFI_RSP;
-    find_bp(machine, function, row, cfa, caller);
+    step_find_bp(machine, function, row, cfa, caller);
     if (function->is_signal_frame)
         caller->reg[CFI_RA]++; /* an address that was interrupted: see unwind.h */
     struct step_log *log = machine->log;
     machine->log = NULL; /* the other registers are no part of a walk's state */
-    find_others(machine, function, row, cfa, caller);
+    step_find_others(machine, function, row, cfa, caller);
     machine->log = log;
     return STEP_DONE;
 }

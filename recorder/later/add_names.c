@@ -17,7 +17,7 @@
 /* The temporary file; NULL if there is none. Read by the handler of signals. */
 static char *volatile unfinished;
 
-static void replace_on_signal(int number)
+static void add_names_replace_on_signal(int number)
 {
     char *path = unfinished;
     if (path)
@@ -26,17 +26,17 @@ static void replace_on_signal(int number)
     raise(number);
 }
 
-static void catch_signals(void)
+static void add_names_catch_signals(void)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         struct sigaction action;
         if (sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
-            (void)signal(numbers[i], replace_on_signal);
+            (void)signal(numbers[i], add_names_replace_on_signal);
     }
 }
 
-static int make_temporary(struct replacement *replacement)
+static int add_names_make_temporary(struct replacement *replacement)
 {
     if (asprintf(&replacement->temporary, "%s.XXXXXX", replacement->destination.path) < 0) {
         replacement->temporary = NULL;
@@ -46,7 +46,7 @@ static int make_temporary(struct replacement *replacement)
     if (replacement->descriptor < 0)
         return errno;
     unfinished = replacement->temporary;
-    catch_signals();
+    add_names_catch_signals();
     return 0;
 }
 
@@ -60,7 +60,7 @@ int replacement_begin(struct replacement *replacement, const char *path)
         replacement->descriptor = replacement->destination.descriptor;
         return 0;
     }
-    reason = make_temporary(replacement);
+    reason = add_names_make_temporary(replacement);
     if (reason != 0) {
         free(replacement->temporary);
         output_path_free(&replacement->destination);
@@ -68,7 +68,7 @@ int replacement_begin(struct replacement *replacement, const char *path)
     return reason;
 }
 
-static void release(struct replacement *replacement)
+static void add_names_release(struct replacement *replacement)
 {
     unfinished = NULL;
     close(replacement->descriptor);
@@ -78,7 +78,8 @@ static void release(struct replacement *replacement)
 
 /* The owner of a trace keeps it when root replaces it. Any other file that has the name may have
  * been put there by somebody who must not read this trace. */
-static int replacement_keep_owner(const struct replacement *replacement, const char *source)
+static int add_names_replacement_keep_owner(const struct replacement *replacement,
+                                            const char *source)
 {
     struct stat old, trace;
     if (stat(source, &trace) != 0 || lstat(replacement->destination.path, &old) != 0 ||
@@ -91,17 +92,17 @@ int replacement_publish(struct replacement *replacement, const char *source)
 {
     const char *path = replacement->destination.path;
     if (!path) {
-        release(replacement);
+        add_names_release(replacement);
         return 0;
     }
-    int reason = replacement_keep_owner(replacement, source);
+    int reason = add_names_replacement_keep_owner(replacement, source);
     if (reason == 0 && fsync(replacement->descriptor) != 0)
         reason = errno;
     if (reason == 0 && rename(replacement->temporary, path) != 0)
         reason = errno;
     if (reason != 0)
         unlink(replacement->temporary);
-    release(replacement);
+    add_names_release(replacement);
     return reason;
 }
 
@@ -109,12 +110,12 @@ void replacement_discard(struct replacement *replacement)
 {
     if (replacement->temporary)
         unlink(replacement->temporary);
-    release(replacement);
+    add_names_release(replacement);
 }
 
 enum { MODULES_SHOWN = 20 };
 
-static const char *path_of(const struct wanted_module *module)
+static const char *add_names_path_of(const struct wanted_module *module)
 {
     return module->path ? module->path : "a module without a path";
 }
@@ -123,7 +124,7 @@ void report_progress(const struct wanted_module *module, size_t index, size_t co
 {
     enum { PATH_SHOWN = 60 };
     char escaped[PATH_SHOWN + 1];
-    const char *path = path_of(module);
+    const char *path = add_names_path_of(module);
     visible_escape(path, strlen(path), escaped, sizeof escaped);
     fprintf(stderr, "\r\033[Kttdrecord: %zu of %zu: %s", index + 1, count, escaped);
     fflush(stderr);
@@ -141,7 +142,7 @@ struct tally {
     size_t *by_module;
 };
 
-static void count_frames(const struct wanted *wanted, struct tally *tally)
+static void add_names_count_frames(const struct wanted *wanted, struct tally *tally)
 {
     for (size_t i = 0; i < wanted->address_count; i++) {
         const struct wanted_address *address = &wanted->addresses[i];
@@ -157,12 +158,12 @@ static void count_frames(const struct wanted *wanted, struct tally *tally)
     }
 }
 
-static const char *plural(size_t count)
+static const char *add_names_plural(size_t count)
 {
     return count == 1 ? "" : "s";
 }
 
-static bool has_file(const struct wanted_module *module)
+static bool add_names_has_file(const struct wanted_module *module)
 {
     struct stat status;
     return module->path && module->path[0] == '/' && stat(module->path, &status) == 0;
@@ -180,9 +181,10 @@ static const char *later_reason(const struct wanted_module *module, enum symboli
     case SYMBOLIZE_FAILED:
         return "its file, or its debug file, is damaged";
     case SYMBOLIZE_ABSENT:
-        return has_file(module) ? "the file there is another build, and no debug file has its "
-                                  "build-id"
-                                : "no file has its build-id";
+        return add_names_has_file(module)
+                   ? "the file there is another build, and no debug file has its "
+                     "build-id"
+                   : "no file has its build-id";
     default:
         return "there was not enough time";
     }
@@ -215,8 +217,8 @@ static void later_report_modules(const struct names_to_add *adding, const size_t
         if (told_count++ == MODULES_SHOWN)
             message("there are more modules without names");
         else
-            message("%s: %zu frame%s without names: %s", path_of(module), unnamed[i],
-                    plural(unnamed[i]), later_reason(module, adding->results[i]));
+            message("%s: %zu frame%s without names: %s", add_names_path_of(module), unnamed[i],
+                    add_names_plural(unnamed[i]), later_reason(module, adding->results[i]));
     }
 }
 
@@ -224,11 +226,12 @@ void report_names(const struct names_to_add *adding, const char *path)
 {
     const struct wanted *wanted = adding->wanted;
     struct tally tally = {.by_module = calloc(wanted->module_count + 1, sizeof(size_t))};
-    count_frames(wanted, &tally);
+    add_names_count_frames(wanted, &tally);
     message("'%s': %zu frame%s got names or better ones, %zu kept those they had, %zu ha%s none; "
             "%zu variable%s got names",
-            path, tally.improved, plural(tally.improved), tally.kept, tally.unnamed,
-            tally.unnamed == 1 ? "s" : "ve", adding->variables, plural(adding->variables));
+            path, tally.improved, add_names_plural(tally.improved), tally.kept, tally.unnamed,
+            tally.unnamed == 1 ? "s" : "ve", adding->variables,
+            add_names_plural(adding->variables));
     if (tally.by_module)
         later_report_modules(adding, tally.by_module);
     if (tally.outside != 0)
@@ -255,13 +258,13 @@ void names_free(struct names_to_add *adding)
 
 /* Whether names of an address are asked for. A module without a build-id is not asked about: the
  * file at its path may be any other. */
-static bool is_asked(const struct wanted *wanted, const struct wanted_address *address)
+static bool add_names_is_asked(const struct wanted *wanted, const struct wanted_address *address)
 {
     return address->is_in_stack && address->module != 0 && address->quality != NAME_SOURCE &&
            wanted->modules[address->module - 1].build_id_size != 0;
 }
 
-static void describe_modules(struct names_to_add *adding)
+static void add_names_describe_modules(struct names_to_add *adding)
 {
     size_t count = adding->wanted->module_count;
     for (size_t i = 0; i < 2 * count; i++) {
@@ -274,12 +277,12 @@ static void describe_modules(struct names_to_add *adding)
 }
 
 /* Sorts the offsets of code by module. Returns how many there are. */
-static size_t sort_offsets(struct names_to_add *adding)
+static size_t add_names_sort_offsets(struct names_to_add *adding)
 {
     const struct wanted *wanted = adding->wanted;
     size_t next = 0;
     for (size_t i = 0; i < wanted->address_count; i++)
-        if (is_asked(wanted, &wanted->addresses[i]))
+        if (add_names_is_asked(wanted, &wanted->addresses[i]))
             adding->modules[wanted->addresses[i].module - 1].offset_count++;
     for (size_t i = 0; i < wanted->module_count; i++) {
         adding->modules[i].offsets = adding->offsets + next;
@@ -287,7 +290,7 @@ static size_t sort_offsets(struct names_to_add *adding)
         adding->modules[i].offset_count = 0;
     }
     for (size_t i = 0; i < wanted->address_count; i++) {
-        if (!is_asked(wanted, &wanted->addresses[i]))
+        if (!add_names_is_asked(wanted, &wanted->addresses[i]))
             continue;
         struct symbolize_module *module = &adding->modules[wanted->addresses[i].module - 1];
         size_t index = (size_t)(module->offsets - adding->offsets) + module->offset_count++;
@@ -312,7 +315,7 @@ static void add_words(struct names_to_add *adding, size_t next)
 }
 
 /* False without memory. */
-static bool make_request(struct names_to_add *adding)
+static bool add_names_make_request(struct names_to_add *adding)
 {
     struct wanted *wanted = adding->wanted;
     size_t count = 2 * wanted->module_count + 1;
@@ -323,13 +326,13 @@ static bool make_request(struct names_to_add *adding)
         calloc(wanted->address_count + wanted->variables.count + 1, sizeof *adding->offsets);
     if (!adding->modules || !adding->results || !adding->offsets)
         return false;
-    describe_modules(adding);
-    add_words(adding, sort_offsets(adding));
+    add_names_describe_modules(adding);
+    add_words(adding, add_names_sort_offsets(adding));
     return true;
 }
 
 /* Notes the first failure to write, and ends the lookup then. */
-static void note(struct names_to_add *adding, enum ttd_status status)
+static void add_names_note(struct names_to_add *adding, enum ttd_status status)
 {
     if (status == TTD_OK || adding->status != TTD_OK)
         return;
@@ -337,7 +340,7 @@ static void note(struct names_to_add *adding, enum ttd_status status)
     symbolize_stop();
 }
 
-static enum name_quality quality_of(const struct symbolize_frame *frames, size_t count)
+static enum name_quality add_names_quality_of(const struct symbolize_frame *frames, size_t count)
 {
     enum name_quality quality = NAME_NONE;
     for (size_t i = 0; i < count; i++) {
@@ -356,11 +359,12 @@ static void adding_take_variable(struct names_to_add *adding, const struct wante
         return;
     struct ttd_variable variable = {
         .module = module->id, .offset = frame->begin, .size = frame->size};
-    note(adding,
-         ttd_names_string(adding->names, (struct ttd_string){frame->function, frame->function_size},
-                          &variable.name));
+    add_names_note(adding,
+                   ttd_names_string(adding->names,
+                                    (struct ttd_string){frame->function, frame->function_size},
+                                    &variable.name));
     if (adding->status == TTD_OK)
-        note(adding, ttd_writer_variable(adding->writer, &variable));
+        add_names_note(adding, ttd_writer_variable(adding->writer, &variable));
     adding->variables++;
 }
 
@@ -377,15 +381,15 @@ static void adding_take_answer(void *context, size_t index, uint64_t offset,
         return;
     }
     struct wanted_address *address = wanted_find(adding->wanted, (ttd_id)(index + 1), offset);
-    enum name_quality quality = quality_of(frames, count);
+    enum name_quality quality = add_names_quality_of(frames, count);
     if (!address || quality <= address->quality)
         return;
     address->quality = quality;
     address->is_improved = true;
-    note(adding, frame_names_write(adding->names, module->id, offset, frames, count));
+    add_names_note(adding, frame_names_write(adding->names, module->id, offset, frames, count));
 }
 
-static void begin_module(void *context, size_t index)
+static void add_names_begin_module(void *context, size_t index)
 {
     struct names_to_add *adding = context;
     size_t modules = adding->wanted->module_count;
@@ -401,9 +405,9 @@ enum ttd_status names_add(void *context, struct ttd_writer *writer)
         .module_time = servers && *servers != '\0' ? MODULE_TIME_OF_SERVERS : MODULE_TIME,
         .total_time = TOTAL_TIME,
         .results = NULL,
-        .begin = begin_module,
+        .begin = add_names_begin_module,
     };
-    if (!make_request(adding))
+    if (!add_names_make_request(adding))
         return TTD_ERROR_NO_MEMORY;
     struct symbolize_options request_options = options;
     request_options.results = adding->results;

@@ -64,7 +64,7 @@ static enum ttd_status wanted_status(const struct wanted *wanted)
 
 /* ---- Modules ---- */
 
-static enum ttd_status add_module(struct wanted *wanted, const struct ttd_module *module)
+static enum ttd_status wanted_add_module(struct wanted *wanted, const struct ttd_module *module)
 {
     if (module->action != TTD_MODULE_LOAD)
         return TTD_OK;
@@ -84,7 +84,7 @@ static enum ttd_status add_module(struct wanted *wanted, const struct ttd_module
     return TTD_OK;
 }
 
-static int compare_modules(const void *left, const void *right)
+static int wanted_compare_modules(const void *left, const void *right)
 {
     const struct wanted_module *a = left, *b = right;
     if (a->id != b->id)
@@ -92,24 +92,24 @@ static int compare_modules(const void *left, const void *right)
     return a->order < b->order ? -1 : a->order > b->order;
 }
 
-static int compare_paths(const void *left, const void *right, void *context)
+static int wanted_compare_paths(const void *left, const void *right, void *context)
 {
     const struct wanted_module *modules = context;
     ttd_id a = modules[*(const size_t *)left].path_id, b = modules[*(const size_t *)right].path_id;
     return a < b ? -1 : a > b;
 }
 
-static enum ttd_status sort_modules(struct wanted *wanted)
+static enum ttd_status wanted_sort_modules(struct wanted *wanted)
 {
     wanted->by_path = calloc(wanted->module_count + 1, sizeof *wanted->by_path);
     if (!wanted->by_path)
         return TTD_ERROR_NO_MEMORY;
     if (wanted->module_count == 0)
         return TTD_OK;
-    qsort(wanted->modules, wanted->module_count, sizeof *wanted->modules, compare_modules);
+    qsort(wanted->modules, wanted->module_count, sizeof *wanted->modules, wanted_compare_modules);
     for (size_t i = 0; i < wanted->module_count; i++)
         wanted->by_path[i] = i;
-    qsort_r(wanted->by_path, wanted->module_count, sizeof *wanted->by_path, compare_paths,
+    qsort_r(wanted->by_path, wanted->module_count, sizeof *wanted->by_path, wanted_compare_paths,
             wanted->modules);
     return TTD_OK;
 }
@@ -142,7 +142,7 @@ static enum ttd_status wanted_add_part(struct wanted *wanted, ttd_id id)
     return TTD_OK;
 }
 
-static size_t first_with_path(const struct wanted *wanted, ttd_id path)
+static size_t wanted_first_with_path(const struct wanted *wanted, ttd_id path)
 {
     size_t low = 0, high = wanted->module_count;
     while (low < high) {
@@ -155,11 +155,12 @@ static size_t first_with_path(const struct wanted *wanted, ttd_id path)
     return low;
 }
 
-static enum ttd_status add_string(struct wanted *wanted, const struct ttd_string_definition *string)
+static enum ttd_status wanted_add_string(struct wanted *wanted,
+                                         const struct ttd_string_definition *string)
 {
     if (string->text.size > 0 && string->text.data[0] == '.')
         return wanted_add_part(wanted, string->id);
-    for (size_t i = first_with_path(wanted, string->id); i < wanted->module_count; i++) {
+    for (size_t i = wanted_first_with_path(wanted, string->id); i < wanted->module_count; i++) {
         struct wanted_module *module = &wanted->modules[wanted->by_path[i]];
         if (module->path_id != string->id || module->path)
             break;
@@ -180,7 +181,8 @@ struct wanted_address *wanted_find(struct wanted *wanted, ttd_id module, uint64_
 }
 
 /* Finds or adds an address. NULL as for wanted_grow(). */
-static struct wanted_address *address_at(struct wanted *wanted, ttd_id module, uint64_t offset)
+static struct wanted_address *wanted_address_at(struct wanted *wanted, ttd_id module,
+                                                uint64_t offset)
 {
     struct wanted_address *address = wanted_find(wanted, module, offset);
     if (address)
@@ -201,10 +203,10 @@ static struct wanted_address *address_at(struct wanted *wanted, ttd_id module, u
     return address;
 }
 
-static enum ttd_status add_stack(struct wanted *wanted, const struct ttd_stack *stack)
+static enum ttd_status wanted_add_stack(struct wanted *wanted, const struct ttd_stack *stack)
 {
     struct wanted_address *address =
-        address_at(wanted, wanted_module_number(wanted, stack->module), stack->offset);
+        wanted_address_at(wanted, wanted_module_number(wanted, stack->module), stack->offset);
     if (!address)
         return wanted_status(wanted);
     address->is_in_stack = true;
@@ -212,10 +214,10 @@ static enum ttd_status add_stack(struct wanted *wanted, const struct ttd_stack *
 }
 
 /* The last of several records for an address counts. */
-static enum ttd_status add_symbol(struct wanted *wanted, const struct ttd_symbol *symbol)
+static enum ttd_status wanted_add_symbol(struct wanted *wanted, const struct ttd_symbol *symbol)
 {
     struct wanted_address *address =
-        address_at(wanted, wanted_module_number(wanted, symbol->module), symbol->offset);
+        wanted_address_at(wanted, wanted_module_number(wanted, symbol->module), symbol->offset);
     if (!address)
         return wanted_status(wanted);
     address->quality = NAME_NONE;
@@ -243,8 +245,8 @@ static struct wanted_region wanted_region_of(const struct wanted *wanted,
                                   region->begin - wanted->modules[module - 1].bias};
 }
 
-static enum ttd_status add_regions(struct wanted *wanted, struct wanted_data *data,
-                                   const struct ttd_regions *regions)
+static enum ttd_status wanted_add_regions(struct wanted *wanted, struct wanted_data *data,
+                                          const struct ttd_regions *regions)
 {
     if (regions->snapshot != data->snapshot)
         data->count = 0;
@@ -266,8 +268,8 @@ static enum ttd_status add_regions(struct wanted *wanted, struct wanted_data *da
     return TTD_OK;
 }
 
-static void add_references(struct wanted *wanted, struct wanted_data *data,
-                           const struct ttd_references *references)
+static void wanted_add_references(struct wanted *wanted, struct wanted_data *data,
+                                  const struct ttd_references *references)
 {
     struct variables *variables = &wanted->variables;
     for (size_t i = 0; references->snapshot == data->snapshot && i < references->count; i++) {
@@ -285,7 +287,7 @@ static void add_references(struct wanted *wanted, struct wanted_data *data,
     wanted->is_partial |= variables->count >= VARIABLE_WORDS_MAX;
 }
 
-static int compare_ids(const void *left, const void *right)
+static int wanted_compare_ids(const void *left, const void *right)
 {
     ttd_id a = *(const ttd_id *)left, b = *(const ttd_id *)right;
     return a < b ? -1 : a > b;
@@ -293,10 +295,10 @@ static int compare_ids(const void *left, const void *right)
 
 /* Whether a name means a part of a section, where the debug information may know a variable. Ids of
  * strings rise in the file. */
-static bool is_part(const struct wanted *wanted, ttd_id name)
+static bool wanted_is_part(const struct wanted *wanted, ttd_id name)
 {
-    return wanted->part_count > 0 &&
-           bsearch(&name, wanted->parts, wanted->part_count, sizeof *wanted->parts, compare_ids);
+    return wanted->part_count > 0 && bsearch(&name, wanted->parts, wanted->part_count,
+                                             sizeof *wanted->parts, wanted_compare_ids);
 }
 
 /* Handles a batch of regions, references or variables. Returns TTD_OK, TTD_ERROR_NO_MEMORY. */
@@ -305,20 +307,20 @@ static enum ttd_status wanted_data_add(struct wanted *wanted, struct wanted_data
 {
     enum ttd_status status = TTD_OK;
     if (batch->kind == TTD_KIND_REGIONS)
-        status = add_regions(wanted, data, batch->u.regions);
+        status = wanted_add_regions(wanted, data, batch->u.regions);
     else if (batch->kind == TTD_KIND_REFERENCES)
-        add_references(wanted, data, batch->u.references);
+        wanted_add_references(wanted, data, batch->u.references);
     for (size_t i = 0; batch->kind == TTD_KIND_VARIABLES && i < batch->count; i++) {
         const struct ttd_variable *variable = &batch->u.variables[i];
         ttd_id module = wanted_module_number(wanted, variable->module);
-        if (module != 0 && !is_part(wanted, variable->name))
+        if (module != 0 && !wanted_is_part(wanted, variable->name))
             variables_know(&wanted->variables, module, variable->offset, variable->size);
     }
     return status;
 }
 
-static enum ttd_status add_batch(struct wanted *wanted, struct wanted_data *data,
-                                 const struct ttd_batch *batch)
+static enum ttd_status wanted_add_batch(struct wanted *wanted, struct wanted_data *data,
+                                        const struct ttd_batch *batch)
 {
     enum ttd_status status = TTD_OK;
     if (batch->kind == TTD_KIND_REGIONS || batch->kind == TTD_KIND_REFERENCES ||
@@ -326,20 +328,20 @@ static enum ttd_status add_batch(struct wanted *wanted, struct wanted_data *data
         return wanted_data_add(wanted, data, batch);
     for (size_t i = 0; status == TTD_OK && i < batch->count; i++) {
         if (batch->kind == TTD_KIND_MODULES)
-            status = add_module(wanted, &batch->u.modules[i]);
+            status = wanted_add_module(wanted, &batch->u.modules[i]);
         else if (batch->kind == TTD_KIND_STRINGS)
-            status = add_string(wanted, &batch->u.strings[i]);
+            status = wanted_add_string(wanted, &batch->u.strings[i]);
         else if (batch->kind == TTD_KIND_STACKS)
-            status = add_stack(wanted, &batch->u.stacks[i]);
+            status = wanted_add_stack(wanted, &batch->u.stacks[i]);
         else if (batch->kind == TTD_KIND_SYMBOLS)
-            status = add_symbol(wanted, &batch->u.symbols[i]);
+            status = wanted_add_symbol(wanted, &batch->u.symbols[i]);
     }
     return status;
 }
 
 /* Reads all batches of some kinds. */
-static enum ttd_status read_kinds(struct wanted *wanted, struct ttd_reader *reader, uint32_t kinds,
-                                  struct ttd_error *error)
+static enum ttd_status wanted_read_kinds(struct wanted *wanted, struct ttd_reader *reader,
+                                         uint32_t kinds, struct ttd_error *error)
 {
     struct wanted_data data = {.count = 0};
     enum ttd_status status = ttd_reader_rewind(reader, kinds);
@@ -347,7 +349,7 @@ static enum ttd_status read_kinds(struct wanted *wanted, struct ttd_reader *read
         struct ttd_batch batch;
         status = ttd_reader_next(reader, &batch, error);
         if (status == TTD_OK && !batch.synthetic)
-            status = add_batch(wanted, &data, &batch);
+            status = wanted_add_batch(wanted, &data, &batch);
     }
     free(data.regions);
     bool is_over = status == TTD_END || status == TTD_ERROR_TRUNCATED ||
@@ -369,11 +371,11 @@ enum ttd_status wanted_read(struct wanted *wanted, const struct ttd_input *input
     wanted->is_closed = ttd_reader_end(reader, &end) == TTD_OK;
     status = stacks_init(&wanted->places) ? TTD_OK : TTD_ERROR_NO_MEMORY;
     if (status == TTD_OK)
-        status = read_kinds(wanted, reader, TTD_KIND_BIT(TTD_KIND_MODULES), error);
+        status = wanted_read_kinds(wanted, reader, TTD_KIND_BIT(TTD_KIND_MODULES), error);
     if (status == TTD_OK)
-        status = sort_modules(wanted);
+        status = wanted_sort_modules(wanted);
     if (status == TTD_OK)
-        status = read_kinds(wanted, reader, WANTED_KINDS, error);
+        status = wanted_read_kinds(wanted, reader, WANTED_KINDS, error);
     ttd_reader_close(reader);
     if (status == TTD_ERROR_NO_MEMORY)
         *error = (struct ttd_error){status, 0, TTD_NOWHERE, TTD_NOWHERE, NULL};

@@ -22,7 +22,7 @@
 enum { ANSWER_MS = 60 * 1000, LOOK_NS = 10 * 1000 * 1000 };
 
 /* Connects through the open folder; -1 if nobody, or another user, is there. */
-static int connect_in(int place, const char *session)
+static int client_connect_in(int place, const char *session)
 {
     struct sockaddr_un address;
     struct ucred user;
@@ -46,7 +46,7 @@ int client_connect(const char *session)
         message("%s", reason);
         return -1;
     }
-    int connected = connect_in(place, session);
+    int connected = client_connect_in(place, session);
     close(place);
     if (connected < 0)
         message("there is no session '%s' of this user", session);
@@ -54,8 +54,8 @@ int client_connect(const char *session)
 }
 
 /* Sends a request, and receives its answer. Returns false after a message. */
-static bool exchange(int connected, const struct session_request *request,
-                     struct session_answer *answer)
+static bool client_exchange(int connected, const struct session_request *request,
+                            struct session_answer *answer)
 {
     struct pollfd event = {.fd = connected, .events = POLLIN};
     if (send(connected, request, sizeof *request, MSG_NOSIGNAL) == sizeof *request &&
@@ -77,7 +77,7 @@ int client_update(int connected, const char *words, size_t size)
     request.command = SESSION_UPDATE;
     request.size = (uint32_t)size;
     memcpy(request.text, words, size);
-    if (!exchange(connected, &request, &answer))
+    if (!client_exchange(connected, &request, &answer))
         return EXIT_RECORDER;
     if (answer.result != EXIT_SUCCESS) {
         visible_escape(answer.text, answer.size < 200 ? answer.size : 200, text, sizeof text);
@@ -96,7 +96,7 @@ int client_read(int connected, struct client_list *list)
     request.command = SESSION_LIST;
     do {
         request.from = (uint32_t)list->count;
-        if (!exchange(connected, &request, &answer)) {
+        if (!client_exchange(connected, &request, &answer)) {
             free(list->entries);
             return EXIT_RECORDER;
         }
@@ -116,7 +116,7 @@ int client_read(int connected, struct client_list *list)
 }
 
 /* Prints the last line of the session's log that names a process. */
-static void print_reason(const char *folder, uint32_t pid)
+static void client_print_reason(const char *folder, uint32_t pid)
 {
     char path[4096 + 32], line[1024], last[1024] = "", sought[32], text[4 * sizeof last];
     snprintf(path, sizeof path, "%.4096s/session.log", folder);
@@ -137,7 +137,7 @@ static void print_reason(const char *folder, uint32_t pid)
 }
 
 /* Whether the changes add the process. */
-static bool changes_name(const char *words, size_t size, uint32_t pid)
+static bool client_changes_name(const char *words, size_t size, uint32_t pid)
 {
     for (const char *word = words; word < words + size; word += strlen(word) + 1)
         if (strncmp(word, "+p", 2) == 0 && strtoul(word + 2, NULL, 10) == pid)
@@ -161,9 +161,9 @@ int client_await(int connected, const char *words, size_t size)
             for (size_t k = i + 1; k < list.count; k++)
                 is_newest = is_newest && list.entries[k].pid != list.entries[i].pid;
             if (!is_newest || list.entries[i].state != SESSION_REFUSED ||
-                !changes_name(words, size, list.entries[i].pid))
+                !client_changes_name(words, size, list.entries[i].pid))
                 continue;
-            print_reason(list.text, list.entries[i].pid);
+            client_print_reason(list.text, list.entries[i].pid);
             status = (int)list.entries[i].status;
         }
         free(list.entries);
@@ -208,7 +208,7 @@ int client_list(void)
         if (size < sizeof end || strcmp(entry->d_name + size - (sizeof end - 1), end) != 0)
             continue;
         entry->d_name[size - (sizeof end - 1)] = '\0';
-        int connected = place_is_name(entry->d_name) ? connect_in(place, entry->d_name) : -1;
+        int connected = place_is_name(entry->d_name) ? client_connect_in(place, entry->d_name) : -1;
         struct client_list list;
         if (connected >= 0 && client_read(connected, &list) == EXIT_SUCCESS) {
             size_t live = 0;

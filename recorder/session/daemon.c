@@ -29,16 +29,16 @@ static uint64_t daemon_now(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static bool record_is_live(const struct daemon_record *record)
+static bool daemon_record_is_live(const struct daemon_record *record)
 {
     return record->entry.state == SESSION_STARTING || record->entry.state == SESSION_RECORDING;
 }
 
 /* Makes room for one more record: the oldest one that is over is forgotten if there are many. */
-static bool reserve_record(struct daemon *daemon)
+static bool daemon_reserve_record(struct daemon *daemon)
 {
     for (size_t i = 0; daemon->count == DAEMON_RECORDS && i < daemon->count; i++)
-        if (!record_is_live(&daemon->records[i]))
+        if (!daemon_record_is_live(&daemon->records[i]))
             memmove(&daemon->records[i], &daemon->records[i + 1],
                     (--daemon->count - i) * sizeof *daemon->records);
     if (daemon->count == DAEMON_RECORDS)
@@ -55,11 +55,11 @@ static bool reserve_record(struct daemon *daemon)
 static int daemon_attach(struct daemon *daemon, uint32_t pid, char *text, size_t size)
 {
     for (size_t i = 0; i < daemon->count; i++)
-        if (daemon->records[i].entry.pid == pid && record_is_live(&daemon->records[i])) {
+        if (daemon->records[i].entry.pid == pid && daemon_record_is_live(&daemon->records[i])) {
             snprintf(text, size, "process %u is in the session already", pid);
             return EXIT_RECORDER;
         }
-    if (!reserve_record(daemon) ||
+    if (!daemon_reserve_record(daemon) ||
         !recorders_attach(daemon, &daemon->records[daemon->count], pid)) {
         snprintf(text, size, "no recorder for process %u can be started: too many, or no memory",
                  pid);
@@ -70,7 +70,7 @@ static int daemon_attach(struct daemon *daemon, uint32_t pid, char *text, size_t
 }
 
 /* Attaches to the processes that run a program. */
-static void attach_running(struct daemon *daemon, const char *path)
+static void daemon_attach_running(struct daemon *daemon, const char *path)
 {
     char link[300], text[128];
     struct stat program, other;
@@ -87,12 +87,12 @@ static void attach_running(struct daemon *daemon, const char *path)
         closedir(processes);
 }
 
-static int add_name(struct daemon *daemon, const char *path, bool has_running, char *text,
-                    size_t size)
+static int daemon_add_name(struct daemon *daemon, const char *path, bool has_running, char *text,
+                           size_t size)
 {
     int error = daemon->names_error != 0 ? daemon->names_error : names_watch(&daemon->names, path);
     if (has_running && error != EEXIST)
-        attach_running(daemon, path);
+        daemon_attach_running(daemon, path);
     if (error == 0)
         return EXIT_SUCCESS;
     if (error == EEXIST)
@@ -106,10 +106,10 @@ static int add_name(struct daemon *daemon, const char *path, bool has_running, c
                              : EXIT_RECORDER;
 }
 
-static int remove_process(struct daemon *daemon, uint32_t pid, char *text, size_t size)
+static int daemon_remove_process(struct daemon *daemon, uint32_t pid, char *text, size_t size)
 {
     for (size_t i = 0; i < daemon->count; i++)
-        if (daemon->records[i].entry.pid == pid && record_is_live(&daemon->records[i])) {
+        if (daemon->records[i].entry.pid == pid && daemon_record_is_live(&daemon->records[i])) {
             kill((pid_t)daemon->records[i].entry.collector, SIGTERM);
             return EXIT_SUCCESS;
         }
@@ -118,7 +118,7 @@ static int remove_process(struct daemon *daemon, uint32_t pid, char *text, size_
 }
 
 /* Makes one change. Returns an exit status, and a text if it is not 0. */
-static int change_one(struct daemon *daemon, const char *word, char *text, size_t size)
+static int daemon_change_one(struct daemon *daemon, const char *word, char *text, size_t size)
 {
     char *end = NULL;
     bool is_added = word[0] == '+';
@@ -130,7 +130,7 @@ static int change_one(struct daemon *daemon, const char *word, char *text, size_
         unsigned long pid = isdigit((unsigned char)value[0]) ? strtoul(value, &end, 10) : 0;
         if (pid != 0 && pid <= INT32_MAX && *end == '\0')
             return is_added ? daemon_attach(daemon, (uint32_t)pid, text, size)
-                            : remove_process(daemon, (uint32_t)pid, text, size);
+                            : daemon_remove_process(daemon, (uint32_t)pid, text, size);
     }
     if (kind == 's' && is_added && isdigit((unsigned char)value[0])) {
         daemon->options.snapshots.every = strtoull(value, NULL, 10); /* of recordings to come */
@@ -145,7 +145,7 @@ static int change_one(struct daemon *daemon, const char *word, char *text, size_
     }
     if ((kind == 'n' || kind == 'e') && value[0] == '/') {
         if (is_added)
-            return add_name(daemon, value, kind == 'n', text, size);
+            return daemon_add_name(daemon, value, kind == 'n', text, size);
         if (daemon->names_error == 0 && names_forget(&daemon->names, value) == 0)
             return EXIT_SUCCESS;
         snprintf(text, size, "'%s' is not recorded by name", value);
@@ -168,7 +168,7 @@ static void daemon_update(struct daemon *daemon, const struct session_request *r
     }
     for (; word < end; word += strlen(word) + 1) {
         char text[SESSION_TEXT_MAX];
-        int status = change_one(daemon, word, text, sizeof text);
+        int status = daemon_change_one(daemon, word, text, sizeof text);
         if (status == EXIT_SUCCESS || answer->result != EXIT_SUCCESS)
             continue;
         answer->result = (uint32_t)status;
@@ -176,7 +176,7 @@ static void daemon_update(struct daemon *daemon, const struct session_request *r
     }
 }
 
-static void append_text(struct session_answer *answer, const char *text)
+static void daemon_append_text(struct session_answer *answer, const char *text)
 {
     size_t size = strlen(text) + 1;
     if (size > sizeof answer->text - answer->size)
@@ -187,23 +187,23 @@ static void append_text(struct session_answer *answer, const char *text)
 
 static void daemon_list(const struct daemon *daemon, uint32_t from, struct session_answer *answer)
 {
-    append_text(answer, daemon->folder);
+    daemon_append_text(answer, daemon->folder);
     for (size_t i = 0; i < daemon->names.count; i++)
-        append_text(answer, daemon->names.items[i].path);
+        daemon_append_text(answer, daemon->names.items[i].path);
     answer->total = (uint32_t)daemon->count;
     for (size_t i = from; i < daemon->count && answer->count < SESSION_ENTRIES; i++)
         answer->entries[answer->count++] = daemon->records[i].entry;
 }
 
 /* Ends all recordings, and all waiting. */
-static void begin_to_stop(struct daemon *daemon)
+static void daemon_begin_to_stop(struct daemon *daemon)
 {
     daemon->is_stopping = true;
     while (daemon->pending_count > 0)
         names_allow(&daemon->names, &daemon->pending[--daemon->pending_count].event);
     names_close(&daemon->names);
     for (size_t i = 0; i < daemon->count; i++)
-        if (record_is_live(&daemon->records[i]))
+        if (daemon_record_is_live(&daemon->records[i]))
             kill((pid_t)daemon->records[i].entry.collector, SIGTERM);
 }
 
@@ -216,7 +216,7 @@ static void daemon_answer(struct daemon *daemon, const struct session_request *r
         return;
     }
     if (request->command == SESSION_STOP)
-        begin_to_stop(daemon);
+        daemon_begin_to_stop(daemon);
     else if (request->command == SESSION_UPDATE && request->size <= sizeof request->text &&
              !daemon->is_stopping)
         daemon_update(daemon, request, answer);
@@ -229,7 +229,7 @@ static void daemon_answer(struct daemon *daemon, const struct session_request *r
     answer->size = (uint32_t)strnlen(answer->text, sizeof answer->text);
 }
 
-static bool client_may_ask(int client)
+static bool daemon_client_may_ask(int client)
 {
     struct ucred user;
     socklen_t size = sizeof user;
@@ -237,12 +237,12 @@ static bool client_may_ask(int client)
            (user.uid == geteuid() || user.uid == 0);
 }
 
-static void accept_client(struct daemon *daemon)
+static void daemon_accept_client(struct daemon *daemon)
 {
     int client = accept4(daemon->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (client < 0)
         return;
-    if (!client_may_ask(client)) {
+    if (!daemon_client_may_ask(client)) {
         close(client);
         return;
     }
@@ -273,7 +273,7 @@ bool daemon_serve(struct daemon *daemon, int client)
     return send(client, &answer, sizeof answer, MSG_NOSIGNAL) == sizeof answer;
 }
 
-static void end_client(struct daemon *daemon, int client)
+static void daemon_end_client(struct daemon *daemon, int client)
 {
     for (size_t i = 0; i < daemon->client_count; i++)
         if (daemon->clients[i] == client) {
@@ -284,18 +284,18 @@ static void end_client(struct daemon *daemon, int client)
 }
 
 /* Takes the statuses of recorders that have ended. */
-static void reap(struct daemon *daemon)
+static void daemon_reap(struct daemon *daemon)
 {
     struct signalfd_siginfo info;
     while (read(daemon->signals, &info, sizeof info) == sizeof info)
         if (info.ssi_signo != SIGCHLD && !daemon->is_stopping)
-            begin_to_stop(daemon);
+            daemon_begin_to_stop(daemon);
     int status;
     pid_t pid;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
         for (size_t i = 0; i < daemon->count; i++) {
             struct daemon_record *record = &daemon->records[i];
-            if (record->entry.collector != (uint32_t)pid || !record_is_live(record))
+            if (record->entry.collector != (uint32_t)pid || !daemon_record_is_live(record))
                 continue;
             bool has_begun = record->entry.state == SESSION_RECORDING;
             record->entry.state = has_begun ? SESSION_ENDED : SESSION_REFUSED;
@@ -307,7 +307,7 @@ static void reap(struct daemon *daemon)
         }
 }
 
-static void note_ready(struct daemon_record *record)
+static void daemon_note_ready(struct daemon_record *record)
 {
     char byte;
     if (read(record->ready, &byte, 1) == 1)
@@ -317,7 +317,7 @@ static void note_ready(struct daemon_record *record)
 }
 
 /* Begins to trace the thread; it waits meanwhile. */
-static void catch_thread(struct daemon *daemon, struct names_event *event)
+static void daemon_catch_thread(struct daemon *daemon, struct names_event *event)
 {
     bool is_caught = event->tid == 0 || daemon->pending_count == DAEMON_PENDING;
     for (size_t i = 0; i < daemon->count;
@@ -325,14 +325,14 @@ static void catch_thread(struct daemon *daemon, struct names_event *event)
         is_caught = is_caught || (daemon->records[i].thread == event->tid &&
                                   daemon->records[i].entry.state == SESSION_STARTING);
     struct daemon_pending *pending = &daemon->pending[daemon->pending_count];
-    if (!is_caught && reserve_record(daemon)) {
+    if (!is_caught && daemon_reserve_record(daemon)) {
         *pending = (struct daemon_pending){.event = *event, .deadline = daemon_now() + PENDING_NS};
         if (recorders_catch(daemon, &daemon->records[daemon->count], event, &pending->seized)) {
             daemon->count++;
             daemon->pending_count++;
             return;
         }
-        if (reserve_record(daemon))
+        if (daemon_reserve_record(daemon))
             daemon->records[daemon->count++] = (struct daemon_record){
                 .entry = {.pid = event->tid, .state = SESSION_REFUSED, .status = EXIT_RECORDER},
                 .ready = -1};
@@ -340,7 +340,7 @@ static void catch_thread(struct daemon *daemon, struct names_event *event)
     names_allow(&daemon->names, event);
 }
 
-static void end_pending(struct daemon *daemon, size_t index)
+static void daemon_end_pending(struct daemon *daemon, size_t index)
 {
     names_allow(&daemon->names, &daemon->pending[index].event);
     close(daemon->pending[index].seized);
@@ -348,14 +348,14 @@ static void end_pending(struct daemon *daemon, size_t index)
 }
 
 /* Lets programs go whose recorder does not come. Returns the time limit of poll(). */
-static int expire(struct daemon *daemon)
+static int daemon_expire(struct daemon *daemon)
 {
     uint64_t now = daemon_now();
     for (size_t i = daemon->pending_count; i-- > 0;)
         if (daemon->pending[i].deadline <= now) {
             message("warning: thread %u was executed before its recorder traced it",
                     daemon->pending[i].event.tid);
-            end_pending(daemon, i);
+            daemon_end_pending(daemon, i);
         }
     return daemon->pending_count > 0 ? 100 : -1;
 }
@@ -396,31 +396,31 @@ static void daemon_step(struct daemon *daemon, const struct pollfd *polled, size
     struct names_event event;
     for (size_t i = daemon->pending_count; i-- > 0;)
         if (daemon_has_event(polled, count, daemon->pending[i].seized))
-            end_pending(daemon, i);
+            daemon_end_pending(daemon, i);
     for (size_t i = 0; i < daemon->count; i++)
         if (daemon_has_event(polled, count, daemon->records[i].ready))
-            note_ready(&daemon->records[i]);
+            daemon_note_ready(&daemon->records[i]);
     if (daemon_has_event(polled, count, daemon->signals))
-        reap(daemon);
+        daemon_reap(daemon);
     if (daemon_has_event(polled, count, daemon->names.changes))
         names_follow_changes(&daemon->names);
     if (daemon_has_event(polled, count, daemon->names.events))
         while (names_next(&daemon->names, &event))
-            catch_thread(daemon, &event);
+            daemon_catch_thread(daemon, &event);
     for (size_t i = daemon->client_count; i-- > 0;) {
         int client = daemon->clients[i];
         if (daemon_has_event(polled, count, client) && !daemon_serve(daemon, client))
-            end_client(daemon, client);
+            daemon_end_client(daemon, client);
     }
     if (daemon_has_event(polled, count, daemon->listener))
-        accept_client(daemon);
+        daemon_accept_client(daemon);
 }
 
 static bool daemon_is_over(const struct daemon *daemon)
 {
     bool has_live = daemon->pending_count > 0;
     for (size_t i = 0; i < daemon->count; i++)
-        has_live = has_live || record_is_live(&daemon->records[i]);
+        has_live = has_live || daemon_record_is_live(&daemon->records[i]);
     return !has_live && (daemon->is_stopping ||
                          (daemon->ends_unused && daemon->was_updated && daemon->names.count == 0));
 }
@@ -437,7 +437,7 @@ void daemon_run(struct daemon *daemon)
     daemon->signals = signalfd(-1, &caught, SFD_CLOEXEC | SFD_NONBLOCK);
     daemon->stopper = -1;
     while (!daemon_is_over(daemon)) {
-        int limit = expire(daemon);
+        int limit = daemon_expire(daemon);
         size_t count = poll_all(daemon, polled);
         if (poll(polled, count, limit) > 0)
             daemon_step(daemon, polled, count);

@@ -27,7 +27,7 @@ enum {
 };
 
 /* Returns a field of a thread's status in /proc; 0 if unknown. */
-static uint32_t status_number(uint32_t tid, const char *field)
+static uint32_t recorders_status_number(uint32_t tid, const char *field)
 {
     char path[64], line[256];
     uint32_t number = 0;
@@ -43,7 +43,8 @@ static uint32_t status_number(uint32_t tid, const char *field)
 }
 
 /* Names a trace after its program; one of the same name is another process's, and is kept. */
-static void name_file(const struct daemon *daemon, struct session_entry *entry, const char *program)
+static void recorders_name_file(const struct daemon *daemon, struct session_entry *entry,
+                                const char *program)
 {
     char name[64], path[4096 + 256];
     struct stat status;
@@ -126,7 +127,7 @@ bool recorders_attach(struct daemon *daemon, struct daemon_record *record, uint3
             program[strcspn(program, "\n")] = '\0';
         fclose(file);
     }
-    name_file(daemon, &record->entry, program[0] != '\0' ? program : "process");
+    recorders_name_file(daemon, &record->entry, program[0] != '\0' ? program : "process");
     pid_t recorder = fork_recorder(daemon, record, -1, &options, output, sizeof output);
     if (recorder == 0)
         _exit(attach_process(&options, pid));
@@ -135,7 +136,7 @@ bool recorders_attach(struct daemon *daemon, struct daemon_record *record, uint3
 
 /* Waits until a traced thread has executed its program. Returns the process id, or 0 if it does
  * not: the end of this process then lets go of it. */
-static uint32_t catcher_await_exec(void)
+static uint32_t recorders_catcher_await_exec(void)
 {
     const struct timespec moment = {.tv_nsec = EXEC_LOOK_NS};
     for (int i = 0; i < EXEC_LOOKS; nanosleep(&moment, NULL), i++) {
@@ -157,10 +158,10 @@ static uint32_t catcher_await_exec(void)
 }
 
 /* In the recorder: traces a thread, lets the daemon let it go, and records its process. */
-static int catch_and_record(const struct options *options, uint32_t tid)
+static int recorders_catch_and_record(const struct options *options, uint32_t tid)
 {
     void *trace = (void *)(intptr_t)PTRACE_O_TRACEEXEC;
-    uint32_t tracer = status_number(tid, "TracerPid:");
+    uint32_t tracer = recorders_status_number(tid, "TracerPid:");
     if (ptrace(PTRACE_SEIZE, (pid_t)tid, NULL, trace) != 0) {
         message("process %u is not recorded: %s", tid,
                 tracer != 0 ? "another one traces it" : strerror(errno));
@@ -169,7 +170,7 @@ static int catch_and_record(const struct options *options, uint32_t tid)
     if (write(FIRST_OWN + 1, "", 1) != 1)
         return EXIT_RECORDER;
     close(FIRST_OWN + 1);
-    uint32_t pid = catcher_await_exec();
+    uint32_t pid = recorders_catcher_await_exec();
     signals_seen.done = true; /* those that end the recording count from now on */
     signals_catch(0);
     return pid != 0 ? armed_record(options, pid, false) : EXIT_CANNOT_RUN;
@@ -181,19 +182,19 @@ bool recorders_catch(struct daemon *daemon, struct daemon_record *record,
     char program[4096], link[64], output[4096 + 256];
     struct options options;
     int ends[2];
-    uint32_t pid = status_number(event->tid, "Tgid:");
+    uint32_t pid = recorders_status_number(event->tid, "Tgid:");
     *record =
         (struct daemon_record){.entry = {.pid = pid != 0 ? pid : event->tid}, .thread = event->tid};
     snprintf(link, sizeof link, "/proc/self/fd/%d", event->file);
     ssize_t size = readlink(link, program, sizeof program - 1);
     program[size > 0 ? size : 0] = '\0';
     const char *name = strrchr(program, '/');
-    name_file(daemon, &record->entry, name ? name + 1 : "process");
+    recorders_name_file(daemon, &record->entry, name ? name + 1 : "process");
     if (pipe2(ends, O_CLOEXEC) != 0)
         return false;
     pid_t recorder = fork_recorder(daemon, record, ends[1], &options, output, sizeof output);
     if (recorder == 0)
-        _exit(catch_and_record(&options, event->tid));
+        _exit(recorders_catch_and_record(&options, event->tid));
     close(ends[1]);
     *seized = ends[0];
     if (recorder < 0)

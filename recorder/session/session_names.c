@@ -49,7 +49,7 @@ static size_t session_find_name(const struct names *names, const char *path)
 }
 
 /* Watches the folder of a program. */
-static int watch_folder(const struct names *names, const char *path)
+static int session_names_watch_folder(const struct names *names, const char *path)
 {
     char *folder = strdup(path);
     if (!folder)
@@ -70,7 +70,7 @@ int names_watch(struct names *names, const char *path)
         return ENOSPC;
     /* The folder first: a file that replaces it from now on is seen. */
     struct named_program *item = &names->items[names->count];
-    item->folder = watch_folder(names, path);
+    item->folder = session_names_watch_folder(names, path);
     if (item->folder < 0)
         return errno;
     int error = names_mark(names, FAN_MARK_ADD, path);

@@ -21,7 +21,7 @@
 
 #define PLACE_NAME "ttdrecord"
 
-static bool place_is_own(int folder, mode_t forbidden)
+static bool session_start_place_is_own(int folder, mode_t forbidden)
 {
     struct stat status;
     return fstat(folder, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
@@ -29,7 +29,7 @@ static bool place_is_own(int folder, mode_t forbidden)
 }
 
 /* Opens a folder in another one; makes it if it is not there. */
-static int place_make_folder(int above, const char *name)
+static int session_start_place_make_folder(int above, const char *name)
 {
     mkdirat(above, name, S_IRWXU);
     return openat(above, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -37,19 +37,19 @@ static int place_make_folder(int above, const char *name)
 
 /* Opens the folder that ours is to be in: nobody but this user and root can rename its files.
  */
-static int open_above(void)
+static int session_start_open_above(void)
 {
     const char *runtime = getenv("XDG_RUNTIME_DIR");
     if (runtime && runtime[0] == '/') {
         int above = open(runtime, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (above >= 0 && place_is_own(above, S_IWGRP | S_IWOTH))
+        if (above >= 0 && session_start_place_is_own(above, S_IWGRP | S_IWOTH))
             return above;
         if (above >= 0)
             close(above);
     }
     if (geteuid() == 0) {
         int above = open("/run", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (above >= 0 && place_is_own(above, S_IWGRP | S_IWOTH))
+        if (above >= 0 && session_start_place_is_own(above, S_IWGRP | S_IWOTH))
             return above;
         if (above >= 0)
             close(above);
@@ -57,23 +57,23 @@ static int open_above(void)
     const struct passwd *user = getpwuid(geteuid());
     const char *home = user ? user->pw_dir : NULL;
     int above = home ? open(home, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (above < 0 || !place_is_own(above, S_IWGRP | S_IWOTH)) {
+    if (above < 0 || !session_start_place_is_own(above, S_IWGRP | S_IWOTH)) {
         if (above >= 0)
             close(above);
         return -1;
     }
-    int cache = place_make_folder(above, ".cache");
+    int cache = session_start_place_make_folder(above, ".cache");
     close(above);
     return cache;
 }
 
 int place_open(const char **reason)
 {
-    int above = open_above();
-    int place = above >= 0 ? place_make_folder(above, PLACE_NAME) : -1;
+    int above = session_start_open_above();
+    int place = above >= 0 ? session_start_place_make_folder(above, PLACE_NAME) : -1;
     if (above >= 0)
         close(above);
-    if (place >= 0 && place_is_own(place, S_IRWXG | S_IRWXO))
+    if (place >= 0 && session_start_place_is_own(place, S_IRWXG | S_IRWXO))
         return place;
     *reason = above < 0 ? "neither XDG_RUNTIME_DIR nor the home directory is this user's own"
                         : "its folder '" PLACE_NAME "' in XDG_RUNTIME_DIR, in /run or in "
@@ -100,7 +100,7 @@ void place_address(int place, const char *name, struct sockaddr_un *address)
 
 /* Takes the lock of a session for as long as the descriptor is open in any process. Returns -1 if a
  * daemon has it, or with another errno. */
-static int place_lock(int place, const char *name)
+static int session_start_place_lock(int place, const char *name)
 {
     char file[SESSION_NAME_MAX + 8];
     snprintf(file, sizeof file, "%s.lock", name);
@@ -115,7 +115,7 @@ static int place_lock(int place, const char *name)
 }
 
 /* Removes the files of a session whose lock is held. */
-static void place_remove(int place, const char *name)
+static void session_start_place_remove(int place, const char *name)
 {
     char file[SESSION_NAME_MAX + 8];
     snprintf(file, sizeof file, "%s.socket", name);
@@ -139,11 +139,12 @@ static char *session_make_folder(const char *folder)
     return NULL;
 }
 
-static int listen_in(int place, const char *session)
+static int session_start_listen_in(int place, const char *session)
 {
     struct sockaddr_un address;
     place_address(place, session, &address);
-    place_remove(place, session); /* of a daemon that was killed: it has the lock no more */
+    session_start_place_remove(place,
+                               session); /* of a daemon that was killed: it has the lock no more */
     int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (listener < 0)
         return -1;
@@ -160,7 +161,7 @@ static int listen_in(int place, const char *session)
 }
 
 /* Makes this process a daemon whose messages go to the log. */
-static bool become_daemon(const char *folder)
+static bool session_start_become_daemon(const char *folder)
 {
     char path[4096 + 32];
     snprintf(path, sizeof path, "%s/session.log", folder);
@@ -179,14 +180,14 @@ static _Noreturn void session_serve(int place, const char *session, const char *
     daemon.options = *options;
     daemon.ends_unused = ends_unused;
     daemon.names_error = names_open(&daemon.names);
-    daemon.listener = listen_in(place, session);
-    int error = daemon.listener < 0 || !become_daemon(folder) ? errno : 0;
+    daemon.listener = session_start_listen_in(place, session);
+    int error = daemon.listener < 0 || !session_start_become_daemon(folder) ? errno : 0;
     limits_raise(RLIMIT_NOFILE);
     if (write(report, &error, sizeof error) != sizeof error || error != 0)
         _exit(EXIT_RECORDER);
     close(report);
     daemon_run(&daemon);
-    place_remove(place, session);
+    session_start_place_remove(place, session);
     _exit(EXIT_SUCCESS);
 }
 
@@ -232,7 +233,7 @@ int session_start(const char *session, const char *folder, const struct options 
         message("%s", reason);
         return EXIT_DENIED;
     }
-    int lock = place_lock(place, session);
+    int lock = session_start_place_lock(place, session);
     if (lock < 0 && errno == EWOULDBLOCK) {
         if (!ends_unused)
             message("there is a session '%s' already: 'ttdrecord session update' changes it",

@@ -38,7 +38,7 @@ struct status_rows {
     size_t count, capacity;
 };
 
-static struct status_row *add_row(struct status_rows *rows)
+static struct status_row *session_status_add_row(struct status_rows *rows)
 {
     if (rows->count == ROWS_MAX)
         return NULL;
@@ -51,7 +51,7 @@ static struct status_row *add_row(struct status_rows *rows)
 }
 
 /* Reads the counts that a recorder has sent. */
-static bool parse_counts(const char *text, struct status_row *row)
+static bool session_status_parse_counts(const char *text, struct status_row *row)
 {
     unsigned paused;
     int at = 0;
@@ -73,7 +73,7 @@ static bool parse_counts(const char *text, struct status_row *row)
 }
 
 /* Asks a recorder for the counts of its process of an index. */
-static bool ask_counts(uint32_t collector, uint32_t index, struct status_row *row)
+static bool session_status_ask_counts(uint32_t collector, uint32_t index, struct status_row *row)
 {
     struct control_request request = {
         .magic = CONTROL_MAGIC, .command = CONTROL_COUNTS, .pid = index};
@@ -83,36 +83,37 @@ static bool ask_counts(uint32_t collector, uint32_t index, struct status_row *ro
         return false;
     memcpy(text, answer.text, answer.size);
     text[answer.size] = '\0';
-    return parse_counts(text, row);
+    return session_status_parse_counts(text, row);
 }
 
-static uint64_t trace_size(const char *path)
+static uint64_t session_status_trace_size(const char *path)
 {
     struct stat status;
     return stat(path, &status) == 0 && S_ISREG(status.st_mode) ? (uint64_t)status.st_size : 0;
 }
 
 /* Adds the processes of a recorder: the session's, then its children's. */
-static void add_entry(struct status_rows *rows, const struct session_entry *entry,
-                      const char *folder)
+static void session_status_add_entry(struct status_rows *rows, const struct session_entry *entry,
+                                     const char *folder)
 {
     struct status_row counts = {0};
     bool is_added = false;
     uint32_t count = 0;
-    while (entry->state == SESSION_RECORDING && ask_counts(entry->collector, count, &counts)) {
-        struct status_row *row = add_row(rows);
+    while (entry->state == SESSION_RECORDING &&
+           session_status_ask_counts(entry->collector, count, &counts)) {
+        struct status_row *row = session_status_add_row(rows);
         if (!row)
             return;
         *row = counts;
         row->state = SESSION_RECORDING;
         row->collector = entry->collector;
-        row->bytes = trace_size(row->path);
+        row->bytes = session_status_trace_size(row->path);
         row->rate = row->age > 0 ? (double)row->events * 1e9 / (double)row->age : 0;
         is_added = is_added || row->pid == entry->pid;
         count++;
         counts = (struct status_row){0};
     }
-    struct status_row *row = is_added ? NULL : add_row(rows);
+    struct status_row *row = is_added ? NULL : session_status_add_row(rows);
     if (!row)
         return;
     row->pid = entry->pid;
@@ -121,10 +122,10 @@ static void add_entry(struct status_rows *rows, const struct session_entry *entr
     row->status = entry->status;
     snprintf(row->path, sizeof row->path, "%.4096s/%.*s", folder, (int)sizeof entry->file,
              entry->file);
-    row->bytes = trace_size(row->path);
+    row->bytes = session_status_trace_size(row->path);
 }
 
-static const char *name_state(const struct status_row *row)
+static const char *session_status_name_state(const struct status_row *row)
 {
     static const char *const names[] = {
         [SESSION_STARTING] = "starting",
@@ -140,7 +141,7 @@ static const char *name_state(const struct status_row *row)
 }
 
 /* Prints a string of JSON, of bytes that may be anything. */
-static void print_quoted(const char *text)
+static void session_status_print_quoted(const char *text)
 {
     char visible[4 * PATH_SIZE];
     visible_escape(text, strlen(text), visible, sizeof visible);
@@ -153,24 +154,24 @@ static void print_quoted(const char *text)
     putchar('"');
 }
 
-static void print_json(const char *session, const struct client_list *list,
-                       const struct status_rows *rows)
+static void session_status_print_json(const char *session, const struct client_list *list,
+                                      const struct status_rows *rows)
 {
     printf("{\n  \"session\": \"%s\",\n  \"folder\": ", session);
-    print_quoted(list->text);
+    session_status_print_quoted(list->text);
     printf(",\n  \"names\": [");
     const char *word = list->text + strlen(list->text) + 1;
     for (bool is_first = true; word < list->text + list->text_size; word += strlen(word) + 1) {
         printf(is_first ? "" : ", ");
-        print_quoted(word);
+        session_status_print_quoted(word);
         is_first = false;
     }
     printf("],\n  \"processes\": [");
     for (size_t i = 0; i < rows->count; i++) {
         const struct status_row *row = &rows->items[i];
         printf("%s\n    {\"pid\": %" PRIu32 ", \"state\": \"%s\", \"file\": ", i > 0 ? "," : "",
-               row->pid, name_state(row));
-        print_quoted(row->path);
+               row->pid, session_status_name_state(row));
+        session_status_print_quoted(row->path);
         printf(", \"file_bytes\": %" PRIu64, row->bytes);
         if (row->has_counts)
             printf(",\n     \"events\": %" PRIu64 ", \"acquisitions\": %" PRIu64
@@ -191,7 +192,7 @@ static void print_json(const char *session, const struct client_list *list,
 
 /* Copies the name of the program from the trace's name: PROGRAM.PID.bin, or of a child
  * TRACE.PID.PROGRAM. */
-static void program_of(const struct status_row *row, char *name, size_t size)
+static void session_status_program_of(const struct status_row *row, char *name, size_t size)
 {
     char middle[16], visible[4 * PATH_SIZE];
     const char *slash = strrchr(row->path, '/'), *file = slash ? slash + 1 : row->path;
@@ -216,14 +217,14 @@ static void status_size(uint64_t bytes, const char *prefix, char text[16])
              units[unit]);
 }
 
-static void print_row(const struct status_row *row)
+static void session_status_print_row(const struct status_row *row)
 {
     char program[PROGRAM_WIDTH + 1], live[16] = "?", size[16];
-    program_of(row, program, sizeof program);
+    session_status_program_of(row, program, sizeof program);
     status_size(row->bytes, "", size);
     if (row->doubt < DOUBT_UNKNOWN)
         status_size(row->live_bytes, row->doubt == 0 ? "" : ">", live);
-    printf("%7" PRIu32 " %-9s", row->pid, name_state(row));
+    printf("%7" PRIu32 " %-9s", row->pid, session_status_name_state(row));
     if (row->has_counts)
         printf("%11" PRIu64 "%8.0f%7" PRIu64 "%9" PRIu64 "%8s", row->events, row->rate, row->lost,
                row->live, live);
@@ -233,7 +234,7 @@ static void print_row(const struct status_row *row)
 }
 
 /* Explains the marks at numbers of live bytes, each reason once. */
-static void print_doubts(const struct status_rows *rows)
+static void session_status_print_doubts(const struct status_rows *rows)
 {
     for (size_t i = 0; i < rows->count; i++) {
         const struct status_row *row = &rows->items[i];
@@ -246,8 +247,8 @@ static void print_doubts(const struct status_rows *rows)
     }
 }
 
-static void print_text(const char *session, const struct client_list *list,
-                       const struct status_rows *rows)
+static void session_status_print_text(const char *session, const struct client_list *list,
+                                      const struct status_rows *rows)
 {
     char text[4 * PATH_SIZE];
     uint64_t lost = 0;
@@ -268,12 +269,12 @@ static void print_text(const char *session, const struct client_list *list,
         printf("\n%7s %-9s%11s%8s%7s%9s%8s%7s %s\n", "Process", "State", "Events", "per s", "Lost",
                "Blocks", "Live", "Trace", "Program");
     for (size_t i = 0; i < rows->count; i++)
-        print_row(&rows->items[i]);
-    print_doubts(rows);
+        session_status_print_row(&rows->items[i]);
+    session_status_print_doubts(rows);
 }
 
 /* Rates since the last time, where there was one. */
-static void set_rates(struct status_rows *rows, const struct status_rows *before)
+static void session_status_set_rates(struct status_rows *rows, const struct status_rows *before)
 {
     for (size_t i = 0; i < rows->count; i++)
         for (size_t k = 0; k < before->count; k++) {
@@ -286,7 +287,8 @@ static void set_rates(struct status_rows *rows, const struct status_rows *before
         }
 }
 
-static int read_rows(const char *session, struct client_list *list, struct status_rows *rows)
+static int session_status_read_rows(const char *session, struct client_list *list,
+                                    struct status_rows *rows)
 {
     int connected = client_connect(session);
     if (connected < 0)
@@ -295,7 +297,7 @@ static int read_rows(const char *session, struct client_list *list, struct statu
     close(connected);
     *rows = (struct status_rows){0};
     for (size_t i = 0; status == EXIT_SUCCESS && i < list->count; i++)
-        add_entry(rows, &list->entries[i], list->text);
+        session_status_add_entry(rows, &list->entries[i], list->text);
     return status;
 }
 
@@ -305,14 +307,14 @@ int status_print(const char *session, bool watches, bool is_json)
     struct client_list list;
     bool is_terminal = isatty(STDOUT_FILENO);
     int status;
-    while ((status = read_rows(session, &list, &rows)) == EXIT_SUCCESS) {
-        set_rates(&rows, &before);
+    while ((status = session_status_read_rows(session, &list, &rows)) == EXIT_SUCCESS) {
+        session_status_set_rates(&rows, &before);
         if (watches && is_terminal)
             fputs("\033[H\033[J", stdout);
         if (is_json)
-            print_json(session, &list, &rows);
+            session_status_print_json(session, &list, &rows);
         else
-            print_text(session, &list, &rows);
+            session_status_print_text(session, &list, &rows);
         free(list.entries);
         free(before.items);
         before = rows;
@@ -330,7 +332,7 @@ int status_each(const char *session, enum control_command command, const uint64_
 {
     struct client_list list;
     struct status_rows rows;
-    int status = read_rows(session, &list, &rows);
+    int status = session_status_read_rows(session, &list, &rows);
     if (status != EXIT_SUCCESS)
         return status;
     for (size_t i = 0; i < rows.count; i++) {

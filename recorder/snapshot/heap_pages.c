@@ -24,7 +24,7 @@ enum { INDEX_BITS = HEAP_LEAF_BITS - HEAP_PAGE_BITS };
  * counts as heap. */
 static struct heap_leaf full_leaf;
 
-static struct heap_leaf *filled_leaf(void)
+static struct heap_leaf *heap_pages_filled_leaf(void)
 {
     if (full_leaf.bits[0] == 0)
         memset(&full_leaf, 0xff, sizeof full_leaf);
@@ -44,7 +44,7 @@ void heap_pages_clear(struct heap_pages *pages)
 }
 
 /* Returns an empty table; NULL if there is no memory. */
-static struct heap_leaf **take_table(void)
+static struct heap_leaf **heap_pages_take_table(void)
 {
     for (int i = 0; i < SPARES; i++) {
         struct heap_leaf **spare = atomic_exchange(&spares[i], NULL);
@@ -57,7 +57,7 @@ static struct heap_leaf **take_table(void)
 }
 
 /* Takes back an empty table; its `touched` leaves were set at last. */
-static void give_table(struct heap_leaf **table, size_t touched)
+static void heap_pages_give_table(struct heap_leaf **table, size_t touched)
 {
     for (int i = 0; i < SPARES && touched <= SPARE_LEAVES_MAX; i++) {
         struct heap_leaf **none = NULL;
@@ -72,7 +72,7 @@ void heap_pages_free(struct heap_pages *pages)
     size_t touched = pages->used_count;
     heap_pages_clear(pages);
     if (pages->leaves)
-        give_table(pages->leaves, touched);
+        heap_pages_give_table(pages->leaves, touched);
     free(pages->used_leaves);
     *pages = (struct heap_pages){0};
 }
@@ -81,7 +81,7 @@ void heap_pages_free(struct heap_pages *pages)
 static bool heap_pages_reserve(struct heap_pages *pages)
 {
     if (!pages->leaves)
-        pages->leaves = take_table();
+        pages->leaves = heap_pages_take_table();
     if (!pages->leaves)
         return false;
     void *grown = array_grow(pages->used_leaves, pages->used_count, &pages->used_capacity,
@@ -93,7 +93,7 @@ static bool heap_pages_reserve(struct heap_pages *pages)
 }
 
 /* Returns the slot of the leaf of an index, and lists it as used; NULL if memory ran out. */
-static struct heap_leaf **slot_of(struct heap_pages *pages, uint64_t index)
+static struct heap_leaf **heap_pages_slot_of(struct heap_pages *pages, uint64_t index)
 {
     if (!heap_pages_reserve(pages))
         return NULL;
@@ -104,9 +104,9 @@ static struct heap_leaf **slot_of(struct heap_pages *pages, uint64_t index)
 }
 
 /* Returns the leaf of an index, made if it is new; NULL if memory ran out for its entry. */
-static struct heap_leaf *make_leaf(struct heap_pages *pages, uint64_t index)
+static struct heap_leaf *heap_pages_make_leaf(struct heap_pages *pages, uint64_t index)
 {
-    struct heap_leaf **slot = slot_of(pages, index);
+    struct heap_leaf **slot = heap_pages_slot_of(pages, index);
     if (!slot || *slot)
         return slot ? *slot : NULL;
     if (pages->allocated < HEAP_LEAVES_MAX)
@@ -114,28 +114,28 @@ static struct heap_leaf *make_leaf(struct heap_pages *pages, uint64_t index)
     if (*slot)
         pages->allocated++;
     else
-        *slot = filled_leaf();
+        *slot = heap_pages_filled_leaf();
     return *slot;
 }
 
 /* Makes all of a leaf heap. Returns false if memory ran out for its entry. */
-static bool fill_leaf(struct heap_pages *pages, uint64_t index)
+static bool heap_pages_fill_leaf(struct heap_pages *pages, uint64_t index)
 {
-    struct heap_leaf **slot = slot_of(pages, index);
+    struct heap_leaf **slot = heap_pages_slot_of(pages, index);
     if (!slot)
         return false;
     if (*slot && *slot != &full_leaf) {
         free(*slot);
         pages->allocated--;
     }
-    *slot = filled_leaf();
+    *slot = heap_pages_filled_leaf();
     return true;
 }
 
 /* Sets the heap pages `first` to `last` of one leaf. Returns false if memory ran out. */
 static bool set_pages(struct heap_pages *pages, uint64_t first, uint64_t last)
 {
-    struct heap_leaf *leaf = make_leaf(pages, first >> INDEX_BITS);
+    struct heap_leaf *leaf = heap_pages_make_leaf(pages, first >> INDEX_BITS);
     for (uint64_t page = first; leaf && leaf != &full_leaf && page <= last; page++)
         leaf->bits[page / 64 % HEAP_LEAF_WORDS] |= UINT64_C(1) << page % 64;
     return leaf != NULL;
@@ -149,7 +149,7 @@ void heap_pages_add_new(struct heap_pages *pages, uint64_t address, uint64_t las
     for (uint64_t index = address >> HEAP_LEAF_BITS; index <= last >> HEAP_LEAF_BITS; index++) {
         uint64_t begin = index << INDEX_BITS, end = (index + 1) << INDEX_BITS;
         bool is_whole = first_page <= begin && last_page >= end - 1;
-        if (is_whole ? !fill_leaf(pages, index)
+        if (is_whole ? !heap_pages_fill_leaf(pages, index)
                      : !set_pages(pages, first_page > begin ? first_page : begin,
                                   last_page < end ? last_page : end - 1))
             return;
@@ -164,10 +164,10 @@ void heap_pages_join(struct heap_pages *pages, const struct heap_pages *added)
     for (size_t i = 0; i < added->used_count; i++) {
         const struct heap_leaf *source = added->leaves[added->used_leaves[i]];
         if (source == &full_leaf) {
-            fill_leaf(pages, added->used_leaves[i]);
+            heap_pages_fill_leaf(pages, added->used_leaves[i]);
             continue;
         }
-        struct heap_leaf *leaf = make_leaf(pages, added->used_leaves[i]);
+        struct heap_leaf *leaf = heap_pages_make_leaf(pages, added->used_leaves[i]);
         for (size_t word = 0; leaf && leaf != &full_leaf && word < HEAP_LEAF_WORDS; word++)
             leaf->bits[word] |= source->bits[word];
     }

@@ -122,8 +122,8 @@ static size_t pages_find(const struct memory_image *image, uint64_t *begin, uint
 }
 
 /* Finds the spans in the page map: pages whose entries have no bit of `without`. */
-static size_t look(const struct memory *memory, uint64_t *begin, uint64_t end, uint64_t without,
-                   struct memory_span spans[MEMORY_SPANS])
+static size_t memory_pages_look(const struct memory *memory, uint64_t *begin, uint64_t end,
+                                uint64_t without, struct memory_span spans[MEMORY_SPANS])
 {
     uint64_t entries[ENTRIES];
     size_t count = 0, read_size = (end - *begin) / MEMORY_PAGE;
@@ -164,7 +164,7 @@ static size_t find_pages(struct memory *memory, uint64_t *begin, uint64_t end, b
             return count;
         *begin = first;
     }
-    return look(memory, begin, end, is_for_written ? ENTRY_FILE : 0, spans);
+    return memory_pages_look(memory, begin, end, is_for_written ? ENTRY_FILE : 0, spans);
 }
 
 size_t memory_touched(struct memory *memory, uint64_t *begin, uint64_t end,
@@ -182,7 +182,7 @@ size_t memory_written(const struct memory *memory, uint64_t *begin, uint64_t end
 
 /* Lists the spans of the image, up to a limit. Returns false if the system does not know, or if
  * memory ran out. */
-static bool list_spans(struct memory *memory, struct memory_image *image)
+static bool memory_pages_list_spans(struct memory *memory, struct memory_image *image)
 {
     struct scan_region regions[MEMORY_SPANS];
     size_t capacity = 0;
@@ -204,8 +204,8 @@ static bool list_spans(struct memory *memory, struct memory_image *image)
 }
 
 /* Reads the parts, one behind the other, from an existing one on. Returns how many are whole. */
-static size_t read_parts(const struct memory *memory, const struct memory_image *image,
-                         size_t first)
+static size_t memory_pages_read_parts(const struct memory *memory, const struct memory_image *image,
+                                      size_t first)
 {
     struct iovec local[IMAGE_PARTS], remote[IMAGE_PARTS];
     size_t count = 0, whole = 0;
@@ -223,12 +223,12 @@ static size_t read_parts(const struct memory *memory, const struct memory_image 
 
 /* Reads the parts of the image, and leaves out unreadable ones: such as memory that the program has
  * protected. */
-static void fill(const struct memory *memory, struct memory_image *image)
+static void memory_pages_fill(const struct memory *memory, struct memory_image *image)
 {
     enum { FAILURES_MAX = 16 };
     size_t kept = 0, filled_size = 0;
     for (int failures = 0; filled_size < image->part_count && failures < FAILURES_MAX; failures++) {
-        size_t whole = read_parts(memory, image, filled_size);
+        size_t whole = memory_pages_read_parts(memory, image, filled_size);
         memmove(image->parts + kept, image->parts + filled_size, whole * sizeof *image->parts);
         kept += whole;
         filled_size += whole + 1;
@@ -239,7 +239,7 @@ static void fill(const struct memory *memory, struct memory_image *image)
 void memory_hold(struct memory *memory, const uint64_t *pages, size_t count)
 {
     struct memory_image *image = calloc(1, sizeof *image);
-    if (!image || !memory->has_scan || !list_spans(memory, image)) {
+    if (!image || !memory->has_scan || !memory_pages_list_spans(memory, image)) {
         image_free(image);
         return;
     }
@@ -248,7 +248,7 @@ void memory_hold(struct memory *memory, const uint64_t *pages, size_t count)
     size_t size = image->parts ? image_choose(image, pages, count) : 0;
     image->bytes = malloc(size + 1);
     if (image->bytes)
-        fill(memory, image);
+        memory_pages_fill(memory, image);
     else
         image->part_count = 0;
 }

@@ -16,7 +16,7 @@ enum { NOT_OPENED = -1, CANNOT_BE_OPENED = -2 };
 
 /* Opens a file of the process, as its thread sees it. The first thread needs no directory of its
  * own: the system would make it first. */
-static int open_of(const struct memory *memory, const char *name)
+static int process_memory_open_of(const struct memory *memory, const char *name)
 {
     char path[64];
     if (memory->tid == memory->pid)
@@ -52,7 +52,7 @@ bool memory_open(struct memory *memory, uint32_t pid, uint32_t tid)
 {
     *memory =
         (struct memory){.pid = pid, .tid = tid, .file = -1, .direct = NOT_OPENED, .has_scan = true};
-    memory->pagemap = open_of(memory, "pagemap");
+    memory->pagemap = process_memory_open_of(memory, "pagemap");
     if (memory->pagemap < 0)
         return false;
     /* More is asked for when memory is read than when this file is opened. */
@@ -68,7 +68,7 @@ bool memory_open(struct memory *memory, uint32_t pid, uint32_t tid)
 
 void memory_spare(struct memory *memory)
 {
-    memory->file = open_of(memory, "mem");
+    memory->file = process_memory_open_of(memory, "mem");
 }
 
 bool memory_open_copy(struct memory *memory, uint32_t pid)
@@ -158,7 +158,8 @@ struct piece_cursor {
 };
 
 /* Moves on over bytes that are read, and over pieces that are known. */
-static void move_on(const struct memory_batch *batch, struct piece_cursor *cursor, size_t size)
+static void process_memory_move_on(const struct memory_batch *batch, struct piece_cursor *cursor,
+                                   size_t size)
 {
     for (; cursor->piece < batch->count; cursor->piece++, cursor->offset = 0) {
         const struct memory_piece *piece = &batch->pieces[cursor->piece];
@@ -175,8 +176,8 @@ static void move_on(const struct memory_batch *batch, struct piece_cursor *curso
 
 /* Reads pieces that are not known yet and read in the same way, from the cursor on; that moves to
  * where the reading ended. Returns whether all of them were read. */
-static bool read_from(struct memory_batch *batch, const struct memory *memory,
-                      struct piece_cursor *cursor)
+static bool process_memory_read_from(struct memory_batch *batch, const struct memory *memory,
+                                     struct piece_cursor *cursor)
 {
     struct iovec local[MEMORY_SPANS], remote[MEMORY_SPANS];
     size_t count = 0;
@@ -198,46 +199,48 @@ static bool read_from(struct memory_batch *batch, const struct memory *memory,
                        : memory_read_ranges(memory, local, remote, count);
     if (size < 0 && (errno == ESRCH || errno == EPERM))
         batch->is_gone = true;
-    move_on(batch, cursor, size > 0 ? (size_t)size : 0);
+    process_memory_move_on(batch, cursor, size > 0 ? (size_t)size : 0);
     return size == wanted;
 }
 
 /* Reads memory that the program has protected. */
-static ssize_t read_protected(struct memory *memory, uint64_t address, void *bytes, size_t size)
+static ssize_t process_memory_read_protected(struct memory *memory, uint64_t address, void *bytes,
+                                             size_t size)
 {
     if (memory->direct == NOT_OPENED)
-        memory->direct = open_of(memory, "mem");
+        memory->direct = process_memory_open_of(memory, "mem");
     if (memory->direct < 0)
         memory->direct = CANNOT_BE_OPENED;
     return memory_read_file(memory->direct, address, bytes, size);
 }
 
 /* Moves on over a page that could not be read like others. */
-static void pass_hole(struct memory_batch *batch, struct memory *memory,
-                      struct piece_cursor *cursor)
+static void process_memory_pass_hole(struct memory_batch *batch, struct memory *memory,
+                                     struct piece_cursor *cursor)
 {
     const struct memory_piece *piece = &batch->pieces[cursor->piece];
     uint32_t remaining = piece->size - cursor->offset, begin = piece->at + cursor->offset;
     uint64_t address = piece->address + cursor->offset;
     uint32_t hole = MEMORY_PAGE - (uint32_t)(address % MEMORY_PAGE);
     hole = batch->is_gone || hole > remaining ? remaining : hole;
-    ssize_t size = batch->is_gone || piece->is_device
-                       ? 0
-                       : read_protected(memory, address, batch->bytes + begin, remaining);
+    ssize_t size =
+        batch->is_gone || piece->is_device
+            ? 0
+            : process_memory_read_protected(memory, address, batch->bytes + begin, remaining);
     if (size > 0) {
-        move_on(batch, cursor, (size_t)size);
+        process_memory_move_on(batch, cursor, (size_t)size);
         return;
     }
     memset(batch->bytes + begin, 0, hole);
     for (uint32_t offset = begin; offset < begin + hole; offset += MEMORY_PAGE)
         batch->holes[offset / MEMORY_PAGE / 64] |= UINT64_C(1) << offset / MEMORY_PAGE % 64;
     batch->missing += piece->may_lack ? 0 : hole;
-    move_on(batch, cursor, hole);
+    process_memory_move_on(batch, cursor, hole);
 }
 
 /* Takes the bytes of a piece from the image, if it has them. */
-static void take_known(struct memory_batch *batch, const struct memory_image *image,
-                       struct memory_piece *piece)
+static void process_memory_take_known(struct memory_batch *batch, const struct memory_image *image,
+                                      struct memory_piece *piece)
 {
     const unsigned char *bytes =
         batch->may_borrow ? image_find(image, piece->address, piece->size) : NULL;
@@ -253,11 +256,11 @@ void memory_batch_read(struct memory_batch *batch, struct memory *memory)
     for (size_t i = 0; i < batch->count; i++) {
         batch->pieces[i].bytes = batch->bytes + batch->pieces[i].at;
         if (memory->image)
-            take_known(batch, memory->image, &batch->pieces[i]);
+            process_memory_take_known(batch, memory->image, &batch->pieces[i]);
     }
-    move_on(batch, &cursor, 0);
+    process_memory_move_on(batch, &cursor, 0);
     while (cursor.piece < batch->count) {
-        if (batch->is_gone || !read_from(batch, memory, &cursor))
-            pass_hole(batch, memory, &cursor);
+        if (batch->is_gone || !process_memory_read_from(batch, memory, &cursor))
+            process_memory_pass_hole(batch, memory, &cursor);
     }
 }

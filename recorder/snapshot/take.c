@@ -20,7 +20,7 @@ uint64_t taking_now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static bool opens(struct taking *taking, uint32_t tid)
+static bool take_opens(struct taking *taking, uint32_t tid)
 {
     bool is_open = memory_open(&taking->memory, taking->order->pid, tid);
     if (is_open && taking->order->is_forked)
@@ -33,13 +33,13 @@ static bool opens(struct taking *taking, uint32_t tid)
 }
 
 /* Opens the memory by the thread that waits, or by any other that lives. */
-static bool open_memory(struct taking *taking)
+static bool take_open_memory(struct taking *taking)
 {
     const struct snapshot_request *request = taking->order->request;
-    if (request && opens(taking, request->tid))
+    if (request && take_opens(taking, request->tid))
         return true;
     for (size_t i = 0; i < taking->threads.count; i++)
-        if (!taking->threads.items[i].has_ended && opens(taking, taking->threads.items[i].tid))
+        if (!taking->threads.items[i].has_ended && take_opens(taking, taking->threads.items[i].tid))
             return true;
     return false;
 }
@@ -54,7 +54,7 @@ static int take_compare_tids(const void *left, const void *right)
 /* Whether frames of the thread that waits may lie below its stack pointer: between a handler of a
  * signal and the interrupted code there may be any distance, and a coroutine may run anywhere.
  */
-static bool has_frames_below(const struct snapshot_request *request)
+static bool take_has_frames_below(const struct snapshot_request *request)
 {
     uint64_t last = request->stack_pointer;
     for (uint32_t i = 0; i < request->frame_count && i < SNAPSHOT_FRAMES; i++) {
@@ -69,7 +69,7 @@ static bool has_frames_below(const struct snapshot_request *request)
 }
 
 /* Lists the threads, the one that waits among them. */
-static bool list_living(struct taking *taking)
+static bool take_list_living(struct taking *taking)
 {
     const struct snapshot_request *request = taking->order->request;
     taking->living = calloc(taking->threads.count + 1, sizeof *taking->living);
@@ -91,14 +91,14 @@ static bool list_living(struct taking *taking)
             (struct layout_thread){.tid = request->tid,
                                    .is_known = true,
                                    .stack_begin = request->stack_pointer,
-                                   .is_within_frame = has_frames_below(request),
+                                   .is_within_frame = take_has_frames_below(request),
                                    .thread_pointer = request->thread_pointer};
     qsort(taking->living, taking->living_count, sizeof *taking->living, take_compare_tids);
     return true;
 }
 
 /* Takes an image of the process if it stands still. */
-static void hold(struct taking *taking)
+static void take_hold(struct taking *taking)
 {
     const struct snapshot_subject *subject = &taking->subject;
     uint64_t *pages =
@@ -114,7 +114,7 @@ static void hold(struct taking *taking)
 static bool take_stopped(struct taking *taking)
 {
     const struct snapshot_calls *calls = &taking->order->calls;
-    if (!list_living(taking) || !open_memory(taking))
+    if (!take_list_living(taking) || !take_open_memory(taking))
         return false;
     bool is_done = calls->settle(calls->context, &taking->subject);
     if (taking->order->request)
@@ -125,7 +125,7 @@ static bool take_stopped(struct taking *taking)
     }
     calls->tick(calls->context);
     if (is_done)
-        hold(taking);
+        take_hold(taking);
     /* A snapshot needs roots, and more than roots. */
     taking->memory.deadline = taking_now_ns() + taking->order->time_limit / 2;
     is_done = is_done && layout_find(&taking->layout, taking->order->pid, &taking->memory,
@@ -220,7 +220,7 @@ static void *take_run_thread(void *argument)
 }
 
 /* Returns false if there can be no other thread. */
-static bool run_in_thread(struct taking *taking)
+static bool take_run_in_thread(struct taking *taking)
 {
     pthread_t thread;
     bool is_started = quiet_thread_start(&thread, take_run_thread, taking);
@@ -230,7 +230,7 @@ static bool run_in_thread(struct taking *taking)
 }
 
 /* A reader that was left behind may use all of it. */
-static void free_taking(struct taking *taking)
+static void take_free_taking(struct taking *taking)
 {
     if (taking->is_left)
         return;
@@ -256,11 +256,11 @@ enum take_result snapshot_take(const struct snapshot_order *order, struct ttd_sn
     if (taking->is_alone)
         take_run_thread(taking);
     else
-        is_run = run_in_thread(taking);
+        is_run = take_run_in_thread(taking);
     enum take_result result = is_run ? taking->result : TAKE_FAILED;
     order->stalls->left += taking->is_left;
     order->stalls->count += taking->has_stalled;
-    free_taking(taking);
+    take_free_taking(taking);
     return result;
 }
 
@@ -270,7 +270,7 @@ enum take_result snapshot_take(const struct snapshot_order *order, struct ttd_sn
  * followed as on an idle one; the deadline of the snapshot holds as well. */
 #define FRAMES_TIME_NS UINT64_C(50000000)
 
-static uint64_t processor_ns(void)
+static uint64_t take_processor_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -299,13 +299,13 @@ void taking_note_stacks(struct taking *taking)
 bool taking_write_frames(struct taking *taking)
 {
     const struct snapshot_calls *calls = &taking->order->calls;
-    uint64_t limit = processor_ns() + FRAMES_TIME_NS;
+    uint64_t limit = take_processor_ns() + FRAMES_TIME_NS;
     struct stack_frames frames;
     struct follower *follower =
         taking->stack_count != 0 ? follower_new(&taking->memory, &taking->subject) : NULL;
     bool is_written = true;
     size_t i = 0;
-    while (follower && is_written && i < taking->stack_count && processor_ns() < limit &&
+    while (follower && is_written && i < taking->stack_count && take_processor_ns() < limit &&
            !memory_is_late(&taking->memory)) {
         const struct held_stack *stack = &taking->stacks[i++];
         follower_list(follower, stack->registers, stack->span, &frames);

@@ -23,7 +23,7 @@ enum { COPY_PATIENCE = 8 };
 #define FOLLOW_NS UINT64_C(2000000)
 
 /* Returns the mapping that an address lies in; NULL if there is none. */
-static const struct mapping *mapping_at(const struct maps *maps, uint64_t address)
+static const struct mapping *take_copy_mapping_at(const struct maps *maps, uint64_t address)
 {
     size_t i = array_count_up_to(maps->items, maps->count, sizeof *maps->items,
                                  offsetof(struct mapping, end), address);
@@ -31,7 +31,7 @@ static const struct mapping *mapping_at(const struct maps *maps, uint64_t addres
     return is_in ? &maps->items[i] : NULL;
 }
 
-static bool is_in_gap(const struct copy_gaps *gaps, uint64_t begin, uint64_t end)
+static bool take_copy_is_in_gap(const struct copy_gaps *gaps, uint64_t begin, uint64_t end)
 {
     for (size_t i = 0; i < gaps->count; i++)
         if (begin < gaps->items[i].end && end > gaps->items[i].begin)
@@ -40,21 +40,21 @@ static bool is_in_gap(const struct copy_gaps *gaps, uint64_t begin, uint64_t end
 }
 
 /* Whether others may write the memory of a region. */
-static bool is_shared(const struct taking *taking, const struct region *region)
+static bool take_copy_is_shared(const struct taking *taking, const struct region *region)
 {
-    const struct mapping *mapping = mapping_at(&taking->layout.maps, region->begin);
+    const struct mapping *mapping = take_copy_mapping_at(&taking->layout.maps, region->begin);
     return mapping && mapping->is_shared;
 }
 
 bool taking_is_apart(const struct taking *taking, const struct region *region)
 {
     return taking->is_copy_due && region->kind != TTD_REGION_HEAP &&
-           (region->untouched != UNTOUCHED_EMPTY || is_shared(taking, region) ||
-            is_in_gap(&taking->gaps, region->begin, region->end));
+           (region->untouched != UNTOUCHED_EMPTY || take_copy_is_shared(taking, region) ||
+            take_copy_is_in_gap(&taking->gaps, region->begin, region->end));
 }
 
 /* Whether memory that blocks come from is in a gap. */
-static bool has_heap_in_gap(const struct taking *taking)
+static bool take_copy_has_heap_in_gap(const struct taking *taking)
 {
     for (size_t i = 0; i < taking->gaps.count; i++)
         if (heap_pages_touch(taking->subject.pages, taking->gaps.items[i].begin,
@@ -64,14 +64,15 @@ static bool has_heap_in_gap(const struct taking *taking)
 }
 
 /* Whether the copy has all the memory of the process, except shared memory and the gaps. */
-static bool is_whole(const struct taking *taking)
+static bool take_copy_is_whole(const struct taking *taking)
 {
     struct maps maps;
     bool is_whole = maps_read(&maps, taking->copy.pid, taking->copy.pid);
     for (size_t i = 0; is_whole && i < taking->layout.maps.count; i++) {
         const struct mapping *mapping = &taking->layout.maps.items[i];
-        const struct mapping *counterpart = mapping_at(&maps, mapping->begin);
-        is_whole = mapping->is_shared || is_in_gap(&taking->gaps, mapping->begin, mapping->end) ||
+        const struct mapping *counterpart = take_copy_mapping_at(&maps, mapping->begin);
+        is_whole = mapping->is_shared ||
+                   take_copy_is_in_gap(&taking->gaps, mapping->begin, mapping->end) ||
                    (counterpart && counterpart->begin == mapping->begin &&
                     counterpart->end == mapping->end);
     }
@@ -80,12 +81,12 @@ static bool is_whole(const struct taking *taking)
 }
 
 /* Whether the program has marked memory to be empty in copies since the gaps were found. */
-static bool has_new_gap(const struct taking *taking)
+static bool take_copy_has_new_gap(const struct taking *taking)
 {
     struct copy_gaps now;
     bool is_new = !copy_is_due(taking->copy.pid, 0, &now);
     for (size_t i = 0; i < now.count; i++)
-        is_new |= !is_in_gap(&taking->gaps, now.items[i].begin, now.items[i].end);
+        is_new |= !take_copy_is_in_gap(&taking->gaps, now.items[i].begin, now.items[i].end);
     copy_gaps_free(&now);
     return is_new;
 }
@@ -121,7 +122,7 @@ static void taking_drop_copy(void *context)
         copy_drop(&taking->copy, &taking->threads, order->borrowed, order->copies);
 }
 
-static void taking_let_threads_go(void *context)
+static void take_copy_taking_let_threads_go(void *context)
 {
     struct taking *taking = context;
     if (!taking->has_let_go)
@@ -132,12 +133,12 @@ static void taking_let_threads_go(void *context)
 /* Makes a copy, and opens its memory. */
 static bool has_copy(struct taking *taking, struct memory *memory)
 {
-    if (!taking->is_copy_due || has_heap_in_gap(taking))
+    if (!taking->is_copy_due || take_copy_has_heap_in_gap(taking))
         return false;
     reader_ask(taking_make_copy, taking);
     if (!taking->is_copied)
         return false;
-    if (is_whole(taking) && memory_open_copy(memory, taking->copy.pid))
+    if (take_copy_is_whole(taking) && memory_open_copy(memory, taking->copy.pid))
         return true;
     reader_ask(taking_drop_copy, taking);
     return false;
@@ -155,12 +156,12 @@ void taking_release(struct taking *taking)
     memory_close(&taking->memory);
     taking->memory = memory;
     taking->process = (int)syscall(SYS_pidfd_open, (pid_t)order->pid, 0);
-    reader_ask(taking_let_threads_go, taking);
+    reader_ask(take_copy_taking_let_threads_go, taking);
     taking->snapshot->flags |= TTD_SNAPSHOT_COPIED;
     taking->snapshot->duration = taking_now_ns() - taking->begin;
     taking->deadline = taking_now_ns() + COPY_PATIENCE * order->time_limit;
     taking->memory.deadline = taking->deadline;
-    if (has_new_gap(taking))
+    if (take_copy_has_new_gap(taking))
         taking->snapshot->flags |= TTD_SNAPSHOT_INCOMPLETE;
 }
 
@@ -195,7 +196,7 @@ struct resident_question {
 };
 
 /* Asks by one of the threads; all are stopped. */
-static void resident_ask_by(struct resident_question *question, struct threads *threads)
+static void take_copy_resident_ask_by(struct resident_question *question, struct threads *threads)
 {
     const struct snapshot_order *order = question->taking->order;
     struct borrowed_call call = {.code = order->borrowed,
@@ -210,29 +211,29 @@ static void resident_ask_by(struct resident_question *question, struct threads *
     question->is_answered = result == BORROW_DONE && call.result == 0;
 }
 
-static void resident_ask_held(void *context)
+static void take_copy_resident_ask_held(void *context)
 {
     struct resident_question *question = context;
     if (!question->taking->has_let_go)
-        resident_ask_by(question, &question->taking->threads);
+        take_copy_resident_ask_by(question, &question->taking->threads);
 }
 
 /* Asks by the thread that waits; it is not traced otherwise. A thread of ours that ends lets it go
  * in any case. */
-static void *resident_ask_waiting(void *context)
+static void *take_copy_resident_ask_waiting(void *context)
 {
     struct resident_question *question = context;
     const struct snapshot_order *order = question->taking->order;
     struct threads threads;
     threads_stop(&threads, order->pid, 0, order->child, order->interrupted);
-    resident_ask_by(question, &threads);
+    take_copy_resident_ask_by(question, &threads);
     threads_release(&threads);
     return NULL;
 }
 
 /* Whether the system may have moved pages out of memory that lie in the mapping of an address: they
  * do not count as resident. */
-static bool resident_is_swapped(uint32_t pid, uint64_t address)
+static bool take_copy_resident_is_swapped(uint32_t pid, uint64_t address)
 {
     struct sysinfo system;
     char line[512];
@@ -257,7 +258,7 @@ static bool resident_is_swapped(uint32_t pid, uint64_t address)
 
 /* Reads the answer. Of memory that the process may not write to any more the system says that all
  * is there; reading would make it: so there must be as much shared memory at all. */
-static bool resident_read(const struct taking *taking, unsigned char *pages, size_t count)
+static bool take_copy_resident_read(const struct taking *taking, unsigned char *pages, size_t count)
 {
     const struct borrowed_code *code = taking->order->borrowed;
     struct iovec local = {pages, count}, remote = {(void *)(uintptr_t)code->stack_begin, count};
@@ -282,11 +283,11 @@ bool taking_resident(void *context, struct memory_span span, unsigned char *page
     pthread_t thread;
     if (code->stack_end < code->stack_begin ||
         code->stack_end - code->stack_begin < count + RESIDENT_MARGIN ||
-        resident_is_swapped(taking->order->pid, span.begin))
+        take_copy_resident_is_swapped(taking->order->pid, span.begin))
         return false;
     if (!taking->is_alone)
-        reader_ask(resident_ask_held, &question);
-    else if (quiet_thread_start(&thread, resident_ask_waiting, &question))
+        reader_ask(take_copy_resident_ask_held, &question);
+    else if (quiet_thread_start(&thread, take_copy_resident_ask_waiting, &question))
         pthread_join(thread, NULL);
-    return question.is_answered && resident_read(taking, pages, count);
+    return question.is_answered && take_copy_resident_read(taking, pages, count);
 }

@@ -48,7 +48,7 @@ static bool headers_add(void *context, uint64_t address, uint64_t header)
     return list->is_written && ++list->total < HEADERS_MAX;
 }
 
-static bool is_in_module(const struct snapshot_module *module, uint64_t address)
+static bool take_headers_is_in_module(const struct snapshot_module *module, uint64_t address)
 {
     return module && address >= module->begin && address < module->end;
 }
@@ -65,7 +65,7 @@ static bool headers_path_ends(const char *text, const char *end)
     return size >= end_size && strcmp(text + size - end_size, end) == 0;
 }
 
-static struct call_modules find_modules(const struct taking *taking)
+static struct call_modules take_headers_find_modules(const struct taking *taking)
 {
     struct call_modules found = {NULL, NULL};
     for (size_t i = 0; i < taking->subject.module_count; i++) {
@@ -81,26 +81,27 @@ static struct call_modules find_modules(const struct taking *taking)
 /* Whether a stopped thread may be in a call of the allocator: on its stack is an address of the
  * hooks, perhaps left by an earlier call; or it is on another stack, as handlers of signals are;
  * those may have interrupted one. */
-static bool may_be_in_call(const struct taking *taking, const struct call_modules *modules,
-                           const struct thread_state *thread)
+static bool take_headers_may_be_in_call(const struct taking *taking,
+                                        const struct call_modules *modules,
+                                        const struct thread_state *thread)
 {
     uint64_t words[STACK_SEARCHED / 8], pointer = thread->registers[THREAD_STACK_POINTER];
     const struct region *region = regions_at(&taking->layout.regions, pointer);
-    if (is_in_module(modules->hooks, thread->registers[THREAD_REGISTERS - 1]) || !region ||
-        region->kind != TTD_REGION_STACK || region->tid != thread->tid)
+    if (take_headers_is_in_module(modules->hooks, thread->registers[THREAD_REGISTERS - 1]) ||
+        !region || region->kind != TTD_REGION_STACK || region->tid != thread->tid)
         return true;
     uint64_t left = region->end - pointer;
     size_t size = left < sizeof words ? left / 8 * 8 : sizeof words;
     if (!memory_read(&taking->memory, pointer, words, size))
         return true;
     for (size_t i = 0; i < size / 8; i++)
-        if (is_in_module(modules->hooks, words[i]))
+        if (take_headers_is_in_module(modules->hooks, words[i]))
             return true;
     return false;
 }
 
 /* Whether the thread that waits has failed where it was, instead of being interrupted there. */
-static bool has_failed(const struct snapshot_request *request)
+static bool take_headers_has_failed(const struct snapshot_request *request)
 {
     switch (request->signal) {
     case SIGABRT:
@@ -123,18 +124,19 @@ enum waiting_thread {
     WAITS_IN_FAILURE, /* of the allocator; it fails before it changes headers, as in abort() */
 };
 
-static enum waiting_thread where_waits(const struct snapshot_request *request,
-                                       const struct call_modules *modules)
+static enum waiting_thread take_headers_where_waits(const struct snapshot_request *request,
+                                                    const struct call_modules *modules)
 {
     uint32_t i = 0, count = request->frame_count;
     count = count < SNAPSHOT_FRAMES ? count : SNAPSHOT_FRAMES;
-    while (i < count && is_in_module(modules->library, request->frame_pcs[i]))
+    while (i < count && take_headers_is_in_module(modules->library, request->frame_pcs[i]))
         i++;
-    bool is_in_call = i != 0 && i < count && is_in_module(modules->hooks, request->frame_pcs[i]);
-    if (is_in_call && has_failed(request))
+    bool is_in_call =
+        i != 0 && i < count && take_headers_is_in_module(modules->hooks, request->frame_pcs[i]);
+    if (is_in_call && take_headers_has_failed(request))
         return WAITS_IN_FAILURE;
     for (i = 0; i < count; i++)
-        if (is_in_module(modules->hooks, request->frame_pcs[i]))
+        if (take_headers_is_in_module(modules->hooks, request->frame_pcs[i]))
             return WAITS_IN_CALL;
     return WAITS_OUTSIDE;
 }
@@ -142,18 +144,20 @@ static enum waiting_thread where_waits(const struct snapshot_request *request,
 void taking_note_calls(struct taking *taking)
 {
     const struct snapshot_request *request = taking->order->request;
-    struct call_modules modules = find_modules(taking);
-    enum waiting_thread waits = request ? where_waits(request, &modules) : WAITS_OUTSIDE;
+    struct call_modules modules = take_headers_find_modules(taking);
+    enum waiting_thread waits =
+        request ? take_headers_where_waits(request, &modules) : WAITS_OUTSIDE;
     taking->may_have_lock = waits == WAITS_IN_FAILURE;
     taking->is_in_call = !modules.hooks || waits == WAITS_IN_CALL;
     for (size_t i = 0; i < taking->threads.count && !taking->is_in_call; i++) {
         const struct thread_state *thread = &taking->threads.items[i];
-        taking->is_in_call = thread->is_stopped && may_be_in_call(taking, &modules, thread);
+        taking->is_in_call =
+            thread->is_stopped && take_headers_may_be_in_call(taking, &modules, thread);
     }
 }
 
 /* Whether a thread may be changing headers of an arena: it is in a call, or has the lock. */
-static bool is_busy(const struct taking *taking, uint64_t arena)
+static bool take_headers_is_busy(const struct taking *taking, uint64_t arena)
 {
     uint32_t lock;
     return taking->is_in_call ||
@@ -163,7 +167,7 @@ static bool is_busy(const struct taking *taking, uint64_t arena)
 
 static void headers_write(struct header_list *list, const struct glibc_chunks *chunks)
 {
-    list->part.flags = is_busy(list->taking, chunks->arena) ? TTD_HEADERS_BUSY : 0;
+    list->part.flags = take_headers_is_busy(list->taking, chunks->arena) ? TTD_HEADERS_BUSY : 0;
     static const uint32_t flags[] = {
         [GLIBC_CHUNKS_WHOLE] = 0,
         [GLIBC_CHUNKS_BROKEN] = TTD_HEADERS_BROKEN,
@@ -175,8 +179,8 @@ static void headers_write(struct header_list *list, const struct glibc_chunks *c
 }
 
 /* Finds the chunks that a region has at its begin. */
-static bool find_chunks(const struct taking *taking, const struct region *region,
-                        struct glibc_chunks *chunks)
+static bool take_headers_find_chunks(const struct taking *taking, const struct region *region,
+                                     struct glibc_chunks *chunks)
 {
     const struct layout *layout = &taking->layout;
     if (region->kind != TTD_REGION_HEAP || region->module != layout->arena_module)
@@ -187,7 +191,7 @@ static bool find_chunks(const struct taking *taking, const struct region *region
 
 /* Finds the chunks in the memory of the program break, perhaps several mappings side by side.
  */
-static bool find_break(const struct taking *taking, struct glibc_chunks *chunks)
+static bool take_headers_find_break(const struct taking *taking, struct glibc_chunks *chunks)
 {
     const struct maps *maps = &taking->layout.maps;
     struct memory_span span = {0, 0};
@@ -257,10 +261,10 @@ bool taking_write_headers(struct taking *taking)
     list.part.headers = list.headers;
     if (taking->layout.arena_module == TTD_NONE || !taking->threads.are_stopped)
         return true;
-    if (find_break(taking, &chunks))
+    if (take_headers_find_break(taking, &chunks))
         headers_write(&list, &chunks);
     for (size_t i = 0; i < regions->count; i++)
-        if (find_chunks(taking, &regions->items[i], &chunks))
+        if (take_headers_find_chunks(taking, &regions->items[i], &chunks))
             headers_write(&list, &chunks);
     headers_write_all_mapped(&list);
     return list.is_written;

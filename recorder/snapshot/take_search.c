@@ -16,7 +16,7 @@ static ttd_id take_thread_id(const struct taking *taking, uint32_t tid)
     return tid != 0 ? calls->thread(calls->context, tid) : TTD_NONE;
 }
 
-static ttd_id name_id(struct taking *taking, const char *name)
+static ttd_id take_search_name_id(struct taking *taking, const char *name)
 {
     ttd_id id = TTD_NONE;
     ttd_id *cached_id = name == layout_data_name  ? &taking->data_name
@@ -28,14 +28,14 @@ static ttd_id name_id(struct taking *taking, const char *name)
     return *cached_id;
 }
 
-static void add_registers(struct taking *taking, uint32_t tid)
+static void take_search_add_registers(struct taking *taking, uint32_t tid)
 {
     taking->regions[taking->count++] = (struct ttd_region){.kind = TTD_REGION_REGISTERS,
                                                            .size = SNAPSHOT_REGISTERS * 8,
                                                            .thread = take_thread_id(taking, tid)};
 }
 
-static void add_region(struct taking *taking, const struct region *region)
+static void take_search_add_region(struct taking *taking, const struct region *region)
 {
     bool is_usable = region->kind == TTD_REGION_HEAP && taking->subject.asks_usable_sizes;
     const char *name = is_usable ? usable_name : region->name;
@@ -46,12 +46,12 @@ static void add_region(struct taking *taking, const struct region *region)
                             .size = region->end - region->begin,
                             .thread = take_thread_id(taking, region->tid),
                             .module = region->module,
-                            .name = name_id(taking, name)};
+                            .name = take_search_name_id(taking, name)};
 }
 
 /* Numbers the regions: registers, then memory that a copy lacks, then roots, then the heap; it
  * comes last, since nothing can be said without roots. */
-static bool number_regions(struct taking *taking)
+static bool take_search_number_regions(struct taking *taking)
 {
     const struct regions *regions = &taking->layout.regions;
     size_t capacity = taking->threads.count + 1 + regions->count;
@@ -60,21 +60,21 @@ static bool number_regions(struct taking *taking)
     if (!taking->regions || !taking->sources)
         return false;
     if (taking->order->request)
-        add_registers(taking, taking->order->request->tid);
+        take_search_add_registers(taking, taking->order->request->tid);
     for (size_t i = 0; i < taking->threads.count; i++)
         if (taking->threads.items[i].is_stopped)
-            add_registers(taking, taking->threads.items[i].tid);
+            take_search_add_registers(taking, taking->threads.items[i].tid);
     for (size_t i = 0; i < regions->count; i++)
         if (taking_is_apart(taking, &regions->items[i]))
-            add_region(taking, &regions->items[i]);
+            take_search_add_region(taking, &regions->items[i]);
     taking->held_count = taking->count;
     for (size_t i = 0; i < regions->count; i++)
         if (regions->items[i].kind != TTD_REGION_HEAP &&
             !taking_is_apart(taking, &regions->items[i]))
-            add_region(taking, &regions->items[i]);
+            take_search_add_region(taking, &regions->items[i]);
     for (size_t i = 0; i < regions->count; i++)
         if (regions->items[i].kind == TTD_REGION_HEAP)
-            add_region(taking, &regions->items[i]);
+            take_search_add_region(taking, &regions->items[i]);
     struct ttd_regions record = {taking->snapshot->number, 1, taking->regions, taking->count};
     return taking->order->calls.regions(taking->order->calls.context, &record);
 }
@@ -110,8 +110,8 @@ static bool take_write_classes(struct taking *taking)
     struct class_found *found_classes = classes_list(&taking->tables.classes, &count);
     struct ttd_class *classes = calloc(count + 1, sizeof *classes);
     for (size_t i = 0; found_classes && classes && i < count; i++)
-        classes[i] =
-            (struct ttd_class){found_classes[i].address, name_id(taking, found_classes[i].name)};
+        classes[i] = (struct ttd_class){found_classes[i].address,
+                                        take_search_name_id(taking, found_classes[i].name)};
     if (found_classes && classes) {
         struct ttd_classes record = {taking->snapshot->number, classes, count};
         is_written = taking->order->calls.classes(taking->order->calls.context, &record);
@@ -157,7 +157,7 @@ static bool take_search(struct taking *taking)
     return result.is_written && take_write_classes(taking);
 }
 
-static bool copy(struct taking *taking)
+static bool take_search_copy(struct taking *taking)
 {
     struct page_store *store = taking->order->store;
     struct contents_job job = {.memory = &taking->memory,
@@ -180,6 +180,6 @@ bool taking_search(struct taking *taking)
 {
     taking_note_stacks(taking);
     taking_note_calls(taking);
-    return number_regions(taking) && take_search(taking) && taking_write_headers(taking) &&
-           taking_write_frames(taking) && copy(taking);
+    return take_search_number_regions(taking) && take_search(taking) &&
+           taking_write_headers(taking) && taking_write_frames(taking) && take_search_copy(taking);
 }

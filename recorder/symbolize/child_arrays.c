@@ -22,7 +22,7 @@ void *grow_by_one(void *array, size_t *capacity, size_t count, size_t size)
     return array;
 }
 
-static int compare_spans(const void *left, const void *right)
+static int arrays_compare_spans(const void *left, const void *right)
 {
     const struct span *a = left;
     const struct span *b = right;
@@ -36,7 +36,7 @@ static int compare_spans(const void *left, const void *right)
 void spans_sort(struct span *spans, size_t count)
 {
     if (count > 0)
-        qsort(spans, count, sizeof *spans, compare_spans);
+        qsort(spans, count, sizeof *spans, arrays_compare_spans);
 }
 
 /*

@@ -56,7 +56,8 @@ static int symbolize_start(struct worker_job *job, struct child *child)
 
 /* Decodes messages until all modules are done (true), or the child ends, sends a malformed message
  * or exceeds a limit. */
-static bool listen_to(struct wire_decoder *decoder, int fd, unsigned module_time, int64_t end)
+static bool symbolize_listen_to(struct wire_decoder *decoder, int fd, unsigned module_time,
+                                int64_t end)
 {
     int64_t module_end = milliseconds() + module_time;
     size_t module = decoder->module;
@@ -84,7 +85,7 @@ static bool listen_to(struct wire_decoder *decoder, int fd, unsigned module_time
 
 /* Decides how the next child treats the module that this one failed on: reads its symbol table only
  * or, if this one did that, skips the module. */
-static void degrade(struct wire_decoder *decoder, struct symbolize_summary *summary)
+static void symbolize_degrade(struct wire_decoder *decoder, struct symbolize_summary *summary)
 {
     if (decoder->is_reduced && decoder->reduced_module == decoder->module) {
         summary->modules_failed++;
@@ -95,7 +96,7 @@ static void degrade(struct wire_decoder *decoder, struct symbolize_summary *summ
     decoder->reduced_module = decoder->module;
 }
 
-static bool only_empty_left(const struct wire_decoder *decoder)
+static bool symbolize_only_empty_left(const struct wire_decoder *decoder)
 {
     for (size_t i = decoder->module; i < decoder->count; i++) {
         if (decoder->modules[i].offset_count > 0)
@@ -105,13 +106,14 @@ static bool only_empty_left(const struct wire_decoder *decoder)
 }
 
 /* Asks the helper. If it fails, children are asked for the rest. */
-static void ask_helper(struct wire_decoder *decoder, const struct symbolize_options *options)
+static void symbolize_ask_helper(struct wire_decoder *decoder,
+                                 const struct symbolize_options *options)
 {
     struct helper *helper = options->helper;
     int64_t now = milliseconds();
     if (!helper_ask(helper, decoder->modules, decoder->count, now + options->module_time))
         return;
-    if (listen_to(decoder, helper->fd, options->module_time, now + options->total_time))
+    if (symbolize_listen_to(decoder, helper->fd, options->module_time, now + options->total_time))
         helper_done(helper);
     else
         helper_give_up(helper);
@@ -120,11 +122,11 @@ static void ask_helper(struct wire_decoder *decoder, const struct symbolize_opti
 static int symbolize_run(struct wire_decoder *decoder, const struct symbolize_options *options,
                          struct symbolize_summary *summary)
 {
-    if (options->helper && !only_empty_left(decoder) && !stopped)
-        ask_helper(decoder, options);
+    if (options->helper && !symbolize_only_empty_left(decoder) && !stopped)
+        symbolize_ask_helper(decoder, options);
     /* The whole time limit is for the children: the helper's time does not count. */
     int64_t end = milliseconds() + options->total_time;
-    while (!decoder->is_finished && !only_empty_left(decoder)) {
+    while (!decoder->is_finished && !symbolize_only_empty_left(decoder)) {
         int64_t remaining = end - milliseconds();
         if (stopped)
             return EINTR;
@@ -144,17 +146,18 @@ static int symbolize_run(struct wire_decoder *decoder, const struct symbolize_op
         if (error != 0)
             return error;
         wire_decoder_restart(decoder);
-        bool is_done = listen_to(decoder, child.fd, options->module_time, end);
+        bool is_done = symbolize_listen_to(decoder, child.fd, options->module_time, end);
         close(child.fd);
         kill(child.pid, SIGKILL);
         worker_wait(child.pid);
         if (!is_done && !stopped && milliseconds() < end)
-            degrade(decoder, summary);
+            symbolize_degrade(decoder, summary);
     }
     return 0;
 }
 
-static void summarize(const struct wire_decoder *decoder, struct symbolize_summary *summary)
+static void symbolize_summarize(const struct wire_decoder *decoder,
+                                struct symbolize_summary *summary)
 {
     size_t asked_modules = 0;
     for (size_t i = 0; i < decoder->count; i++) {
@@ -200,7 +203,7 @@ int symbolize_with(const struct symbolize_options *options, const struct symboli
     decoder.begin = request_options.begin;
     if (error == 0)
         error = symbolize_run(&decoder, &request_options, summary);
-    summarize(&decoder, summary);
+    symbolize_summarize(&decoder, summary);
     wire_decoder_free(&decoder);
     return error;
 }

@@ -38,26 +38,26 @@ struct chain_table {
 
 #define CAPACITY_MIN 64
 
-static bool is_empty(const struct chain_slot *slot)
+static bool moves_is_empty(const struct chain_slot *slot)
 {
     return !slot->chain;
 }
 
-static size_t home_of(const struct chain_table *table, uint64_t event)
+static size_t moves_home_of(const struct chain_table *table, uint64_t event)
 {
     return (size_t)hash_value(table->key, event) & (table->capacity - 1);
 }
 
 /* The slot of an event, or the empty one where it belongs. */
-static size_t chain_slot(const struct chain_table *table, uint64_t event)
+static size_t moves_chain_slot(const struct chain_table *table, uint64_t event)
 {
-    size_t slot = home_of(table, event);
-    while (!is_empty(&table->slots[slot]) && table->slots[slot].event != event)
+    size_t slot = moves_home_of(table, event);
+    while (!moves_is_empty(&table->slots[slot]) && table->slots[slot].event != event)
         slot = (slot + 1) & (table->capacity - 1);
     return slot;
 }
 
-static enum ttd_status chain_table_grow(struct chain_table *table)
+static enum ttd_status moves_chain_table_grow(struct chain_table *table)
 {
     struct chain_table larger = *table;
     larger.capacity = table->capacity ? 2 * table->capacity : CAPACITY_MIN;
@@ -66,8 +66,8 @@ static enum ttd_status chain_table_grow(struct chain_table *table)
         return TTD_ERROR_NO_MEMORY;
     pages_hint(larger.slots, larger.capacity * sizeof *larger.slots);
     for (size_t i = 0; i < table->capacity; i++) {
-        if (!is_empty(&table->slots[i]))
-            larger.slots[chain_slot(&larger, table->slots[i].event)] = table->slots[i];
+        if (!moves_is_empty(&table->slots[i]))
+            larger.slots[moves_chain_slot(&larger, table->slots[i].event)] = table->slots[i];
     }
     free(table->slots);
     *table = larger;
@@ -75,7 +75,7 @@ static enum ttd_status chain_table_grow(struct chain_table *table)
 }
 
 /* Takes an unused chain and sets `number` to its number. */
-static enum ttd_status chain_obtain(struct chain_table *table, uint32_t *number)
+static enum ttd_status moves_chain_obtain(struct chain_table *table, uint32_t *number)
 {
     *number = table->unused;
     if (*number) {
@@ -91,29 +91,30 @@ static enum ttd_status chain_obtain(struct chain_table *table, uint32_t *number)
 
 /** Adds the chain of a block. The table has none of that event. @return TTD_OK,
  * TTD_ERROR_NO_MEMORY. */
-static enum ttd_status chain_table_add(struct chain_table *table, uint64_t event,
-                                       const struct heap_chain *chain)
+static enum ttd_status moves_chain_table_add(struct chain_table *table, uint64_t event,
+                                             const struct heap_chain *chain)
 {
     uint32_t number;
-    enum ttd_status status = table->count >= table->capacity / 2 ? chain_table_grow(table) : TTD_OK;
+    enum ttd_status status =
+        table->count >= table->capacity / 2 ? moves_chain_table_grow(table) : TTD_OK;
     if (status == TTD_OK)
-        status = chain_obtain(table, &number);
+        status = moves_chain_obtain(table, &number);
     if (status != TTD_OK)
         return status;
     table->chains[number - 1] = *chain;
-    table->slots[chain_slot(table, event)] = (struct chain_slot){event, number};
+    table->slots[moves_chain_slot(table, event)] = (struct chain_slot){event, number};
     table->count++;
     return TTD_OK;
 }
 
 /* Empties a slot. Those behind it move into the hole where they may, so that a search need not pass
  * holes. */
-static void chain_slot_empty(struct chain_table *table, size_t hole)
+static void moves_chain_slot_empty(struct chain_table *table, size_t hole)
 {
     size_t mask = table->capacity - 1;
-    for (size_t slot = (hole + 1) & mask; !is_empty(&table->slots[slot]);
+    for (size_t slot = (hole + 1) & mask; !moves_is_empty(&table->slots[slot]);
          slot = (slot + 1) & mask) {
-        size_t distance = (slot - home_of(table, table->slots[slot].event)) & mask;
+        size_t distance = (slot - moves_home_of(table, table->slots[slot].event)) & mask;
         if (distance < ((slot - hole) & mask))
             continue;
         table->slots[hole] = table->slots[slot];
@@ -123,18 +124,19 @@ static void chain_slot_empty(struct chain_table *table, size_t hole)
 }
 
 /** Removes the chain of a block, and sets `chain` to it. Returns whether there was one. */
-static bool chain_table_take(struct chain_table *table, uint64_t event, struct heap_chain *chain)
+static bool moves_chain_table_take(struct chain_table *table, uint64_t event,
+                                   struct heap_chain *chain)
 {
     if (!table->count)
         return false;
-    size_t slot = chain_slot(table, event);
+    size_t slot = moves_chain_slot(table, event);
     uint32_t number = table->slots[slot].chain;
     if (!number)
         return false;
     *chain = table->chains[number - 1];
     table->chains[number - 1].reallocs = table->unused;
     table->unused = number;
-    chain_slot_empty(table, slot);
+    moves_chain_slot_empty(table, slot);
     table->count--;
     return true;
 }
@@ -201,7 +203,7 @@ void heap_move_add_avoidable(struct heap_move_counts *counts, int64_t bytes)
         counts->avoidable = bytes > 0 ? INT64_MAX : INT64_MIN;
 }
 
-static void add_counts(struct heap_move_counts *sum, const struct heap_move_counts *counts)
+static void moves_add_counts(struct heap_move_counts *sum, const struct heap_move_counts *counts)
 {
     sum->reallocs += counts->reallocs;
     sum->moved += counts->moved;
@@ -222,7 +224,7 @@ static void moves_merge_groups(void *target, const void *source)
 {
     struct heap_move_group *sum = target;
     const struct heap_move_group *group = source;
-    add_counts(&sum->counts, &group->counts);
+    moves_add_counts(&sum->counts, &group->counts);
     heap_growth_merge(sum, group);
 }
 
@@ -238,7 +240,7 @@ static void moves_recount(void *owner)
     struct heap_move_table *table = owner;
     table->total = (struct heap_move_counts){0};
     for (size_t i = 0; i < table->count; i++)
-        add_counts(&table->total, &table->groups[i].counts);
+        moves_add_counts(&table->total, &table->groups[i].counts);
 }
 
 struct heap_site_table heap_move_site_table(struct heap_move_table *table)
@@ -260,7 +262,7 @@ struct move_finder {
     struct chain_table chains;
 };
 
-static void count_call(struct heap_move_counts *counts, const struct ttd_event *event)
+static void moves_count_call(struct heap_move_counts *counts, const struct ttd_event *event)
 {
     counts->reallocs++;
     if (!ttd_event_returned(event))
@@ -290,13 +292,13 @@ static enum ttd_status moves_see_call(void *context, const struct ttd_event *eve
     enum ttd_status status = heap_move_table_find(&moves->reallocs, key, &group);
     if (status != TTD_OK)
         return status;
-    count_call(&moves->reallocs.total, event);
-    count_call(&group->counts, event);
+    moves_count_call(&moves->reallocs.total, event);
+    moves_count_call(&group->counts, event);
     return TTD_OK;
 }
 
 /* Whether `a` is worse. */
-static bool is_worse(const struct heap_chain *a, const struct heap_chain *b)
+static bool moves_is_worse(const struct heap_chain *a, const struct heap_chain *b)
 {
     if (a->avoidable != b->avoidable)
         return a->avoidable > b->avoidable;
@@ -308,15 +310,15 @@ static bool is_worse(const struct heap_chain *a, const struct heap_chain *b)
 }
 
 /* The block is gone: its chain, if it has one, takes its place among the worst. */
-static void end_chain(struct move_finder *finder, const struct heap_block *block)
+static void moves_end_chain(struct move_finder *finder, const struct heap_block *block)
 {
     struct heap_moves *moves = finder->moves;
     struct heap_chain chain;
     if (block->action != TTD_ACTION_REALLOC ||
-        !chain_table_take(&finder->chains, block->event, &chain))
+        !moves_chain_table_take(&finder->chains, block->event, &chain))
         return;
     size_t i = moves->worst_count;
-    while (i > 0 && is_worse(&chain, &moves->worst[i - 1]))
+    while (i > 0 && moves_is_worse(&chain, &moves->worst[i - 1]))
         i--;
     if (i >= moves->worst_max)
         return;
@@ -329,13 +331,13 @@ static void end_chain(struct move_finder *finder, const struct heap_block *block
 
 /* The bytes that a chain would not have copied if it had doubled its block each time: then it
  * copies no more than it gains. */
-static uint64_t avoidable_of(const struct heap_chain *chain)
+static uint64_t moves_avoidable_of(const struct heap_chain *chain)
 {
     uint64_t gained = chain->largest_size - chain->start_size;
     return chain->copies.bytes_at_most > gained ? chain->copies.bytes_at_most - gained : 0;
 }
 
-static void add_copy(struct heap_copies *copies, enum heap_move move, uint64_t bytes)
+static void moves_add_copy(struct heap_copies *copies, enum heap_move move, uint64_t bytes)
 {
     copies->remapped += move == HEAP_MOVE_REMAPPED;
     copies->unknown += move == HEAP_MOVE_UNKNOWN;
@@ -350,11 +352,11 @@ static void moves_add_copies(const struct heap_effect *effect, uint64_t bytes,
 {
     enum heap_move move = heap_move_of_effect(effect);
     for (size_t i = 0; i < count && effect->previous_address != effect->address; i++)
-        add_copy(sums[i], move, bytes);
+        moves_add_copy(sums[i], move, bytes);
 }
 
 /* The difference of two estimates. */
-static int64_t difference(uint64_t after, uint64_t before)
+static int64_t moves_difference(uint64_t after, uint64_t before)
 {
     int64_t result;
     bool is_large = __builtin_sub_overflow(after, before, &result);
@@ -362,8 +364,8 @@ static int64_t difference(uint64_t after, uint64_t before)
 }
 
 /* Adds a reallocation of a known block to its group and its chain. */
-static enum ttd_status add_realloc(struct move_finder *finder, const struct heap_effect *effect,
-                                   struct heap_chain *chain)
+static enum ttd_status moves_add_realloc(struct move_finder *finder,
+                                         const struct heap_effect *effect, struct heap_chain *chain)
 {
     const struct heap_block *old = effect->previous, *block = effect->block;
     struct heap_moves *moves = finder->moves;
@@ -372,7 +374,7 @@ static enum ttd_status add_realloc(struct move_finder *finder, const struct heap
         heap_move_table_find(&moves->reallocs, heap_key_of_block(moves->split, block), &group);
     if (status != TTD_OK)
         return status;
-    uint64_t before = avoidable_of(chain);
+    uint64_t before = moves_avoidable_of(chain);
     struct heap_move_counts *total = &moves->reallocs.total;
     struct heap_copies *sums[] = {&chain->copies, &group->counts.copies, &total->copies};
     moves_add_copies(effect, old->size < block->size ? old->size : block->size, sums, 3);
@@ -384,30 +386,31 @@ static enum ttd_status add_realloc(struct move_finder *finder, const struct heap
     chain->last = block->allocated;
     chain->address = block->address;
     chain->stack = block->stack;
-    chain->avoidable = avoidable_of(chain);
-    heap_move_add_avoidable(&group->counts, difference(chain->avoidable, before));
-    heap_move_add_avoidable(total, difference(chain->avoidable, before));
+    chain->avoidable = moves_avoidable_of(chain);
+    heap_move_add_avoidable(&group->counts, moves_difference(chain->avoidable, before));
+    heap_move_add_avoidable(total, moves_difference(chain->avoidable, before));
     heap_growth_add(group, old->size, block->size);
     return TTD_OK;
 }
 
 /* A reallocation of a known block is complete. A chain begins with the first one that counts: most
  * blocks never have any. */
-static enum ttd_status continue_chain(struct move_finder *finder, const struct heap_effect *effect)
+static enum ttd_status moves_continue_chain(struct move_finder *finder,
+                                            const struct heap_effect *effect)
 {
     const struct heap_block *old = effect->previous;
     const struct heap_block *block = effect->block;
     struct heap_chain chain;
     bool counts = heap_islands_want_block(finder->islands, block);
-    bool has_chain =
-        old->action == TTD_ACTION_REALLOC && chain_table_take(&finder->chains, old->event, &chain);
+    bool has_chain = old->action == TTD_ACTION_REALLOC &&
+                     moves_chain_table_take(&finder->chains, old->event, &chain);
     if (!has_chain && !counts)
         return TTD_OK;
     if (!has_chain)
         chain = (struct heap_chain){
             .start_size = old->size, .largest_size = old->size, .first = old->allocated};
-    enum ttd_status status = counts ? add_realloc(finder, effect, &chain) : TTD_OK;
-    return status == TTD_OK ? chain_table_add(&finder->chains, block->event, &chain) : status;
+    enum ttd_status status = counts ? moves_add_realloc(finder, effect, &chain) : TTD_OK;
+    return status == TTD_OK ? moves_chain_table_add(&finder->chains, block->event, &chain) : status;
 }
 
 static enum ttd_status moves_see_effect(void *context, const struct heap_effect *effect)
@@ -420,7 +423,7 @@ static enum ttd_status moves_see_effect(void *context, const struct heap_effect 
     switch (effect->kind) {
     case HEAP_ACQUIRED:
         if (effect->previous)
-            return continue_chain(finder, effect);
+            return moves_continue_chain(finder, effect);
         /* A reallocation of a block that the trace does not know: its old size, and so the bytes
          * copied, are unknown. */
         if (effect->previous_address && heap_islands_want_block(finder->islands, effect->block)) {
@@ -448,7 +451,7 @@ static enum ttd_status moves_see_effect(void *context, const struct heap_effect 
     case HEAP_UNKNOWN_RELEASE:
         return TTD_OK;
     }
-    end_chain(finder, effect->block);
+    moves_end_chain(finder, effect->block);
     return TTD_OK;
 }
 
@@ -463,7 +466,7 @@ static enum ttd_status moves_finish(void *context, struct heap_arrival *arrival,
     (void)error;
     moves->outcome = heap_arrival_outcome(arrival);
     while ((block = heap_live_each(&arrival->cursor.replay.live, &step)))
-        end_chain(finder, block);
+        moves_end_chain(finder, block);
     heap_move_table_sort(&moves->reallocs);
     heap_move_table_sort(&moves->regrown);
     return TTD_OK;

@@ -54,7 +54,7 @@ void heap_growth_merge(struct heap_move_group *sum, const struct heap_move_group
 }
 
 /* Variance relative to the squared mean. */
-static double growth_spread(double sum, double squares, double count)
+static double regrowth_growth_spread(double sum, double squares, double count)
 {
     double mean = sum / count;
     double variance = squares / count - mean * mean;
@@ -74,8 +74,8 @@ enum heap_growth heap_move_growth(const struct heap_move_group *group, double *m
     double count = (double)group->measured;
     double factor = group->factor_sum / count;
     double step = group->step_sum / count;
-    double factor_spread = growth_spread(group->factor_sum, group->factor_squares, count);
-    double step_spread = growth_spread(group->step_sum, group->step_squares, count);
+    double factor_spread = regrowth_growth_spread(group->factor_sum, group->factor_squares, count);
+    double step_spread = regrowth_growth_spread(group->step_sum, group->step_squares, count);
     /* A small step between large sizes is nearly the same factor as well, so the step wins if it
      * varies no more than the factor. */
     if (step_spread <= SAME_MAX && step_spread <= factor_spread) {
@@ -147,8 +147,8 @@ void regrowth_free(struct regrowth_finder *finder)
     *finder = (struct regrowth_finder){.count = 0};
 }
 
-static enum ttd_status find_recent(struct regrowth_finder *finder, ttd_id thread,
-                                   struct regrowth_recent **recent)
+static enum ttd_status regrowth_find_recent(struct regrowth_finder *finder, ttd_id thread,
+                                            struct regrowth_recent **recent)
 {
     if (finder->count && thread == finder->last_thread) {
         *recent = &finder->recent[finder->last_index];
@@ -171,20 +171,20 @@ static enum ttd_status find_recent(struct regrowth_finder *finder, ttd_id thread
     return TTD_OK;
 }
 
-static void set_stack(struct regrowth_recent *recent, size_t slot, ttd_id stack)
+static void regrowth_set_stack(struct regrowth_recent *recent, size_t slot, ttd_id stack)
 {
     recent->stacks[slot] = stack;
     recent->low_bytes &= ~(UINT64_C(0xff) << 8 * slot);
     recent->low_bytes |= (uint64_t)(uint8_t)stack << 8 * slot;
 }
 
-static void see_allocation(const struct regrowth_finder *finder, struct regrowth_recent *recent,
-                           const struct heap_block *block)
+static void regrowth_see_allocation(const struct regrowth_finder *finder,
+                                    struct regrowth_recent *recent, const struct heap_block *block)
 {
     size_t slot = recent->calls % REGROWTH_CALLS;
     /* Every call takes a slot, also one that can be no successor: otherwise "soon" would mean
      * longer for threads that reallocate a lot. */
-    set_stack(recent, slot, block->action == TTD_ACTION_ALLOC ? block->stack : TTD_NONE);
+    regrowth_set_stack(recent, slot, block->action == TTD_ACTION_ALLOC ? block->stack : TTD_NONE);
     recent->last[slot] =
         (struct allocation){.event = block->event,
                             .size = block->size,
@@ -194,7 +194,7 @@ static void see_allocation(const struct regrowth_finder *finder, struct regrowth
 }
 
 /* False if none of the last calls allocated with this stack: if no byte of the difference is 0. */
-static bool may_have_stack(const struct regrowth_recent *recent, ttd_id stack)
+static bool regrowth_may_have_stack(const struct regrowth_recent *recent, ttd_id stack)
 {
     uint64_t difference = recent->low_bytes ^ EACH_BYTE * (uint8_t)stack;
     return (difference - EACH_BYTE) & ~difference & EACH_BYTE << 7;
@@ -202,17 +202,17 @@ static bool may_have_stack(const struct regrowth_recent *recent, ttd_id stack)
 
 /* Finds the allocation that a released block's contents were copied to; REGROWTH_CALLS if there is
  * none. A block that is released is itself nobody's successor any more. */
-static size_t find_successor(struct regrowth_recent *recent, const struct heap_block *old)
+static size_t regrowth_find_successor(struct regrowth_recent *recent, const struct heap_block *old)
 {
     size_t successor = REGROWTH_CALLS;
-    if (!may_have_stack(recent, old->stack))
+    if (!regrowth_may_have_stack(recent, old->stack))
         return successor;
     for (size_t i = 0; i < REGROWTH_CALLS; i++) {
         if (recent->stacks[i] != old->stack)
             continue;
         const struct allocation *record = &recent->last[i];
         if (record->event == old->event)
-            set_stack(recent, i, TTD_NONE);
+            regrowth_set_stack(recent, i, TTD_NONE);
         else if (record->size > old->size && record->heap == old->heap &&
                  record->event > old->event &&
                  (successor == REGROWTH_CALLS || record->call > recent->last[successor].call))
@@ -222,10 +222,11 @@ static size_t find_successor(struct regrowth_recent *recent, const struct heap_b
 }
 
 /* Adds a growth from a block to its successor. A block succeeds one block at most. */
-static enum ttd_status add_growth(struct regrowth_finder *finder, struct regrowth_recent *recent,
-                                  const struct heap_block *old, size_t successor)
+static enum ttd_status regrowth_add_growth(struct regrowth_finder *finder,
+                                           struct regrowth_recent *recent,
+                                           const struct heap_block *old, size_t successor)
 {
-    set_stack(recent, successor, TTD_NONE);
+    regrowth_set_stack(recent, successor, TTD_NONE);
     if (!recent->last[successor].is_wanted)
         return TTD_OK;
     struct heap_move_group *group;
@@ -243,18 +244,20 @@ static enum ttd_status add_growth(struct regrowth_finder *finder, struct regrowt
     return TTD_OK;
 }
 
-static enum ttd_status see_release(struct regrowth_finder *finder, struct regrowth_recent *recent,
-                                   const struct heap_effect *effect)
+static enum ttd_status regrowth_see_release(struct regrowth_finder *finder,
+                                            struct regrowth_recent *recent,
+                                            const struct heap_effect *effect)
 {
     const struct heap_block *old = effect->block;
     bool is_call = effect->action == TTD_ACTION_FREE;
     if (is_call)
-        set_stack(recent, recent->calls % REGROWTH_CALLS, TTD_NONE);
+        regrowth_set_stack(recent, recent->calls % REGROWTH_CALLS, TTD_NONE);
     if (old->action != TTD_ACTION_ALLOC || old->stack == TTD_NONE)
         return TTD_OK;
-    size_t successor = find_successor(recent, old);
-    return is_call && successor < REGROWTH_CALLS ? add_growth(finder, recent, old, successor)
-                                                 : TTD_OK;
+    size_t successor = regrowth_find_successor(recent, old);
+    return is_call && successor < REGROWTH_CALLS
+               ? regrowth_add_growth(finder, recent, old, successor)
+               : TTD_OK;
 }
 
 enum ttd_status regrowth_see(struct regrowth_finder *finder, const struct heap_effect *effect)
@@ -262,13 +265,13 @@ enum ttd_status regrowth_see(struct regrowth_finder *finder, const struct heap_e
     struct regrowth_recent *recent;
     if (effect->kind != HEAP_ACQUIRED && effect->kind != HEAP_RELEASED)
         return TTD_OK;
-    enum ttd_status status = find_recent(finder, effect->thread, &recent);
+    enum ttd_status status = regrowth_find_recent(finder, effect->thread, &recent);
     if (status != TTD_OK)
         return status;
     if (effect->kind == HEAP_ACQUIRED)
-        see_allocation(finder, recent, effect->block);
+        regrowth_see_allocation(finder, recent, effect->block);
     else
-        status = see_release(finder, recent, effect);
+        status = regrowth_see_release(finder, recent, effect);
     /* A reallocation is one call. It ends when it has acquired. */
     recent->calls += effect->kind == HEAP_ACQUIRED || effect->action == TTD_ACTION_FREE;
     return status;

@@ -77,14 +77,14 @@ enum ttd_status heap_series_take_late(struct heap_tick_series *series, uint32_t 
     return TTD_OK;
 }
 
-static int compare_numbers(const void *a, const void *b)
+static int series_compare_numbers(const void *a, const void *b)
 {
     const uint32_t *x = a, *y = b;
     return (*x > *y) - (*x < *y);
 }
 
-static enum ttd_status add_change(struct heap_tick_series *series,
-                                  const struct heap_tick_change *change)
+static enum ttd_status series_add_change(struct heap_tick_series *series,
+                                         const struct heap_tick_change *change)
 {
     if (!change->bytes && !change->blocks)
         return TTD_OK;
@@ -106,11 +106,12 @@ static enum ttd_status add_tick(struct heap_tick_series *series)
 
 /* Sorts the numbers of the records that have changed. If many have, it is faster to look for them
  * among all records, in order. */
-static void sort_touched(struct heap_tick_series *series)
+static void series_sort_touched(struct heap_tick_series *series)
 {
     size_t count = 0;
     if (series->touched_count < series->count / MANY_TOUCHED) {
-        qsort(series->touched, series->touched_count, sizeof *series->touched, compare_numbers);
+        qsort(series->touched, series->touched_count, sizeof *series->touched,
+              series_compare_numbers);
         return;
     }
     for (uint32_t i = 0; count < series->touched_count; i++) {
@@ -123,7 +124,7 @@ enum ttd_status heap_series_end_tick(struct heap_tick_series *series)
 {
     enum ttd_status status = TTD_OK;
     if (series->touched_count)
-        sort_touched(series);
+        series_sort_touched(series);
     for (size_t i = 0; i < series->touched_count && status == TTD_OK; i++) {
         struct heap_tick_record *record = &series->records[series->touched[i]];
         struct heap_tick_change change = {series->touched[i],
@@ -132,7 +133,7 @@ enum ttd_status heap_series_end_tick(struct heap_tick_series *series)
         record->told_bytes = record->bytes;
         record->told_blocks = record->blocks;
         record->is_touched = false;
-        status = add_change(series, &change);
+        status = series_add_change(series, &change);
     }
     series->touched_count = 0;
     return status == TTD_OK ? add_tick(series) : status;
@@ -162,14 +163,14 @@ static void series_collect_change(struct merging *merging, const struct heap_tic
     sum->blocks += change->blocks;
 }
 
-static enum ttd_status end_merged(struct merging *merging)
+static enum ttd_status series_end_merged(struct merging *merging)
 {
     enum ttd_status status = TTD_OK;
     if (merging->count)
-        qsort(merging->order, merging->count, sizeof *merging->order, compare_numbers);
+        qsort(merging->order, merging->count, sizeof *merging->order, series_compare_numbers);
     for (size_t i = 0; i < merging->count && status == TTD_OK; i++) {
         merging->is_listed[merging->order[i]] = false;
-        status = add_change(merging->series, &merging->sums[merging->order[i]]);
+        status = series_add_change(merging->series, &merging->sums[merging->order[i]]);
     }
     merging->count = 0;
     return status == TTD_OK ? add_tick(merging->series) : status;
@@ -194,7 +195,7 @@ static enum ttd_status merge_ticks(struct merging *merging, const struct heap_ti
             series_collect_change(merging, &old->late[next_late].change);
         bool is_last = tick + 1 == old->tick_count;
         if (is_last || !new_ticks || new_ticks[tick + 1] != new_ticks[tick])
-            status = end_merged(merging);
+            status = series_end_merged(merging);
     }
     return status;
 }

@@ -23,15 +23,15 @@ struct ticks_finder {
 };
 
 /* The number of spans with releases before a tick. */
-static size_t spans_before(size_t end)
+static size_t ticks_spans_before(size_t end)
 {
     return end ? end * (end - 1) / 2 : 0;
 }
 
 enum ttd_status heap_spans_init(struct heap_tick_spans *spans, size_t max)
 {
-    *spans = (struct heap_tick_spans){.spans = calloc(spans_before(max) + 1, sizeof *spans->spans),
-                                      .width = 1};
+    *spans = (struct heap_tick_spans){
+        .spans = calloc(ticks_spans_before(max) + 1, sizeof *spans->spans), .width = 1};
     return spans->spans ? TTD_OK : TTD_ERROR_NO_MEMORY;
 }
 
@@ -43,22 +43,22 @@ void heap_spans_free(struct heap_tick_spans *spans)
 
 const struct heap_tick_span *heap_spans_of(const struct heap_tick_spans *spans, size_t end)
 {
-    return spans->spans + spans_before(end);
+    return spans->spans + ticks_spans_before(end);
 }
 
-static void spans_add(struct heap_tick_spans *spans, size_t begin, size_t end,
-                      struct heap_tick_span added)
+static void ticks_spans_add(struct heap_tick_spans *spans, size_t begin, size_t end,
+                            struct heap_tick_span added)
 {
     if (begin >= end)
         return;
-    struct heap_tick_span *span = &spans->spans[spans_before(end) + begin];
+    struct heap_tick_span *span = &spans->spans[ticks_spans_before(end) + begin];
     span->blocks += added.blocks;
     span->bytes += added.bytes;
 }
 
 void heap_spans_add(struct heap_tick_spans *spans, size_t begin, size_t end, uint64_t size)
 {
-    spans_add(spans, begin, end, (struct heap_tick_span){1, size});
+    ticks_spans_add(spans, begin, end, (struct heap_tick_span){1, size});
 }
 
 void heap_spans_merge(struct heap_tick_spans *spans, const uint32_t *new_ticks, size_t count)
@@ -69,7 +69,7 @@ void heap_spans_merge(struct heap_tick_spans *spans, const uint32_t *new_ticks, 
             struct heap_tick_span span = spans->spans[i];
             spans->spans[i] = (struct heap_tick_span){0, 0};
             if (span.blocks)
-                spans_add(spans, new_ticks[begin], new_ticks[end], span);
+                ticks_spans_add(spans, new_ticks[begin], new_ticks[end], span);
         }
     }
 }
@@ -77,12 +77,12 @@ void heap_spans_merge(struct heap_tick_spans *spans, const uint32_t *new_ticks, 
 size_t heap_spans_count(const struct heap_tick_spans *spans, size_t end)
 {
     size_t used = 0;
-    for (size_t i = spans_before(end); i < spans_before(end + 1); i++)
+    for (size_t i = ticks_spans_before(end); i < ticks_spans_before(end + 1); i++)
         used += spans->spans[i].blocks != 0;
     return used;
 }
 
-static size_t count_all(const struct heap_tick_spans *spans, size_t count)
+static size_t ticks_count_all(const struct heap_tick_spans *spans, size_t count)
 {
     size_t used = 0;
     for (size_t end = 0; end < count; end++)
@@ -95,7 +95,7 @@ enum ttd_status heap_spans_limit(struct heap_tick_spans *spans, size_t *count, s
     uint32_t *new_ticks = malloc((*count + 1) * sizeof *new_ticks);
     if (!new_ticks)
         return TTD_ERROR_NO_MEMORY;
-    while (*count > 2 && count_all(spans, *count) > max) {
+    while (*count > 2 && ticks_count_all(spans, *count) > max) {
         for (size_t i = 0; i < *count; i++)
             new_ticks[i] = (uint32_t)((i + 1) / 2);
         heap_spans_merge(spans, new_ticks, *count);
@@ -140,7 +140,7 @@ static enum ttd_status ticks_settle_series(struct heap_ticks *ticks, const uint3
 }
 
 /* Makes stretches twice as long, and so about half as many. */
-static enum ttd_status widen(struct ticks_finder *finder)
+static enum ttd_status ticks_widen(struct ticks_finder *finder)
 {
     struct heap_ticks *ticks = finder->ticks;
     uint32_t *new_ticks = malloc(ticks->count * sizeof *new_ticks);
@@ -186,12 +186,12 @@ static enum ttd_status ticks_end_tick(struct ticks_finder *finder)
     while (status == TTD_OK && ticks->count > 3 &&
            (ticks->count >= finder->options.max ||
             by_stack->change_count > finder->options.changes_max + 4 * by_stack->count))
-        status = widen(finder);
+        status = ticks_widen(finder);
     return status;
 }
 
 /* Begins the stretch of the event that comes so many behind first_event. */
-static void begin_stretch(struct ticks_finder *finder, uint64_t distance)
+static void ticks_begin_stretch(struct ticks_finder *finder, uint64_t distance)
 {
     uint64_t width = finder->ticks->width;
     finder->open.stretch = distance / width;
@@ -210,12 +210,12 @@ static enum ttd_status ticks_move_on(struct ticks_finder *finder, const struct h
         status = ticks_end_tick(finder);
         finder->is_in_range = true;
         finder->first_event = largest;
-        begin_stretch(finder, 0);
+        ticks_begin_stretch(finder, 0);
     }
     if (status == TTD_OK && finder->is_in_range &&
         largest - finder->first_event > finder->stretch_last) {
         status = ticks_end_tick(finder);
-        begin_stretch(finder, largest - finder->first_event);
+        ticks_begin_stretch(finder, largest - finder->first_event);
     }
     finder->open.position = position;
     finder->open.event = largest;
@@ -224,7 +224,7 @@ static enum ttd_status ticks_move_on(struct ticks_finder *finder, const struct h
 }
 
 /* The keys of a block in the series. */
-static void keys_of(const struct heap_block *block, ttd_id keys[HEAP_TICK_KEYS])
+static void ticks_keys_of(const struct heap_block *block, ttd_id keys[HEAP_TICK_KEYS])
 {
     keys[HEAP_TICK_BY_STACK] = block->stack;
     keys[HEAP_TICK_BY_THREAD] = block->thread;
@@ -249,7 +249,8 @@ static bool is_tick_at(const struct heap_ticks *ticks, size_t tick, struct ttd_p
 }
 
 /* The tick when a block was allocated if every stretch has a tick. */
-static uint64_t expected_birth(const struct ticks_finder *finder, const struct heap_block *block)
+static uint64_t ticks_expected_birth(const struct ticks_finder *finder,
+                                     const struct heap_block *block)
 {
     return block->event < finder->first_event
                ? 0
@@ -259,13 +260,13 @@ static uint64_t expected_birth(const struct ticks_finder *finder, const struct h
 /* The tick when a block was allocated that is released in tick `end`. Mostly it follows from the
  * number of the event, since few stretches have no tick: a search would have to look at ten ticks
  * for each release. */
-static size_t birth_of(const struct ticks_finder *finder, const struct heap_block *block,
-                       size_t end)
+static size_t ticks_birth_of(const struct ticks_finder *finder, const struct heap_block *block,
+                             size_t end)
 {
     const struct heap_ticks *ticks = finder->ticks;
     if (ttd_position_compare(block->allocated, ticks->ticks[ticks->count - 1].position) > 0)
         return end;
-    uint64_t expected = expected_birth(finder, block);
+    uint64_t expected = ticks_expected_birth(finder, block);
     return expected < ticks->count && is_tick_at(ticks, expected, block->allocated)
                ? expected
                : tick_at(ticks, block->allocated);
@@ -279,9 +280,9 @@ static enum ttd_status ticks_take_block(struct ticks_finder *finder,
     bool is_late = effect->kind == HEAP_DISCARDED;
     size_t tick = is_late ? tick_at(ticks, effect->position) : ticks->count;
     ttd_id keys[HEAP_TICK_KEYS];
-    keys_of(effect->block, keys);
+    ticks_keys_of(effect->block, keys);
     if (tick)
-        heap_spans_add(&ticks->spans, birth_of(finder, effect->block, tick), tick,
+        heap_spans_add(&ticks->spans, ticks_birth_of(finder, effect->block, tick), tick,
                        effect->block->size);
     enum ttd_status status = TTD_OK;
     for (int i = 0; i < HEAP_TICK_KEYS && status == TTD_OK; i++)
@@ -295,7 +296,7 @@ static enum ttd_status ticks_take_block(struct ticks_finder *finder,
 static enum ttd_status ticks_acquire(struct ticks_finder *finder, const struct heap_block *block)
 {
     ttd_id keys[HEAP_TICK_KEYS];
-    keys_of(block, keys);
+    ticks_keys_of(block, keys);
     finder->open.allocations++;
     heap_sum_add(&finder->open.allocated, block->size);
     enum ttd_status status = TTD_OK;
@@ -356,7 +357,7 @@ static void ticks_prepare(void *context, const struct heap_notes *notes)
         if (!note->effect.block)
             continue;
         heap_series_prefetch(&ticks->series[HEAP_TICK_BY_STACK], note->block.stack);
-        uint64_t birth = expected_birth(finder, &note->block);
+        uint64_t birth = ticks_expected_birth(finder, &note->block);
         if (note->effect.kind == HEAP_ACQUIRED || birth >= ticks->count)
             continue;
         __builtin_prefetch(&ticks->ticks[birth].position);
@@ -365,10 +366,10 @@ static void ticks_prepare(void *context, const struct heap_notes *notes)
 }
 
 /* Adds a block to the live sums at the peak, by record of the series. */
-static void count_at_peak(struct heap_ticks *ticks, const struct heap_block *block)
+static void ticks_count_at_peak(struct heap_ticks *ticks, const struct heap_block *block)
 {
     ttd_id keys[HEAP_TICK_KEYS];
-    keys_of(block, keys);
+    ticks_keys_of(block, keys);
     for (int i = HEAP_TICK_BY_THREAD; i < HEAP_TICK_KEYS; i++) {
         uint32_t record = map_get(&ticks->series[i].by_key, keys[i], 0);
         if (record == MAP_NONE)
@@ -379,7 +380,8 @@ static void count_at_peak(struct heap_ticks *ticks, const struct heap_block *blo
     }
 }
 
-static enum ttd_status add_to_peak(struct ticks_finder *finder, const struct heap_block *block)
+static enum ttd_status ticks_add_to_peak(struct ticks_finder *finder,
+                                         const struct heap_block *block)
 {
     if (heap_parents_get(finder->totals.parents, block->heap) != TTD_NONE)
         return TTD_OK;
@@ -388,7 +390,7 @@ static enum ttd_status add_to_peak(struct ticks_finder *finder, const struct hea
     if (status != TTD_OK || !is_wanted)
         return status;
     if (finder->ticks->has_peak_tick)
-        count_at_peak(finder->ticks, block);
+        ticks_count_at_peak(finder->ticks, block);
     return heap_groups_add(&finder->ticks->at_peak, block);
 }
 
@@ -420,7 +422,7 @@ static enum ttd_status find_peak_tick(struct ticks_finder *finder)
 }
 
 /* The blocks that were live at the peak, without those that lie in others. */
-static enum ttd_status find_peak(struct ticks_finder *finder, struct heap_replay *replay)
+static enum ttd_status ticks_find_peak(struct ticks_finder *finder, struct heap_replay *replay)
 {
     size_t cursor = 0;
     const struct heap_block *block;
@@ -430,10 +432,10 @@ static enum ttd_status find_peak(struct ticks_finder *finder, struct heap_replay
         status = find_peak_tick(finder);
     while (status == TTD_OK && (block = heap_live_each(&replay->live, &cursor))) {
         if (ttd_position_compare(block->allocated, replay->peak.position) <= 0)
-            status = add_to_peak(finder, block);
+            status = ticks_add_to_peak(finder, block);
     }
     for (size_t i = 0; i < replay->ended_since_peak.count && status == TTD_OK; i++)
-        status = add_to_peak(finder, &replay->ended_since_peak.blocks[i]);
+        status = ticks_add_to_peak(finder, &replay->ended_since_peak.blocks[i]);
     return status;
 }
 
@@ -451,7 +453,7 @@ static enum ttd_status ticks_finish(void *context, struct heap_arrival *arrival,
     if (status == TTD_OK)
         status = heap_spans_limit(&finder->ticks->spans, &finder->ticks->span_count,
                                   finder->options.spans_max);
-    return status == TTD_OK ? find_peak(finder, &arrival->cursor.replay) : status;
+    return status == TTD_OK ? ticks_find_peak(finder, &arrival->cursor.replay) : status;
 }
 
 static void ticks_begin(void *context, const struct heap_arrival *arrival)

@@ -178,7 +178,7 @@ uint64_t heap_timeline_duration(const struct heap_timeline *timeline, size_t ind
 }
 
 /* The smallest of 1, 2, 5, 10, 20, … that covers a length with so many points. */
-static uint64_t round_width(uint64_t length, size_t max)
+static uint64_t timeline_round_width(uint64_t length, size_t max)
 {
     static const unsigned steps[] = {1, 2, 5};
     uint64_t least = length / max + 1;
@@ -194,20 +194,22 @@ static uint64_t round_width(uint64_t length, size_t max)
 
 /* A trace that says how long it is has points of a round width; one that does not, or lies, of one
  * that doubles on the way. */
-static uint64_t first_width(struct ttd_reader *reader, const struct heap_timeline_options *options)
+static uint64_t timeline_first_width(struct ttd_reader *reader,
+                                     const struct heap_timeline_options *options)
 {
     struct ttd_end end;
     if (ttd_reader_end(reader, &end) != TTD_OK)
         return 1;
-    return round_width(options->axis == HEAP_AXIS_TIME ? end.wall_time : end.events, options->max);
+    return timeline_round_width(options->axis == HEAP_AXIS_TIME ? end.wall_time : end.events,
+                                options->max);
 }
 
 enum ttd_status heap_timeline_find(const struct heap_trace *trace,
                                    const struct heap_timeline_options *options,
                                    struct heap_timeline *timeline, struct ttd_error *error)
 {
-    *timeline =
-        (struct heap_timeline){.width = first_width(trace->reader, options), .max = options->max};
+    *timeline = (struct heap_timeline){.width = timeline_first_width(trace->reader, options),
+                                       .max = options->max};
     timeline->points = calloc(options->max, sizeof *timeline->points);
     if (!timeline->points)
         return TTD_ERROR_NO_MEMORY;

@@ -158,8 +158,8 @@ static enum ttd_status usage_see_call(void *context, const struct ttd_event *eve
     return births_see_call(&finder->births, event);
 }
 
-static enum ttd_status site_of(struct heap_usage *usage, const struct heap_block *block,
-                               uint32_t *site)
+static enum ttd_status usage_site_of(struct heap_usage *usage, const struct heap_block *block,
+                                     uint32_t *site)
 {
     struct heap_key key = heap_key_of_block(usage->options.split, block);
     *site = map_get(&usage->by_key, key.stack, key.property);
@@ -186,7 +186,7 @@ static enum ttd_status usage_acquire(struct usage_finder *finder, const struct h
     struct heap_usage *usage = finder->usage;
     const struct heap_block *block = effect->block;
     uint32_t index;
-    enum ttd_status status = site_of(usage, block, &index);
+    enum ttd_status status = usage_site_of(usage, block, &index);
     if (status == TTD_OK)
         status = births_add(&finder->births, effect, index);
     if (status != TTD_OK)
@@ -200,9 +200,9 @@ static enum ttd_status usage_acquire(struct usage_finder *finder, const struct h
 }
 
 /* Sets `result` to whether the block was freed by the same thread, with few calls between. */
-static enum ttd_status check_temporary(struct usage_finder *finder,
-                                       const struct heap_effect *effect, const struct birth *birth,
-                                       bool *result)
+static enum ttd_status usage_check_temporary(struct usage_finder *finder,
+                                             const struct heap_effect *effect,
+                                             const struct birth *birth, bool *result)
 {
     const struct heap_block *block = effect->block;
     uint64_t calls;
@@ -216,28 +216,28 @@ static enum ttd_status check_temporary(struct usage_finder *finder,
     return status;
 }
 
-static void add_lifetime(struct heap_lifetime *lifetimes, uint64_t length, uint64_t size)
+static void usage_add_lifetime(struct heap_lifetime *lifetimes, uint64_t length, uint64_t size)
 {
     struct heap_lifetime *lifetime = &lifetimes[heap_class_of(length)];
     lifetime->blocks++;
     heap_sum_add(&lifetime->bytes, size);
 }
 
-static void add_lifetimes(struct usage_finder *finder, const struct heap_effect *effect,
-                          const struct birth *birth)
+static void usage_add_lifetimes(struct usage_finder *finder, const struct heap_effect *effect,
+                                const struct birth *birth)
 {
     const struct heap_block *block = effect->block;
     struct heap_usage *usage = finder->usage;
     /* A reallocation in flight may take the place of a block that was allocated after its call. */
     uint64_t calls = effect->event > block->event ? effect->event - block->event : 0;
-    add_lifetime(usage->lifetimes[HEAP_LIFETIME_TIME], effect->wall_time - birth->wall_time,
-                 block->size);
-    add_lifetime(usage->lifetimes[HEAP_LIFETIME_CALLS], calls, block->size);
+    usage_add_lifetime(usage->lifetimes[HEAP_LIFETIME_TIME], effect->wall_time - birth->wall_time,
+                       block->size);
+    usage_add_lifetime(usage->lifetimes[HEAP_LIFETIME_CALLS], calls, block->size);
 }
 
 /* Adds a block that has lived so many nanoseconds. */
-static void add_time(struct usage_finder *finder, struct heap_site *site, uint64_t time,
-                     uint64_t size)
+static void usage_add_time(struct usage_finder *finder, struct heap_site *site, uint64_t time,
+                           uint64_t size)
 {
     double amount = (double)size * (double)time / 1e9;
     site->byte_seconds += amount;
@@ -251,7 +251,7 @@ static enum ttd_status usage_release(struct usage_finder *finder, const struct h
     const struct birth *birth = births_get(&finder->births, effect->record);
     struct heap_site *site = &finder->usage->sites[birth->site];
     bool is_temporary;
-    enum ttd_status status = check_temporary(finder, effect, birth, &is_temporary);
+    enum ttd_status status = usage_check_temporary(finder, effect, birth, &is_temporary);
     if (status != TTD_OK)
         return status;
     if (is_temporary) {
@@ -260,9 +260,9 @@ static enum ttd_status usage_release(struct usage_finder *finder, const struct h
         heap_sum_add(&site->temporary_bytes, block->size);
         heap_sum_add(&finder->usage->total.temporary_bytes, block->size);
     }
-    add_time(finder, site, effect->wall_time - birth->wall_time, block->size);
+    usage_add_time(finder, site, effect->wall_time - birth->wall_time, block->size);
     if (site->has_lifetimes)
-        add_lifetimes(finder, effect, birth);
+        usage_add_lifetimes(finder, effect, birth);
     return TTD_OK;
 }
 
@@ -296,7 +296,7 @@ static enum ttd_status usage_see_effect(void *context, const struct heap_effect 
 
 /* The number of the call site that an effect will look at; MAP_NONE or any other if it is not known
  * yet. */
-static uint32_t expected_site(const struct usage_finder *finder, const struct heap_note *note)
+static uint32_t usage_expected_site(const struct usage_finder *finder, const struct heap_note *note)
 {
     struct heap_key key = heap_key_of_block(finder->usage->options.split, &note->block);
     return note->effect.kind == HEAP_ACQUIRED || note->effect.record >= finder->births.capacity
@@ -314,7 +314,7 @@ static void usage_prepare(void *context, const struct heap_notes *notes)
     for (size_t i = 0; i < notes->count; i++) {
         if (!notes->notes[i].effect.block)
             continue;
-        uint32_t site = expected_site(finder, &notes->notes[i]);
+        uint32_t site = usage_expected_site(finder, &notes->notes[i]);
         if (site >= usage->count)
             continue;
         __builtin_prefetch(&usage->sites[site], 1);
@@ -340,7 +340,7 @@ static enum ttd_status usage_finish(void *context, struct heap_arrival *arrival,
         struct heap_site *site = &finder->usage->sites[birth->site];
         site->never_released++;
         finder->usage->total.never_released++;
-        add_time(finder, site, replay->wall_time - birth->wall_time, block->size);
+        usage_add_time(finder, site, replay->wall_time - birth->wall_time, block->size);
     }
     return TTD_OK;
 }
@@ -367,7 +367,7 @@ enum ttd_status heap_usage_watch(struct heap_usage *usage, const struct heap_usa
     return TTD_OK;
 }
 
-static void free_finder(struct usage_finder *finder)
+static void usage_free_finder(struct usage_finder *finder)
 {
     if (!finder)
         return;
@@ -382,7 +382,7 @@ void heap_usage_end(struct heap_usage *usage)
     if (usage->count)
         qsort(usage->sites, usage->count, sizeof *usage->sites,
               heap_usage_site_table(usage).compare);
-    free_finder(usage->finder);
+    usage_free_finder(usage->finder);
     usage->finder = NULL;
 }
 
@@ -404,14 +404,14 @@ void heap_usage_free(struct heap_usage *usage)
 {
     free(usage->sites);
     map_free(&usage->by_key);
-    free_finder(usage->finder);
+    usage_free_finder(usage->finder);
     usage->finder = NULL;
     usage->sites = NULL;
 }
 
 /* Sites of usage as a table: their order and their sums. */
 
-static double site_rank_value(const struct heap_site *site, enum heap_rank_order order)
+static double usage_site_rank_value(const struct heap_site *site, enum heap_rank_order order)
 {
     switch (order) {
     case HEAP_RANK_BY_CALLS:
@@ -428,37 +428,37 @@ static double site_rank_value(const struct heap_site *site, enum heap_rank_order
     return (double)site->bytes.high * 0x1p64 + (double)site->bytes.low;
 }
 
-static int site_rank_compare(const struct heap_site *x, const struct heap_site *y,
-                             enum heap_rank_order order)
+static int usage_site_rank_compare(const struct heap_site *x, const struct heap_site *y,
+                                   enum heap_rank_order order)
 {
-    double a_value = site_rank_value(x, order), b_value = site_rank_value(y, order);
+    double a_value = usage_site_rank_value(x, order), b_value = usage_site_rank_value(y, order);
     return a_value != b_value ? (a_value < b_value) - (a_value > b_value)
                               : heap_key_compare(x->key, y->key);
 }
 
-static int compare_calls(const void *a, const void *b)
+static int usage_compare_calls(const void *a, const void *b)
 {
-    return site_rank_compare(a, b, HEAP_RANK_BY_CALLS);
+    return usage_site_rank_compare(a, b, HEAP_RANK_BY_CALLS);
 }
 
-static int compare_bytes(const void *a, const void *b)
+static int usage_compare_bytes(const void *a, const void *b)
 {
-    return site_rank_compare(a, b, HEAP_RANK_BY_BYTES);
+    return usage_site_rank_compare(a, b, HEAP_RANK_BY_BYTES);
 }
 
-static int compare_lifetime(const void *a, const void *b)
+static int usage_compare_lifetime(const void *a, const void *b)
 {
-    return site_rank_compare(a, b, HEAP_RANK_BY_LIFETIME);
+    return usage_site_rank_compare(a, b, HEAP_RANK_BY_LIFETIME);
 }
 
-static int compare_temporary(const void *a, const void *b)
+static int usage_compare_temporary(const void *a, const void *b)
 {
-    return site_rank_compare(a, b, HEAP_RANK_BY_TEMPORARY);
+    return usage_site_rank_compare(a, b, HEAP_RANK_BY_TEMPORARY);
 }
 
-static int compare_stacks(const void *a, const void *b)
+static int usage_compare_stacks(const void *a, const void *b)
 {
-    return site_rank_compare(a, b, HEAP_RANK_BY_STACK);
+    return usage_site_rank_compare(a, b, HEAP_RANK_BY_STACK);
 }
 
 static void usage_add_sum(struct heap_sum *sum, struct heap_sum value)
@@ -523,11 +523,11 @@ struct heap_site_table heap_usage_site_table(struct heap_usage *usage)
     static const struct {
         int (*compare)(const void *a, const void *b);
         struct heap_amount (*amount)(const void *item);
-    } orders[] = {[HEAP_RANK_BY_CALLS] = {compare_calls, amount_of_calls},
-                  [HEAP_RANK_BY_BYTES] = {compare_bytes, amount_of_bytes},
-                  [HEAP_RANK_BY_LIFETIME] = {compare_lifetime, amount_of_lifetime},
-                  [HEAP_RANK_BY_TEMPORARY] = {compare_temporary, amount_of_temporary},
-                  [HEAP_RANK_BY_STACK] = {compare_stacks, amount_of_bytes}};
+    } orders[] = {[HEAP_RANK_BY_CALLS] = {usage_compare_calls, amount_of_calls},
+                  [HEAP_RANK_BY_BYTES] = {usage_compare_bytes, amount_of_bytes},
+                  [HEAP_RANK_BY_LIFETIME] = {usage_compare_lifetime, amount_of_lifetime},
+                  [HEAP_RANK_BY_TEMPORARY] = {usage_compare_temporary, amount_of_temporary},
+                  [HEAP_RANK_BY_STACK] = {usage_compare_stacks, amount_of_bytes}};
     return (struct heap_site_table){.owner = usage,
                                     .records = usage->sites,
                                     .count = &usage->count,

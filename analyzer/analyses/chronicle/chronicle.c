@@ -62,7 +62,7 @@ uint32_t chronicle_find(const struct chronicle *chronicle, struct ttd_position p
 }
 
 /* The last moment at a position that some effects of which are among the first `count`. */
-static uint32_t whole(const struct chronicle *chronicle, size_t count)
+static uint32_t chronicle_whole(const struct chronicle *chronicle, size_t count)
 {
     return count ? chronicle_find(chronicle, chronicle->effects[count - 1].position) : 0;
 }
@@ -72,7 +72,7 @@ uint32_t chronicle_find_event(const struct chronicle *chronicle, uint64_t event)
     /* Events are in the order of their effects, but for the second ones of reallocations. */
     size_t low = 0, high = chronicle->effect_count;
     SEARCH_SORTED(low, high, middle, chronicle->effects[middle].event <= event);
-    return whole(chronicle, low);
+    return chronicle_whole(chronicle, low);
 }
 
 uint32_t chronicle_find_time(const struct chronicle *chronicle, uint64_t time)
@@ -80,7 +80,8 @@ uint32_t chronicle_find_time(const struct chronicle *chronicle, uint64_t time)
     size_t low = 0, high = chronicle->time_count;
     SEARCH_SORTED(low, high, middle, chronicle->times[middle].time <= time);
     bool is_last = low == chronicle->time_count;
-    return whole(chronicle, is_last ? chronicle->effect_count : chronicle->times[low].effect);
+    return chronicle_whole(chronicle,
+                           is_last ? chronicle->effect_count : chronicle->times[low].effect);
 }
 
 uint64_t chronicle_wall_time(const struct chronicle *chronicle, uint32_t moment)
@@ -105,7 +106,8 @@ uint32_t chronicle_before(const struct chronicle *chronicle, uint32_t moment)
 
 uint32_t chronicle_after(const struct chronicle *chronicle, uint32_t moment)
 {
-    return moment < chronicle->effect_count ? whole(chronicle, (size_t)moment + 1) : moment;
+    return moment < chronicle->effect_count ? chronicle_whole(chronicle, (size_t)moment + 1)
+                                            : moment;
 }
 
 void chronicle_each(const struct chronicle *chronicle, uint32_t from, uint32_t to,
@@ -126,7 +128,7 @@ void chronicle_each(const struct chronicle *chronicle, uint32_t from, uint32_t t
 /* Effects and blocks are numbered with 32 bits. */
 #define COUNT_MAX (UINT32_MAX - 2)
 
-static enum ttd_status grow_effects(struct chronicle *chronicle)
+static enum ttd_status chronicle_grow_effects(struct chronicle *chronicle)
 {
     size_t needed = chronicle->effect_count + 1;
     size_t capacity = chronicle->effect_capacity;
@@ -145,10 +147,11 @@ static enum ttd_status grow_effects(struct chronicle *chronicle)
     return status;
 }
 
-static enum ttd_status add_effect(struct chronicle *chronicle, const struct heap_effect *effect,
-                                  enum chronicle_kind kind, uint32_t subject)
+static enum ttd_status chronicle_add_effect(struct chronicle *chronicle,
+                                            const struct heap_effect *effect,
+                                            enum chronicle_kind kind, uint32_t subject)
 {
-    enum ttd_status status = grow_effects(chronicle);
+    enum ttd_status status = chronicle_grow_effects(chronicle);
     if (status == TTD_OK &&
         (!chronicle->time_count ||
          chronicle->times[chronicle->time_count - 1].time != chronicle->wall_time)) {
@@ -166,7 +169,7 @@ static enum ttd_status add_effect(struct chronicle *chronicle, const struct heap
     return TTD_OK;
 }
 
-static enum ttd_status grow_blocks(struct chronicle *chronicle)
+static enum ttd_status chronicle_grow_blocks(struct chronicle *chronicle)
 {
     size_t needed = chronicle->block_count + 1;
     size_t capacity = chronicle->block_capacity;
@@ -188,7 +191,7 @@ static enum ttd_status chronicle_acquire(struct chronicle *chronicle,
                                          const struct heap_effect *effect)
 {
     struct heap_block *block = effect->block;
-    enum ttd_status status = grow_blocks(chronicle);
+    enum ttd_status status = chronicle_grow_blocks(chronicle);
     if (status != TTD_OK)
         return status;
     block->user = (uint32_t)chronicle->block_count++;
@@ -201,7 +204,7 @@ static enum ttd_status chronicle_acquire(struct chronicle *chronicle,
         .is_nested = heap_parents_get(chronicle->parents, block->heap) != TTD_NONE};
     chronicle->lives[block->user] =
         (struct chronicle_life){(uint32_t)chronicle->effect_count, CHRONICLE_NONE};
-    return add_effect(chronicle, effect, CHRONICLE_ACQUIRED, block->user);
+    return chronicle_add_effect(chronicle, effect, CHRONICLE_ACQUIRED, block->user);
 }
 
 static enum ttd_status chronicle_release(struct chronicle *chronicle,
@@ -211,7 +214,7 @@ static enum ttd_status chronicle_release(struct chronicle *chronicle,
     chronicle->lives[block].end = (uint32_t)chronicle->effect_count;
     enum chronicle_kind kind =
         effect->kind == HEAP_OVERLAPPED ? CHRONICLE_OVERLAPPED : CHRONICLE_RELEASED;
-    return add_effect(chronicle, effect, kind, block);
+    return chronicle_add_effect(chronicle, effect, kind, block);
 }
 
 static enum ttd_status chronicle_destroy_heap(struct chronicle *chronicle,
@@ -225,7 +228,7 @@ static enum ttd_status chronicle_destroy_heap(struct chronicle *chronicle,
     uint32_t index = (uint32_t)chronicle->destruction_count++;
     chronicle->destructions[index] =
         (struct chronicle_destruction){(uint32_t)chronicle->effect_count, effect->heap, 0, 0};
-    return add_effect(chronicle, effect, CHRONICLE_DESTROYED, index);
+    return chronicle_add_effect(chronicle, effect, CHRONICLE_DESTROYED, index);
 }
 
 /* A block of a heap that was destroyed at the effect's position. */
@@ -272,8 +275,8 @@ static enum ttd_status chronicle_see_call(void *context, const struct ttd_event 
 }
 
 /* Whether a block ended with its heap. */
-static const struct chronicle_effect *destruction_of(const struct chronicle *chronicle,
-                                                     size_t block)
+static const struct chronicle_effect *chronicle_destruction_of(const struct chronicle *chronicle,
+                                                               size_t block)
 {
     uint32_t end = chronicle->lives[block].end;
     bool is_ended = end != CHRONICLE_NONE && chronicle->kinds[end] == CHRONICLE_DESTROYED;
@@ -281,13 +284,13 @@ static const struct chronicle_effect *destruction_of(const struct chronicle *chr
 }
 
 /* Lists the blocks that each destruction ended. */
-static enum ttd_status list_ended(struct chronicle *chronicle)
+static enum ttd_status chronicle_list_ended(struct chronicle *chronicle)
 {
     struct chronicle_destruction *destructions = chronicle->destructions;
     const struct chronicle_effect *destruction;
     uint32_t count = 0;
     for (size_t i = 0; i < chronicle->block_count; i++) {
-        destruction = destruction_of(chronicle, i);
+        destruction = chronicle_destruction_of(chronicle, i);
         if (destruction)
             destructions[destruction->subject].end++;
     }
@@ -300,7 +303,7 @@ static enum ttd_status list_ended(struct chronicle *chronicle)
     if (!chronicle->ended)
         return TTD_ERROR_NO_MEMORY;
     for (size_t i = 0; i < chronicle->block_count; i++) {
-        destruction = destruction_of(chronicle, i);
+        destruction = chronicle_destruction_of(chronicle, i);
         if (destruction)
             chronicle->ended[destructions[destruction->subject].end++] = (uint32_t)i;
     }
@@ -344,7 +347,7 @@ enum ttd_status chronicle_make(struct chronicle *chronicle, const struct heap_tr
         status = arrival->cursor.replay.observer_status;
     }
     if (status == TTD_OK)
-        status = list_ended(chronicle);
+        status = chronicle_list_ended(chronicle);
     chronicle->parents = NULL;
     chronicle->gaps = arrival->gaps;
     arrival->gaps = (struct heap_gaps){.count = 0};
@@ -391,7 +394,8 @@ static void chronicle_move_sums(struct heap_tick *tick, const struct chronicle_e
         tick->event = effect->event;
 }
 
-static void add_to_tick(struct heap_tick *tick, const struct chronicle_block *block, bool begins)
+static void chronicle_add_to_tick(struct heap_tick *tick, const struct chronicle_block *block,
+                                  bool begins)
 {
     if (begins) {
         tick->allocations++;
@@ -419,7 +423,7 @@ static void chronicle_sum_block(void *context, uint32_t effect, const struct chr
     chronicle_move_sums(&adding->sums->tick, &adding->chronicle->effects[effect]);
     if (adding->filter.wants && !adding->filter.wants(adding->filter.context, block->stack))
         return;
-    add_to_tick(&adding->sums->tick, block, begins);
+    chronicle_add_to_tick(&adding->sums->tick, block, begins);
     for (int i = 0; i < HEAP_TICK_KEYS && adding->status == TTD_OK; i++) {
         struct heap_tick_series *series = &adding->sums->series[i];
         adding->status = begins ? heap_series_add(series, keys[i], block->size)
@@ -453,7 +457,8 @@ void chronicle_sums_free(struct chronicle_sums *sums)
         heap_series_free(&sums->series[i]);
 }
 
-static enum heap_quadrant quadrant_of(struct chronicle_life life, struct chronicle_range range)
+static enum heap_quadrant chronicle_quadrant_of(struct chronicle_life life,
+                                                struct chronicle_range range)
 {
     bool is_freed = life.end < range.to;
     if (life.begin >= range.from)
@@ -475,8 +480,8 @@ enum ttd_status chronicle_quadrants_find(const struct chronicle *chronicle,
         /* The block was there at the beginning of the range or later, and before its end. */
         if ((life.begin < range.to && (life.begin >= range.from || life.end >= range.from)) &&
             (!filter.wants || filter.wants(filter.context, block->stack)))
-            status = heap_series_add(&quadrants->series[quadrant_of(life, range)], block->stack,
-                                     block->size);
+            status = heap_series_add(&quadrants->series[chronicle_quadrant_of(life, range)],
+                                     block->stack, block->size);
     }
     for (int i = 0; i < HEAP_QUADRANTS && status == TTD_OK; i++)
         status = heap_series_end_tick(&quadrants->series[i]);

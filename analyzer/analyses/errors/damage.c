@@ -25,7 +25,7 @@
 /* ---- Reading ---- */
 
 /* Drops the headers of a snapshot that was cut short. */
-static void headers_clear(struct heap_headers *headers, uint32_t number)
+static void damage_headers_clear(struct heap_headers *headers, uint32_t number)
 {
     headers->snapshot = (struct ttd_snapshot){.number = number};
     headers->count = 0;
@@ -36,7 +36,7 @@ static enum ttd_status damage_add_headers(struct heap_headers *headers,
                                           const struct ttd_block_headers *part)
 {
     if (headers->snapshot.number != part->snapshot)
-        headers_clear(headers, part->snapshot);
+        damage_headers_clear(headers, part->snapshot);
     struct heap_header_run *last =
         headers->run_count ? &headers->runs[headers->run_count - 1] : NULL;
     bool continues = last && last->end == part->begin && !(last->flags & TTD_HEADERS_BROKEN);
@@ -65,8 +65,8 @@ static enum ttd_status damage_add_headers(struct heap_headers *headers,
 }
 
 /* Keeps the headers that were read if their snapshot is complete. */
-static void headers_end(struct heap_headers *newest, struct heap_headers *read,
-                        const struct ttd_batch *batch)
+static void damage_headers_end(struct heap_headers *newest, struct heap_headers *read,
+                               const struct ttd_batch *batch)
 {
     for (size_t i = 0; i < batch->count; i++) {
         if (batch->u.snapshots[i].number != read->snapshot.number || !read->count)
@@ -75,7 +75,7 @@ static void headers_end(struct heap_headers *newest, struct heap_headers *read,
         *newest = *read;
         newest->snapshot = batch->u.snapshots[i];
         *read = kept;
-        headers_clear(read, 0);
+        damage_headers_clear(read, 0);
     }
 }
 
@@ -91,7 +91,7 @@ enum ttd_status heap_headers_read(struct heap_headers *headers, struct ttd_reade
         if (batch.kind == TTD_KIND_BLOCK_HEADERS)
             status = damage_add_headers(&read, batch.u.block_headers);
         else if (batch.kind == TTD_KIND_SNAPSHOTS)
-            headers_end(headers, &read, &batch);
+            damage_headers_end(headers, &read, &batch);
     }
     heap_headers_free(&read);
     /* Damage is reported by the replay. */
@@ -132,29 +132,29 @@ struct header_search {
     uint8_t *states;
 };
 
-static uint64_t size_needed(uint64_t size)
+static uint64_t damage_size_needed(uint64_t size)
 {
     uint64_t needed = (size + HEADER_BYTES + 15) & ~UINT64_C(15);
     return needed > HEADER_SIZE_MIN ? needed : HEADER_SIZE_MIN;
 }
 
-static bool is_too_small(uint64_t header, uint64_t size)
+static bool damage_is_too_small(uint64_t header, uint64_t size)
 {
-    return (header & HEADER_NEVER_SET) || TTD_BLOCK_HEADER_SIZE(header) < size_needed(size);
+    return (header & HEADER_NEVER_SET) || TTD_BLOCK_HEADER_SIZE(header) < damage_size_needed(size);
 }
 
-static bool is_too_large(uint64_t header, uint64_t size)
+static bool damage_is_too_large(uint64_t header, uint64_t size)
 {
-    return TTD_BLOCK_HEADER_SIZE(header) > size_needed(size) + HEADER_SLACK;
+    return TTD_BLOCK_HEADER_SIZE(header) > damage_size_needed(size) + HEADER_SLACK;
 }
 
 /* Whether a block is one that the allocator itself has given away. */
-static bool is_own(uint8_t api)
+static bool damage_is_own(uint8_t api)
 {
     return api != TTD_API_OTHER && api < TTD_API_HEAP_ALLOC;
 }
 
-static enum ttd_status search_begin(struct header_search *search)
+static enum ttd_status damage_search_begin(struct header_search *search)
 {
     const struct heap_header_run *run = search->run;
     uint64_t extent = run->end - run->begin;
@@ -181,7 +181,8 @@ static enum ttd_status search_begin(struct header_search *search)
 
 /* Finds the last header at an address or before it. Returns false if the address is not in the run.
  */
-static bool find_header(const struct header_search *search, uint64_t address, uint32_t *index)
+static bool damage_find_header(const struct header_search *search, uint64_t address,
+                               uint32_t *index)
 {
     const struct heap_header_run *run = search->run;
     if (address < run->begin || address >= run->end)
@@ -199,7 +200,7 @@ static struct heap_neighbour damage_find_block(const struct header_search *searc
 {
     const struct heap_block *block = heap_live_find(search->live, address, TTD_NONE);
     size_t cursor = 0;
-    while (block && (block->address != address || !is_own(block->api)))
+    while (block && (block->address != address || !damage_is_own(block->api)))
         block = heap_live_each(search->live, &cursor);
     if (block)
         return (struct heap_neighbour){block->address, block->size, heap_call_of_block(block)};
@@ -216,12 +217,13 @@ static struct heap_neighbour damage_find_block(const struct header_search *searc
 static void damage_see_block(const struct header_search *search, const struct heap_block *block)
 {
     uint32_t index;
-    if (!is_own(block->api) || !find_header(search, block->address - HEADER_BYTES, &index))
+    if (!damage_is_own(block->api) ||
+        !damage_find_header(search, block->address - HEADER_BYTES, &index))
         return;
     const struct heap_header *header = &search->first[index];
     uint8_t *state = &search->states[index];
     if (header->address == block->address - HEADER_BYTES) {
-        bool is_wrong = is_too_small(header->value, block->size);
+        bool is_wrong = damage_is_too_small(header->value, block->size);
         *state = (uint8_t)((*state & ~HEADER_STATE) | (is_wrong ? HEADER_WRONG : HEADER_RIGHT));
         return;
     }
@@ -236,12 +238,12 @@ static void damage_see_call(const struct header_search *search, const struct hea
 {
     uint32_t index;
     if (!call->block_address || !heap_call_is_known(&call->allocated) ||
-        !is_own(call->allocated.api) ||
-        !find_header(search, call->block_address - HEADER_BYTES, &index))
+        !damage_is_own(call->allocated.api) ||
+        !damage_find_header(search, call->block_address - HEADER_BYTES, &index))
         return;
     uint8_t *state = &search->states[index];
     if (search->first[index].address == call->block_address - HEADER_BYTES) {
-        bool is_wrong = is_too_small(search->first[index].value, call->block_size);
+        bool is_wrong = damage_is_too_small(search->first[index].value, call->block_size);
         if ((*state & HEADER_STATE) == HEADER_UNKNOWN)
             *state |= is_wrong ? HEADER_WRONG : HEADER_RIGHT;
     } else if (!(search->run->flags & TTD_HEADERS_BUSY)) {
@@ -259,7 +261,7 @@ struct header_place {
     const struct heap_header *right;
 };
 
-static bool is_broken(const struct header_search *search, uint32_t index)
+static bool damage_is_broken(const struct header_search *search, uint32_t index)
 {
     return (search->run->flags & TTD_HEADERS_BROKEN) && index + 1 == search->run->count;
 }
@@ -272,7 +274,7 @@ static bool damage_is_mapped(const struct header_search *search)
 
 /* Whether a header behind the one with this index is right: the allocator has gone on with the
  * first one's value. */
-static bool goes_on(const struct header_search *search, uint32_t index)
+static bool damage_goes_on(const struct header_search *search, uint32_t index)
 {
     for (size_t i = (size_t)index + 1; i < search->run->count; i++) {
         if ((search->states[i] & HEADER_STATE) == HEADER_RIGHT)
@@ -283,59 +285,62 @@ static bool goes_on(const struct header_search *search, uint32_t index)
 
 /* Whether a header that is large enough for its block is damaged: it is too large, so that it
  * claims other blocks' memory, or leads nowhere; or its flags are wrong. */
-static bool is_damaged_right(const struct header_search *search, const struct header_place *place)
+static bool damage_is_damaged_right(const struct header_search *search,
+                                    const struct header_place *place)
 {
     bool swallows = search->states[place->index] & HEADER_SWALLOWS;
-    bool breaks = is_broken(search, place->index);
-    bool breaks_behind = !damage_is_mapped(search) && is_broken(search, place->index + 1) &&
+    bool breaks = damage_is_broken(search, place->index);
+    bool breaks_behind = !damage_is_mapped(search) && damage_is_broken(search, place->index + 1) &&
                          search->states[place->index + 1] == HEADER_UNKNOWN;
     if (swallows || breaks || !breaks_behind)
         return swallows || breaks;
     uint64_t size = damage_find_block(search, place->header->address + HEADER_BYTES).size;
-    return is_too_large(place->header->value, size);
+    return damage_is_too_large(place->header->value, size);
 }
 
 /* Finds the block that was released last of those whose memory ended right before a header. Returns
  * NULL if the one that had this memory last did not end there. */
-static const struct heap_freed_block *find_released(const struct header_search *search,
-                                                    uint64_t header)
+static const struct heap_freed_block *damage_find_released(const struct header_search *search,
+                                                           uint64_t header)
 {
     const struct heap_freed_block *last = NULL;
     for (uint32_t i = 0; i < search->freed->capacity; i++) {
         const struct heap_freed_block *block = &search->freed->records[i];
         if (search->freed->keys[i].address && heap_call_is_known(&block->allocated) &&
-            is_own(block->allocated.api) && header >= block->address &&
-            header + HEADER_BYTES - block->address <= size_needed(block->size) + HEADER_SLACK &&
+            damage_is_own(block->allocated.api) && header >= block->address &&
+            header + HEADER_BYTES - block->address <=
+                damage_size_needed(block->size) + HEADER_SLACK &&
             ttd_position_compare(block->released.position, search->headers->snapshot.position) <=
                 0 &&
             (!last || ttd_position_compare(block->released.position, last->released.position) > 0))
             last = block;
     }
-    return last && header + HEADER_BYTES - last->address >= size_needed(last->size) ? last : NULL;
+    return last && header + HEADER_BYTES - last->address >= damage_size_needed(last->size) ? last
+                                                                                           : NULL;
 }
 
 /* The same for the block of the header before this one; that header leads here. */
-static const struct heap_freed_block *find_released_before(const struct header_search *search,
-                                                           const struct header_place *place)
+static const struct heap_freed_block *
+damage_find_released_before(const struct header_search *search, const struct header_place *place)
 {
     const struct heap_freed_block *block =
-        place->index ? find_released(search, place->header->address) : NULL;
+        place->index ? damage_find_released(search, place->header->address) : NULL;
     return block && block->address == place->header[-1].address + HEADER_BYTES ? block : NULL;
 }
 
-static bool is_damaged(const struct header_search *search, const struct header_place *place)
+static bool damage_is_damaged(const struct header_search *search, const struct header_place *place)
 {
     switch (search->states[place->index] & HEADER_STATE) {
     case HEADER_RIGHT:
-        return is_damaged_right(search, place);
+        return damage_is_damaged_right(search, place);
     case HEADER_WRONG:
         /* Where the blocks behind it are in order, the trace lacks the release of this one. */
-        return !goes_on(search, place->index);
+        return !damage_goes_on(search, place->index);
     default:
         if (damage_is_mapped(search))
             return false;
-        return is_broken(search, place->index)
-                   ? place->right || find_released_before(search, place)
+        return damage_is_broken(search, place->index)
+                   ? place->right || damage_find_released_before(search, place)
                    : place->right && search->states[place->index] & HEADER_SWALLOWS &&
                          search->headers->snapshot.reason == TTD_SNAPSHOT_SIGNAL;
     }
@@ -353,7 +358,7 @@ static unsigned damage_header_bytes(uint64_t header, uint64_t size, bool has_map
     }
     for (uint64_t slack = 0; slack <= HEADER_SLACK && !has_mapping; slack += 16) {
         for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
-            uint64_t changed = header ^ ((size_needed(size) + slack) | flags[i]);
+            uint64_t changed = header ^ ((damage_size_needed(size) + slack) | flags[i]);
             least = changed < least ? changed : least;
         }
     }
@@ -362,7 +367,7 @@ static unsigned damage_header_bytes(uint64_t header, uint64_t size, bool has_map
 
 /* The same where no live block is behind the header: no memory is of as many bytes as the highest
  * three can say. */
-static unsigned bytes_written_anyhow(uint64_t header)
+static unsigned damage_bytes_written_anyhow(uint64_t header)
 {
     return header >> 40 ? (unsigned)(71 - __builtin_clzll(header)) / 8 : 1;
 }
@@ -375,19 +380,19 @@ static bool damage_is_certain(const struct header_search *search, const struct h
 {
     return (search->headers->snapshot.flags & TTD_SNAPSHOT_STOPPED) &&
            !(search->run->flags & TTD_HEADERS_BUSY) &&
-           (is_of_block || (is_adjacent && is_broken(search, place->index)));
+           (is_of_block || (is_adjacent && damage_is_broken(search, place->index)));
 }
 
 /* Finds the live block whose memory ends at a header, by the sizes of blocks: the headers before it
  * do not lead there. A header between the two is of a block that is not live. */
-static bool find_adjacent(const struct header_search *search, const struct header_place *place,
-                          struct heap_neighbour *before)
+static bool damage_find_adjacent(const struct header_search *search,
+                                 const struct header_place *place, struct heap_neighbour *before)
 {
     uint64_t header = place->header->address;
     struct heap_neighbour nearest = heap_neighbours_find(search->live, header).before;
     uint64_t extent = header + HEADER_BYTES - nearest.address;
-    if (!nearest.address || !is_own(nearest.allocated.api) || extent < size_needed(nearest.size) ||
-        is_too_large(extent, nearest.size) ||
+    if (!nearest.address || !damage_is_own(nearest.allocated.api) ||
+        extent < damage_size_needed(nearest.size) || damage_is_too_large(extent, nearest.size) ||
         (place->index && place->header[-1].address > nearest.address))
         return false;
     *before = nearest;
@@ -396,8 +401,8 @@ static bool find_adjacent(const struct header_search *search, const struct heade
 
 /* Adds the released block that ended at a header to a finding about that. If no live block is
  * behind the header, the finding is about the released one. */
-static void add_released(struct heap_finding *finding, const struct heap_freed_block *block,
-                         bool is_subject)
+static void damage_add_released(struct heap_finding *finding, const struct heap_freed_block *block,
+                                bool is_subject)
 {
     finding->neighbours.before =
         (struct heap_neighbour){block->address, block->size, block->allocated};
@@ -410,23 +415,23 @@ static void add_released(struct heap_finding *finding, const struct heap_freed_b
 
 /* Makes the finding: the block that ends at the header was overrun, if there is a live one; else
  * something has written before the block behind it, or beyond the end of one that is not live. */
-static struct heap_finding finding_of(const struct header_search *search,
-                                      const struct header_place *place)
+static struct heap_finding damage_finding_of(const struct header_search *search,
+                                             const struct header_place *place)
 {
     const struct heap_header *header = place->header;
     struct heap_neighbour behind = damage_find_block(search, header->address + HEADER_BYTES),
                           before = {0};
-    bool is_derived = is_broken(search, place->index) && !behind.address &&
+    bool is_derived = damage_is_broken(search, place->index) && !behind.address &&
                       (search->run->flags & TTD_HEADERS_DERIVED);
     bool is_adjacent = place->right && place->right + 1 == header && !is_derived;
     const struct heap_freed_block *released = is_adjacent || is_derived ? NULL
                                               : behind.address
-                                                  ? find_released(search, header->address)
-                                                  : find_released_before(search, place);
+                                                  ? damage_find_released(search, header->address)
+                                                  : damage_find_released_before(search, place);
     if (is_adjacent || (place->right && !behind.address && !released))
         before = damage_find_block(search, place->right->address + HEADER_BYTES);
     if (!before.address)
-        is_adjacent = find_adjacent(search, place, &before);
+        is_adjacent = damage_find_adjacent(search, place, &before);
     const struct heap_neighbour *block = before.address ? &before : &behind;
     struct heap_finding finding = {.kind = HEAP_ERROR_HEAP_DAMAGE,
                                    .call = block->allocated,
@@ -448,23 +453,24 @@ static struct heap_finding finding_of(const struct header_search *search,
         finding.damage.beyond = header->address - before.address - before.size +
                                 (behind.address ? damage_header_bytes(header->value, behind.size,
                                                                       damage_is_mapped(search))
-                                                : bytes_written_anyhow(header->value));
+                                                : damage_bytes_written_anyhow(header->value));
     finding.neighbours.after =
         behind.address ? behind : heap_neighbours_find(search->live, header->address).after;
     if (released && !before.address)
-        add_released(&finding, released, !behind.address);
+        damage_add_released(&finding, released, !behind.address);
     finding.is_certain = damage_is_certain(search, place, behind.address, is_adjacent || released);
     return finding;
 }
 
-static enum ttd_status judge_run(const struct header_search *search, struct error_finder *finder)
+static enum ttd_status damage_judge_run(const struct header_search *search,
+                                        struct error_finder *finder)
 {
     struct header_place place = {.right = NULL};
     enum ttd_status status = TTD_OK;
     for (; place.index < search->run->count && status == TTD_OK; place.index++) {
         place.header = &search->first[place.index];
-        if (is_damaged(search, &place)) {
-            struct heap_finding finding = finding_of(search, &place);
+        if (damage_is_damaged(search, &place)) {
+            struct heap_finding finding = damage_finding_of(search, &place);
             if (heap_call_is_known(&finding.call))
                 status = heap_error_finder_add(finder, &finding);
             place.right = NULL;
@@ -493,14 +499,14 @@ enum ttd_status heap_damage_find(struct error_finder *finder, const struct heap_
             continue;
         const struct heap_block *block;
         size_t cursor = 0;
-        status = search_begin(&search);
+        status = damage_search_begin(&search);
         while (status == TTD_OK && (block = heap_live_each(live, &cursor)))
             if (!heap_is_unknown(block->allocated, unknown_before))
                 damage_see_block(&search, block);
         for (size_t k = 0; k < search.calls->count && status == TTD_OK; k++)
             damage_see_call(&search, &search.calls->calls[k]);
         if (status == TTD_OK)
-            status = judge_run(&search, finder);
+            status = damage_judge_run(&search, finder);
         free(search.buckets);
         free(search.states);
     }

@@ -27,7 +27,7 @@ void heap_last_calls_begin(struct heap_last_calls *last_calls, struct ttd_reader
         last_calls->signal = 0;
 }
 
-static void remove_call(struct heap_last_calls *last_calls, ttd_id thread)
+static void errors_remove_call(struct heap_last_calls *last_calls, ttd_id thread)
 {
     for (size_t i = 0; i < last_calls->count; i++) {
         if (last_calls->calls[i].call.thread != thread)
@@ -42,7 +42,7 @@ bool heap_last_calls_see(struct heap_last_calls *last_calls, const struct ttd_ev
     if (!last_calls->signal)
         return false;
     if (last_calls->count)
-        remove_call(last_calls, event->thread);
+        errors_remove_call(last_calls, event->thread);
     bool may_die = !last_calls->thread || last_calls->thread == event->thread;
     return may_die && !ttd_event_returned(event) && last_calls->count < HEAP_LAST_CALLS_MAX;
 }
@@ -63,37 +63,38 @@ void heap_last_calls_add(struct heap_last_calls *last_calls, const struct heap_f
         neighbours->after.address = 0;
 }
 
-static bool is_about(const struct heap_finding *finding, const struct heap_finding *call)
+static bool errors_is_about(const struct heap_finding *finding, const struct heap_finding *call)
 {
     return finding->signal && finding->call.thread == call->call.thread &&
            ttd_position_compare(finding->last, call->call.position) == 0;
 }
 
 /* A finding that is about this very call already. */
-static struct heap_finding *last_calls_find(struct heap_errors *errors,
-                                            const struct heap_finding *call)
+static struct heap_finding *errors_last_calls_find(struct heap_errors *errors,
+                                                   const struct heap_finding *call)
 {
     for (size_t i = 0; i < errors->count; i++) {
-        if (is_about(&errors->findings[i], call))
+        if (errors_is_about(&errors->findings[i], call))
             return &errors->findings[i];
     }
     return NULL;
 }
 
 /* After such calls the thread went on. */
-static void remove_others(const struct heap_last_calls *last_calls, struct heap_errors *errors)
+static void errors_remove_others(const struct heap_last_calls *last_calls,
+                                 struct heap_errors *errors)
 {
     for (size_t i = 0; i < errors->count; i++) {
         bool is_last = false;
         for (size_t k = 0; k < last_calls->count && !is_last; k++)
-            is_last = is_about(&errors->findings[i], &last_calls->calls[k]);
+            is_last = errors_is_about(&errors->findings[i], &last_calls->calls[k]);
         if (!is_last)
             errors->findings[i].signal = 0;
     }
 }
 
 /* Findings keep their order otherwise. */
-static void put_first(struct heap_errors *errors)
+static void errors_put_first(struct heap_errors *errors)
 {
     size_t first = 0;
     for (size_t i = 0; i < errors->count; i++) {
@@ -112,7 +113,7 @@ enum ttd_status heap_last_calls_report(struct heap_last_calls *last_calls,
     enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < last_calls->count && status == TTD_OK; i++) {
         struct heap_finding *call = &last_calls->calls[i];
-        struct heap_finding *finding = last_calls_find(errors, call);
+        struct heap_finding *finding = errors_last_calls_find(errors, call);
         call->is_certain &= last_calls->count == 1;
         if (!finding) {
             status = heap_errors_add(errors, call);
@@ -120,8 +121,8 @@ enum ttd_status heap_last_calls_report(struct heap_last_calls *last_calls,
         }
         finding->neighbours = call->neighbours;
     }
-    remove_others(last_calls, errors);
-    put_first(errors);
+    errors_remove_others(last_calls, errors);
+    errors_put_first(errors);
     return status;
 }
 
@@ -129,7 +130,7 @@ enum ttd_status heap_last_calls_report(struct heap_last_calls *last_calls,
 
 /* A block that lies over a live one cannot be: the trace misses the release of the other, unless a
  * gap, or a reallocation that never returned, explains it. It is no error of the program. */
-static enum ttd_status overlap(struct error_finder *finder, const struct heap_effect *effect)
+static enum ttd_status errors_overlap(struct error_finder *finder, const struct heap_effect *effect)
 {
     if (heap_is_unknown(effect->block->allocated, heap_gaps_end(&finder->gaps, effect->position)) ||
         map_get(&finder->unfinished, effect->block->address, effect->block->heap) == 1)
@@ -166,7 +167,7 @@ static enum ttd_status errors_see_effect(void *context, const struct heap_effect
         freed->allocated = heap_call_of_block(effect->block);
         freed->released = heap_call_of_effect(effect);
     }
-    return effect->kind == HEAP_OVERLAPPED ? overlap(finder, effect) : TTD_OK;
+    return effect->kind == HEAP_OVERLAPPED ? errors_overlap(finder, effect) : TTD_OK;
 }
 
 /* Prefetches the entries, for the blocks released last, that the batch will look at: those of other
@@ -187,7 +188,7 @@ static enum ttd_status errors_see_batch(void *context, const struct ttd_batch *b
 }
 
 /* Locks that were held when the program exited. */
-static enum ttd_status find_held(struct error_finder *finder, struct ttd_reader *reader)
+static enum ttd_status errors_find_held(struct error_finder *finder, struct ttd_reader *reader)
 {
     struct ttd_end end;
     enum ttd_status status = TTD_OK;
@@ -245,15 +246,15 @@ static void errors_begin(void *context, const struct heap_arrival *arrival)
     finder->replay = &arrival->cursor.replay;
 }
 
-static enum ttd_status find_damage(void *context, struct heap_arrival *arrival,
-                                   struct ttd_error *error)
+static enum ttd_status errors_find_damage(void *context, struct heap_arrival *arrival,
+                                          struct ttd_error *error)
 {
     (void)error;
     return heap_damage_find(context, &arrival->cursor.replay.live);
 }
 
 /* Damage explains later findings. */
-static void put_damage_first(struct heap_errors *errors)
+static void errors_put_damage_first(struct heap_errors *errors)
 {
     size_t first = 0;
     for (size_t i = 0; i < errors->count; i++) {
@@ -274,10 +275,10 @@ static enum ttd_status errors_finish(void *context, struct heap_arrival *arrival
     struct error_finder *finder = context;
     (void)error;
     finder->errors->outcome = heap_arrival_outcome(arrival);
-    enum ttd_status status = find_held(finder, arrival->cursor.reader);
+    enum ttd_status status = errors_find_held(finder, arrival->cursor.reader);
     if (status == TTD_OK)
         status = heap_last_calls_report(&finder->last_calls, finder->errors);
-    put_damage_first(finder->errors);
+    errors_put_damage_first(finder->errors);
     finder->errors->forgotten = finder->freed.forgotten;
     errors_judge_all(finder->errors);
     return status;
@@ -313,7 +314,7 @@ enum ttd_status heap_errors_watch(struct heap_errors *errors,
     if (finder->headers.run_count)
         heap_pass_add(pass, &(struct heap_watcher){.observer = {.context = finder},
                                                    .to = finder->headers.snapshot.position,
-                                                   .finish = find_damage});
+                                                   .finish = errors_find_damage});
     if (status == TTD_OK)
         status = heap_freed_init(&finder->freed, options->remembered);
     return status == TTD_OK ? heap_gaps_read(&finder->gaps, reader, error) : status;
@@ -355,13 +356,13 @@ void heap_errors_free(struct heap_errors *errors)
 }
 
 /* The stacks that identify a finding, as one half of a key each. */
-static uint64_t call_key(const struct heap_finding *finding)
+static uint64_t errors_call_key(const struct heap_finding *finding)
 {
     return (uint64_t)finding->call.stack << 16 | (uint64_t)finding->kind << 8 |
            finding->call.action | (finding->signal ? 0x80 : 0);
 }
 
-static uint64_t conflict_key(const struct heap_finding *finding)
+static uint64_t errors_conflict_key(const struct heap_finding *finding)
 {
     ttd_id allocated = heap_call_is_known(&finding->allocated) ? finding->allocated.stack : 0;
     ttd_id second_stack = heap_call_is_known(&finding->released) ? finding->released.stack : 0;
@@ -374,8 +375,8 @@ static uint64_t conflict_key(const struct heap_finding *finding)
  * finding. */
 enum ttd_status heap_errors_add(struct heap_errors *errors, const struct heap_finding *finding)
 {
-    uint64_t a = call_key(finding);
-    uint64_t b = conflict_key(finding);
+    uint64_t a = errors_call_key(finding);
+    uint64_t b = errors_conflict_key(finding);
     uint32_t index = map_get(&errors->index, a, b);
     errors->calls++;
     if (index != MAP_NONE) {
@@ -401,11 +402,11 @@ enum ttd_status heap_errors_add(struct heap_errors *errors, const struct heap_fi
 }
 
 /* Adds a finding to the one before it that has the same stacks, if there is one. */
-static enum ttd_status merge_finding(struct heap_errors *errors, struct hash_map *index,
-                                     const struct heap_finding *finding,
-                                     const struct heap_finding *key)
+static enum ttd_status errors_merge_finding(struct heap_errors *errors, struct hash_map *index,
+                                            const struct heap_finding *finding,
+                                            const struct heap_finding *key)
 {
-    uint64_t a = call_key(key), b = conflict_key(key);
+    uint64_t a = errors_call_key(key), b = errors_conflict_key(key);
     uint32_t first = map_get(index, a, b);
     if (first == MAP_NONE) {
         enum ttd_status status = map_set(index, a, b, (uint32_t)errors->count);
@@ -435,7 +436,7 @@ enum ttd_status heap_errors_merge(struct heap_errors *errors, heap_same_stack *f
         for (size_t k = 0; k < sizeof stacks / sizeof *stacks && status == TTD_OK; k++)
             status = find(context, *stacks[k], stacks[k]);
         if (status == TTD_OK)
-            status = merge_finding(errors, &index, &finding, &key);
+            status = errors_merge_finding(errors, &index, &finding, &key);
     }
     map_free(&index);
     return status;

@@ -15,7 +15,7 @@ static const struct errors_api {
 
 /** Whether the function `release` (enum ttd_api) may release a block that `allocation` returned;
  * true if either function is unknown, or about a custom heap. */
-static bool heap_api_matches(uint8_t allocation, uint8_t release)
+static bool errors_call_heap_api_matches(uint8_t allocation, uint8_t release)
 {
     unsigned a = errors_apis[allocation].family, b = errors_apis[release].family;
     return a == b || a == TTD_FAMILY_NONE || b == TTD_FAMILY_NONE || a == TTD_FAMILY_CUSTOM ||
@@ -24,7 +24,7 @@ static bool heap_api_matches(uint8_t allocation, uint8_t release)
 
 /** Whether a function takes the size that was asked for, of the block that it releases, as an
  * argument. */
-static bool heap_release_is_sized(uint8_t release)
+static bool errors_call_heap_release_is_sized(uint8_t release)
 {
     return errors_apis[release].effect == TTD_EFFECT_FREE_SIZED;
 }
@@ -77,7 +77,8 @@ static bool errors_has_gap(struct error_finder *finder, struct ttd_position sinc
 }
 
 /* Remembers a release of an otherwise unknown block. */
-static enum ttd_status release_unseen(struct error_finder *finder, const struct ttd_event *event)
+static enum ttd_status errors_call_release_unseen(struct error_finder *finder,
+                                                  const struct ttd_event *event)
 {
     if (!event->result && (event->action != TTD_ACTION_FREE || ttd_event_returned(event)))
         return TTD_OK;
@@ -90,14 +91,15 @@ static enum ttd_status release_unseen(struct error_finder *finder, const struct 
 }
 
 /* A live block is given to the call: does the call fit it? */
-static enum ttd_status check_known(struct error_finder *finder, const struct ttd_event *event,
-                                   const struct heap_block *block, bool *is_error)
+static enum ttd_status errors_call_check_known(struct error_finder *finder,
+                                               const struct ttd_event *event,
+                                               const struct heap_block *block, bool *is_error)
 {
     enum heap_error_kind kind;
     /* The size of a block from before the recording is the usable one. */
-    bool tells_size = event->action == TTD_ACTION_FREE && heap_release_is_sized(event->api) &&
-                      block->api != TTD_API_OTHER;
-    if (!heap_api_matches(block->api, event->api))
+    bool tells_size = event->action == TTD_ACTION_FREE &&
+                      errors_call_heap_release_is_sized(event->api) && block->api != TTD_API_OTHER;
+    if (!errors_call_heap_api_matches(block->api, event->api))
         kind = HEAP_ERROR_MISMATCHED_FREE;
     else if (tells_size && event->size != block->size)
         kind = HEAP_ERROR_MISMATCHED_SIZE;
@@ -114,7 +116,7 @@ static enum ttd_status check_known(struct error_finder *finder, const struct ttd
 }
 
 /* Whether `count` more blocks may be looked through. */
-static bool may_search(struct error_finder *finder, uint64_t count)
+static bool errors_call_may_search(struct error_finder *finder, uint64_t count)
 {
     uint64_t allowed = SEARCH_FIRST + SEARCH_PER_CALL * finder->replay->counts.events;
     if (finder->searched > allowed) {
@@ -126,7 +128,7 @@ static bool may_search(struct error_finder *finder, uint64_t count)
 }
 
 /* Whether a block of another heap than the call's begins at the address. */
-static bool is_of_other_heap(struct error_finder *finder, struct heap_finding *finding)
+static bool errors_call_is_of_other_heap(struct error_finder *finder, struct heap_finding *finding)
 {
     const struct heap_block *block =
         heap_live_find(&finder->replay->live, finding->address, TTD_NONE);
@@ -137,7 +139,8 @@ static bool is_of_other_heap(struct error_finder *finder, struct heap_finding *f
     return true;
 }
 
-static void set_released(struct heap_finding *finding, const struct heap_freed_block *freed)
+static void errors_call_set_released(struct heap_finding *finding,
+                                     const struct heap_freed_block *freed)
 {
     finding->block_address = freed->address;
     finding->block_size = freed->size;
@@ -147,8 +150,9 @@ static void set_released(struct heap_finding *finding, const struct heap_freed_b
 }
 
 /* Whether the block of another heap than the call's that began at the address was released. */
-static bool was_of_other_heap(struct error_finder *finder, const struct ttd_event *event,
-                              struct heap_finding *finding)
+static bool errors_call_was_of_other_heap(struct error_finder *finder,
+                                          const struct ttd_event *event,
+                                          struct heap_finding *finding)
 {
     const struct heap_freed_block *freed =
         heap_freed_find(&finder->freed, finding->address, TTD_NONE);
@@ -156,7 +160,7 @@ static bool was_of_other_heap(struct error_finder *finder, const struct ttd_even
         return false;
     bool reallocates = event->action == TTD_ACTION_REALLOC;
     finding->kind = reallocates ? HEAP_ERROR_REALLOC_OF_FREED : HEAP_ERROR_DOUBLE_FREE;
-    set_released(finding, freed);
+    errors_call_set_released(finding, freed);
     return true;
 }
 
@@ -168,7 +172,7 @@ static bool errors_may_be_block(const struct error_finder *finder, uint64_t addr
 }
 
 /* Finds the live or released block around an address where no block begins. */
-static void find_enclosing(struct error_finder *finder, struct heap_finding *finding)
+static void errors_call_find_enclosing(struct error_finder *finder, struct heap_finding *finding)
 {
     const struct heap_block *block = heap_live_containing(&finder->replay->live, finding->address);
     if (block) {
@@ -178,20 +182,20 @@ static void find_enclosing(struct error_finder *finder, struct heap_finding *fin
     }
     const struct heap_freed_block *freed = heap_freed_containing(&finder->freed, finding->address);
     if (freed)
-        set_released(finding, freed);
+        errors_call_set_released(finding, freed);
 }
 
 /* No block of the call's heap begins at the address, and none was released there lately. */
-static enum ttd_status check_unknown(struct error_finder *finder, const struct ttd_event *event,
-                                     bool *is_error)
+static enum ttd_status errors_call_check_unknown(struct error_finder *finder,
+                                                 const struct ttd_event *event, bool *is_error)
 {
     struct heap_finding finding = heap_finding_of(HEAP_ERROR_INVALID_FREE, event);
-    bool is_known =
-        is_of_other_heap(finder, &finding) || was_of_other_heap(finder, event, &finding);
-    bool searched =
-        is_known || may_search(finder, finder->replay->live.block_count + finder->freed.capacity);
+    bool is_known = errors_call_is_of_other_heap(finder, &finding) ||
+                    errors_call_was_of_other_heap(finder, event, &finding);
+    bool searched = is_known || errors_call_may_search(finder, finder->replay->live.block_count +
+                                                                   finder->freed.capacity);
     if (searched && !is_known)
-        find_enclosing(finder, &finding);
+        errors_call_find_enclosing(finder, &finding);
     bool is_interior = finding.kind == HEAP_ERROR_INTERIOR_FREE;
     struct ttd_position since = is_interior ? finding.allocated.position : ttd_position_min();
     /* Blocks of a heap of the program's own may lie anywhere. */
@@ -199,11 +203,11 @@ static enum ttd_status check_unknown(struct error_finder *finder, const struct t
                        errors_may_be_block(finder, event->base_address);
     if (is_possible && errors_has_gap(finder, since, event)) {
         finder->errors->gap_releases++;
-        return release_unseen(finder, event);
+        return errors_call_release_unseen(finder, event);
     }
     if (!is_interior && is_possible && finder->has_early_blocks) {
         finder->errors->early_releases++;
-        return release_unseen(finder, event);
+        return errors_call_release_unseen(finder, event);
     }
     finding.is_certain = searched && (is_interior || !finder->freed.forgotten);
     *is_error = true;
@@ -212,18 +216,18 @@ static enum ttd_status check_unknown(struct error_finder *finder, const struct t
 
 /* Checks a release in the order of certainty: the block is live; it was released not long ago;
  * or nothing is known of the address. Releasing NULL is allowed. */
-static enum ttd_status check_release(struct error_finder *finder, const struct ttd_event *event,
-                                     bool *is_error)
+static enum ttd_status errors_call_check_release(struct error_finder *finder,
+                                                 const struct ttd_event *event, bool *is_error)
 {
     if (!event->base_address)
         return TTD_OK;
     const struct heap_block *block = heap_replay_given(finder->replay, event);
     if (block)
-        return check_known(finder, event, block, is_error);
+        return errors_call_check_known(finder, event, block, is_error);
     struct heap_freed_block *freed =
         heap_freed_find(&finder->freed, event->base_address, event->heap);
     if (!freed)
-        return check_unknown(finder, event, is_error);
+        return errors_call_check_unknown(finder, event, is_error);
     if (errors_has_gap(finder, freed->released.position, event)) {
         finder->errors->gap_releases++;
         freed->released = heap_call_of_event(event);
@@ -233,7 +237,7 @@ static enum ttd_status check_release(struct error_finder *finder, const struct t
     bool reallocates = event->action == TTD_ACTION_REALLOC;
     struct heap_finding finding =
         heap_finding_of(reallocates ? HEAP_ERROR_REALLOC_OF_FREED : HEAP_ERROR_DOUBLE_FREE, event);
-    set_released(&finding, freed);
+    errors_call_set_released(&finding, freed);
     finding.block_heap = event->heap;
     /* No block may have been there the first time either. */
     finding.is_certain = heap_call_is_known(&freed->allocated);
@@ -244,8 +248,8 @@ static enum ttd_status check_release(struct error_finder *finder, const struct t
 }
 
 /* Destroyed and read-only heaps. A call that was under way when that happened is not to blame. */
-static enum ttd_status check_heap(struct error_finder *finder, const struct ttd_event *event,
-                                  bool *is_error)
+static enum ttd_status errors_call_check_heap(struct error_finder *finder,
+                                              const struct ttd_event *event, bool *is_error)
 {
     const struct heap_status *heap_status = heap_status_table_of(&finder->statuses, event->heap);
     if (!heap_status || event->action == TTD_ACTION_CREATE)
@@ -267,8 +271,8 @@ static enum ttd_status check_heap(struct error_finder *finder, const struct ttd_
     return heap_error_finder_add(finder, &finding);
 }
 
-static enum ttd_status check_lock(struct error_finder *finder, const struct ttd_event *event,
-                                  bool *is_error)
+static enum ttd_status errors_call_check_lock(struct error_finder *finder,
+                                              const struct ttd_event *event, bool *is_error)
 {
     if (!event->result)
         return TTD_OK;
@@ -291,10 +295,10 @@ static enum ttd_status errors_check_action(struct error_finder *finder,
     switch (event->action) {
     case TTD_ACTION_FREE:
     case TTD_ACTION_REALLOC:
-        return check_release(finder, event, is_error);
+        return errors_call_check_release(finder, event, is_error);
     case TTD_ACTION_LOCK:
     case TTD_ACTION_UNLOCK:
-        return check_lock(finder, event, is_error);
+        return errors_call_check_lock(finder, event, is_error);
     case TTD_ACTION_CREATE:
     case TTD_ACTION_PROTECT:
     case TTD_ACTION_DESTROY:
@@ -307,7 +311,7 @@ static enum ttd_status errors_check_action(struct error_finder *finder,
 }
 
 /* Nothing to give for no bytes is no failure, nor is a block that cannot grow where it is. */
-static bool is_failure(const struct ttd_event *event)
+static bool errors_call_is_failure(const struct ttd_event *event)
 {
     if (errors_apis[event->api].effect == TTD_EFFECT_RESIZE)
         return false;
@@ -323,12 +327,14 @@ static void add_last_call(struct error_finder *finder, const struct ttd_event *e
         heap_live_find(&finder->replay->live, event->base_address, event->heap);
     if (block)
         heap_finding_set_block(&finding, block);
-    bool searches = finding.address && may_search(finder, finder->replay->live.block_count);
+    bool searches =
+        finding.address && errors_call_may_search(finder, finder->replay->live.block_count);
     heap_last_calls_add(&finder->last_calls, &finding, searches ? &finder->replay->live : NULL);
 }
 
 /* Notes a reallocation that never returned: the process died in it, or a jump left it. */
-static enum ttd_status note_unfinished(struct error_finder *finder, const struct ttd_event *event)
+static enum ttd_status errors_call_note_unfinished(struct error_finder *finder,
+                                                   const struct ttd_event *event)
 {
     if (event->action != TTD_ACTION_REALLOC || ttd_event_returned(event) ||
         !heap_live_find(&finder->replay->live, event->base_address, event->heap))
@@ -347,13 +353,13 @@ enum ttd_status heap_error_finder_see_call(void *context, const struct ttd_event
         return TTD_OK;
     if (heap_last_calls_see(&finder->last_calls, event))
         add_last_call(finder, event);
-    enum ttd_status status = note_unfinished(finder, event);
+    enum ttd_status status = errors_call_note_unfinished(finder, event);
     if (status == TTD_OK)
-        status = check_heap(finder, event, &is_error);
+        status = errors_call_check_heap(finder, event, &is_error);
     if (status == TTD_OK && !is_error)
         status = errors_check_action(finder, event, &is_error);
     /* One finding for a call: a failure is only the consequence of the error. */
-    if (status != TTD_OK || is_error || !is_failure(event))
+    if (status != TTD_OK || is_error || !errors_call_is_failure(event))
         return status;
     struct heap_finding finding = heap_finding_of(HEAP_ERROR_FAILED_CALL, event);
     return heap_error_finder_add(finder, &finding);

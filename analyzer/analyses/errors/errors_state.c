@@ -40,7 +40,7 @@ void heap_freed_free(struct heap_freed *freed)
     *freed = (struct heap_freed){0};
 }
 
-static uint32_t *head_of(const struct heap_freed *freed, uint64_t address)
+static uint32_t *errors_state_head_of(const struct heap_freed *freed, uint64_t address)
 {
     return &freed->heads[hash_value(freed->key, address) & freed->mask];
 }
@@ -48,7 +48,7 @@ static uint32_t *head_of(const struct heap_freed *freed, uint64_t address)
 /* The newest entry of an address and heap; NONE if there is none. */
 static uint32_t freed_find(const struct heap_freed *freed, uint64_t address, ttd_id heap)
 {
-    uint32_t index = *head_of(freed, address);
+    uint32_t index = *errors_state_head_of(freed, address);
     for (; index != NONE; index = freed->keys[index].next) {
         const struct heap_freed_key *key = &freed->keys[index];
         bool may_be_same = key->heap == heap || key->heap == TTD_NONE || heap == TTD_NONE;
@@ -71,7 +71,7 @@ struct heap_freed_block *heap_freed_find(const struct heap_freed *freed, uint64_
 static void freed_empty_entry(struct heap_freed *freed, uint32_t index)
 {
     struct heap_freed_key *key = &freed->keys[index];
-    uint32_t *link = head_of(freed, key->address);
+    uint32_t *link = errors_state_head_of(freed, key->address);
     while (*link != index)
         link = &freed->keys[*link].next;
     *link = key->next;
@@ -86,7 +86,7 @@ void heap_freed_remove(struct heap_freed *freed, uint64_t address, ttd_id heap)
 }
 
 /* Prefetches the entry that a later call replaces: the ring is larger than the cache. */
-static void prefetch_entry(const struct heap_freed *freed, uint32_t index)
+static void errors_state_prefetch_entry(const struct heap_freed *freed, uint32_t index)
 {
     if (index >= freed->capacity)
         return;
@@ -101,13 +101,13 @@ static void prefetch_entry(const struct heap_freed *freed, uint32_t index)
 struct heap_freed_block *heap_freed_add(struct heap_freed *freed, uint64_t address, ttd_id heap)
 {
     uint32_t index = freed->position;
-    prefetch_entry(freed, index + AHEAD);
+    errors_state_prefetch_entry(freed, index + AHEAD);
     freed->position = index + 1 == freed->capacity ? 0 : index + 1;
     if (freed->keys[index].address) {
         freed->forgotten++;
         freed_empty_entry(freed, index);
     }
-    uint32_t *head = head_of(freed, address);
+    uint32_t *head = errors_state_head_of(freed, address);
     freed->keys[index] = (struct heap_freed_key){address, heap, *head};
     *head = index;
     struct heap_freed_block *record = &freed->records[index];
@@ -148,7 +148,8 @@ void heap_status_table_free(struct heap_status_table *statuses)
     *statuses = (struct heap_status_table){0};
 }
 
-static struct heap_status *heap_status_find(const struct heap_status_table *statuses, ttd_id heap)
+static struct heap_status *errors_state_heap_status_find(const struct heap_status_table *statuses,
+                                                         ttd_id heap)
 {
     uint32_t index = statuses->count ? map_get(&statuses->by_heap, heap, 0) : MAP_NONE;
     return index == MAP_NONE ? NULL : &statuses->statuses[index];
@@ -157,14 +158,15 @@ static struct heap_status *heap_status_find(const struct heap_status_table *stat
 const struct heap_status *heap_status_table_of(const struct heap_status_table *statuses,
                                                ttd_id heap)
 {
-    return heap_status_find(statuses, heap);
+    return errors_state_heap_status_find(statuses, heap);
 }
 
 /* Heaps get a record when something happens to them: most never do. */
-static enum ttd_status heap_status_obtain(struct heap_status_table *statuses, ttd_id heap,
-                                          struct heap_status **heap_status)
+static enum ttd_status errors_state_heap_status_obtain(struct heap_status_table *statuses,
+                                                       ttd_id heap,
+                                                       struct heap_status **heap_status)
 {
-    *heap_status = heap_status_find(statuses, heap);
+    *heap_status = errors_state_heap_status_find(statuses, heap);
     if (*heap_status)
         return TTD_OK;
     enum ttd_status status = grow_array((void **)&statuses->statuses, &statuses->capacity,
@@ -186,7 +188,7 @@ enum ttd_status heap_status_table_change(struct heap_status_table *statuses,
                                          const struct ttd_event *event)
 {
     struct heap_status *heap_status;
-    enum ttd_status status = heap_status_obtain(statuses, event->heap, &heap_status);
+    enum ttd_status status = errors_state_heap_status_obtain(statuses, event->heap, &heap_status);
     if (status != TTD_OK)
         return status;
     if (event->action == TTD_ACTION_PROTECT) {
@@ -206,44 +208,44 @@ enum ttd_status heap_status_table_change(struct heap_status_table *statuses,
  * walk through them. */
 bool heap_hold_is_active(const struct heap_status_table *statuses, const struct heap_hold *hold)
 {
-    const struct heap_status *heap_status = heap_status_find(statuses, hold->heap);
+    const struct heap_status *heap_status = errors_state_heap_status_find(statuses, hold->heap);
     return hold->depth && hold->generation == (heap_status ? heap_status->generation : 0);
 }
 
 /* Return the links out of a hold to its neighbours in the list of its heap. The ends of the list
  * stand for HEAP_NO_HOLD, so that taking out the first or the last hold is no special case. */
-static uint32_t *link_after(struct heap_status_table *statuses, struct heap_status *heap_status,
-                            uint32_t hold)
+static uint32_t *errors_state_link_after(struct heap_status_table *statuses,
+                                         struct heap_status *heap_status, uint32_t hold)
 {
     return hold == HEAP_NO_HOLD ? &heap_status->first_hold : &statuses->holds[hold].after;
 }
 
-static uint32_t *link_before(struct heap_status_table *statuses, struct heap_status *heap_status,
-                             uint32_t hold)
+static uint32_t *errors_state_link_before(struct heap_status_table *statuses,
+                                          struct heap_status *heap_status, uint32_t hold)
 {
     return hold == HEAP_NO_HOLD ? &heap_status->last_hold : &statuses->holds[hold].before;
 }
 
-static void heap_status_append(struct heap_status_table *statuses, struct heap_status *heap_status,
-                               uint32_t index)
+static void errors_state_heap_status_append(struct heap_status_table *statuses,
+                                            struct heap_status *heap_status, uint32_t index)
 {
     statuses->holds[index].before = heap_status->last_hold;
     statuses->holds[index].after = HEAP_NO_HOLD;
-    *link_after(statuses, heap_status, heap_status->last_hold) = index;
+    *errors_state_link_after(statuses, heap_status, heap_status->last_hold) = index;
     heap_status->last_hold = index;
 }
 
-static void heap_status_take_out(struct heap_status_table *statuses,
-                                 struct heap_status *heap_status, uint32_t index)
+static void errors_state_heap_status_take_out(struct heap_status_table *statuses,
+                                              struct heap_status *heap_status, uint32_t index)
 {
     const struct heap_hold *hold = &statuses->holds[index];
-    *link_after(statuses, heap_status, hold->before) = hold->after;
-    *link_before(statuses, heap_status, hold->after) = hold->before;
+    *errors_state_link_after(statuses, heap_status, hold->before) = hold->after;
+    *errors_state_link_before(statuses, heap_status, hold->after) = hold->before;
 }
 
 /* The thread's hold of the heap, perhaps not active. */
-static enum ttd_status obtain_hold(struct heap_status_table *statuses,
-                                   const struct ttd_event *event, uint32_t *index)
+static enum ttd_status errors_state_obtain_hold(struct heap_status_table *statuses,
+                                                const struct ttd_event *event, uint32_t *index)
 {
     *index = map_get(&statuses->by_thread, event->heap, event->thread);
     if (*index != MAP_NONE)
@@ -263,9 +265,9 @@ enum ttd_status heap_status_table_lock(struct heap_status_table *statuses,
 {
     struct heap_status *heap_status;
     uint32_t index;
-    enum ttd_status status = heap_status_obtain(statuses, event->heap, &heap_status);
+    enum ttd_status status = errors_state_heap_status_obtain(statuses, event->heap, &heap_status);
     if (status == TTD_OK)
-        status = obtain_hold(statuses, event, &index);
+        status = errors_state_obtain_hold(statuses, event, &index);
     if (status != TTD_OK)
         return status;
     struct heap_hold *hold = &statuses->holds[index];
@@ -273,7 +275,7 @@ enum ttd_status heap_status_table_lock(struct heap_status_table *statuses,
         *hold = (struct heap_hold){.heap = event->heap,
                                    .generation = heap_status->generation,
                                    .locked = heap_call_of_event(event)};
-        heap_status_append(statuses, heap_status, index);
+        errors_state_heap_status_append(statuses, heap_status, index);
     }
     hold->depth++;
     return TTD_OK;
@@ -285,14 +287,15 @@ bool heap_status_table_unlock(struct heap_status_table *statuses, const struct t
     if (index == MAP_NONE || !heap_hold_is_active(statuses, &statuses->holds[index]))
         return false;
     if (--statuses->holds[index].depth == 0)
-        heap_status_take_out(statuses, heap_status_find(statuses, event->heap), index);
+        errors_state_heap_status_take_out(
+            statuses, errors_state_heap_status_find(statuses, event->heap), index);
     return true;
 }
 
 const struct heap_hold *heap_status_table_held(const struct heap_status_table *statuses,
                                                ttd_id heap)
 {
-    const struct heap_status *heap_status = heap_status_find(statuses, heap);
+    const struct heap_status *heap_status = errors_state_heap_status_find(statuses, heap);
     if (!heap_status || heap_status->first_hold == HEAP_NO_HOLD)
         return NULL;
     return &statuses->holds[heap_status->first_hold];

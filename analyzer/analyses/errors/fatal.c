@@ -29,7 +29,7 @@ bool heap_fatal_has_address(const struct ttd_fatal_signal *signal)
  * pushes, and frames that it has not yet touched. */
 enum { RSP = 7, RIP = 16, ABOVE = 1 << 12, BELOW = 1 << 20 };
 
-static bool find_register(const struct heap_fatal *fatal, uint32_t number, uint64_t *value)
+static bool fatal_find_register(const struct heap_fatal *fatal, uint32_t number, uint64_t *value)
 {
     for (size_t i = 0; i < fatal->signal.count; i++) {
         if (fatal->registers[i].number != number)
@@ -41,8 +41,8 @@ static bool find_register(const struct heap_fatal *fatal, uint32_t number, uint6
 }
 
 /* Whether the fault address, and the stack pointer, lie at the lower end of the thread's stack. */
-static bool is_overflow(const struct heap_fatal *fatal, uint64_t sp,
-                        const struct ttd_region *regions, size_t region_count)
+static bool fatal_is_overflow(const struct heap_fatal *fatal, uint64_t sp,
+                              const struct ttd_region *regions, size_t region_count)
 {
     uint64_t address = fatal->signal.address;
     if (address > sp + ABOVE || address + BELOW < sp)
@@ -62,15 +62,16 @@ enum heap_fatal_cause heap_fatal_cause(const struct heap_fatal *fatal,
     uint64_t value;
     if (fatal->signal.signal != SEGV && fatal->signal.signal != BUS)
         return HEAP_FATAL_UNKNOWN_CAUSE;
-    if (fatal->has_address && find_register(fatal, RIP, &value) && value == fatal->signal.address)
+    if (fatal->has_address && fatal_find_register(fatal, RIP, &value) &&
+        value == fatal->signal.address)
         return HEAP_FATAL_JUMP;
-    if (fatal->has_address && find_register(fatal, RSP, &value) &&
-        is_overflow(fatal, value, regions, region_count))
+    if (fatal->has_address && fatal_find_register(fatal, RSP, &value) &&
+        fatal_is_overflow(fatal, value, regions, region_count))
         return HEAP_FATAL_OVERFLOW;
     return HEAP_FATAL_UNKNOWN_CAUSE;
 }
 
-static void keep_earlier(struct heap_fatal *fatal)
+static void fatal_keep_earlier(struct heap_fatal *fatal)
 {
     struct ttd_fatal_signal *earlier = fatal->earlier;
     if (fatal->earlier_count == HEAP_FATAL_EARLIER)
@@ -80,20 +81,20 @@ static void keep_earlier(struct heap_fatal *fatal)
     earlier[fatal->earlier_count++].count = 0;
 }
 
-static void take_signal(struct heap_fatal *fatal, const struct ttd_fatal_signal *signal)
+static void fatal_take_signal(struct heap_fatal *fatal, const struct ttd_fatal_signal *signal)
 {
     if (!heap_fatal_is_fault(signal->signal))
         return;
     if (fatal->count++)
-        keep_earlier(fatal);
+        fatal_keep_earlier(fatal);
     fatal->signal = *signal;
     for (size_t i = 0; i < signal->count; i++)
         fatal->registers[i] = signal->registers[i];
     fatal->signal.registers = fatal->registers;
 }
 
-static enum ttd_status find_signal(struct heap_fatal *fatal, struct ttd_reader *reader,
-                                   struct ttd_error *error)
+static enum ttd_status fatal_find_signal(struct heap_fatal *fatal, struct ttd_reader *reader,
+                                         struct ttd_error *error)
 {
     enum ttd_status status = ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_FATAL_SIGNALS));
     while (status == TTD_OK) {
@@ -102,7 +103,7 @@ static enum ttd_status find_signal(struct heap_fatal *fatal, struct ttd_reader *
         if (status != TTD_OK || batch.kind != TTD_KIND_FATAL_SIGNALS || !batch.count)
             continue;
         for (size_t i = 0; i < batch.count; i++)
-            take_signal(fatal, &batch.u.fatal_signals[i]);
+            fatal_take_signal(fatal, &batch.u.fatal_signals[i]);
     }
     return heap_is_over(status) ? TTD_OK : status;
 }
@@ -136,7 +137,7 @@ static enum ttd_status fatal_find_snapshot(struct heap_fatal *fatal, const struc
     return TTD_OK;
 }
 
-static void add_pointer(struct heap_fatal *fatal, struct heap_fatal_pointer pointer)
+static void fatal_add_pointer(struct heap_fatal *fatal, struct heap_fatal_pointer pointer)
 {
     pointer.allocated = heap_call_none();
     pointer.released = heap_call_none();
@@ -145,15 +146,15 @@ static void add_pointer(struct heap_fatal *fatal, struct heap_fatal_pointer poin
     fatal->pointers[fatal->pointer_count++] = pointer;
 }
 
-static void list_pointers(struct heap_fatal *fatal)
+static void fatal_list_pointers(struct heap_fatal *fatal)
 {
     fatal->has_address = heap_fatal_has_address(&fatal->signal);
     if (fatal->has_address)
-        add_pointer(fatal, (struct heap_fatal_pointer){.address = fatal->signal.address});
+        fatal_add_pointer(fatal, (struct heap_fatal_pointer){.address = fatal->signal.address});
     for (size_t i = 0; i < fatal->signal.count; i++)
-        add_pointer(fatal, (struct heap_fatal_pointer){.address = fatal->registers[i].value,
-                                                       .is_register = true,
-                                                       .number = fatal->registers[i].number});
+        fatal_add_pointer(fatal, (struct heap_fatal_pointer){.address = fatal->registers[i].value,
+                                                             .is_register = true,
+                                                             .number = fatal->registers[i].number});
 }
 
 /* Remembers for each pointer the block released last of those that had it, however long ago. The
@@ -286,12 +287,12 @@ enum ttd_status heap_fatal_find(const struct heap_trace *trace, struct heap_fata
                                 struct ttd_error *error)
 {
     memset(fatal, 0, sizeof *fatal);
-    enum ttd_status status = find_signal(fatal, trace->reader, error);
+    enum ttd_status status = fatal_find_signal(fatal, trace->reader, error);
     if (status == TTD_OK && !fatal->count)
         fatal_take_end(fatal, trace->reader);
     if (status != TTD_OK || !ttd_position_is_valid(fatal->signal.position) || !fatal->count)
         return status;
-    list_pointers(fatal);
+    fatal_list_pointers(fatal);
     status = fatal_find_snapshot(fatal, trace, error);
     if (status == TTD_OK)
         status = fatal_replay(fatal, trace, error);

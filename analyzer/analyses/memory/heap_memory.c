@@ -18,7 +18,7 @@ struct sweep {
     size_t open_count;
 };
 
-static uint64_t segments_block_last(const struct heap_block *block)
+static uint64_t memory_segments_block_last(const struct heap_block *block)
 {
     uint64_t last_offset = block->size ? block->size - 1 : 0;
     return last_offset > UINT64_MAX - block->address ? UINT64_MAX : block->address + last_offset;
@@ -30,13 +30,13 @@ bool heap_blocks_are_nested(const struct heap_block *blocks, size_t count)
     for (size_t i = 0; i < count; i++) {
         if (i > 0 && blocks[i].address <= last)
             return true;
-        last = segments_block_last(&blocks[i]);
+        last = memory_segments_block_last(&blocks[i]);
     }
     return false;
 }
 
 /* Begins a segment of the innermost open block. */
-static void begin_segment(struct sweep *sweep, uint64_t first)
+static void memory_begin_segment(struct sweep *sweep, uint64_t first)
 {
     struct heap_segments *segments = sweep->segments;
     if (!segments->count || segments->items[segments->count - 1].first != first)
@@ -47,14 +47,14 @@ static void begin_segment(struct sweep *sweep, uint64_t first)
 
 /* Closes the innermost block, and blocks around it that end before it does, as in a damaged
  * trace. */
-static void close_one(struct sweep *sweep)
+static void memory_close_one(struct sweep *sweep)
 {
-    uint64_t last = segments_block_last(&sweep->blocks[sweep->open[--sweep->open_count]]);
+    uint64_t last = memory_segments_block_last(&sweep->blocks[sweep->open[--sweep->open_count]]);
     while (sweep->open_count &&
-           segments_block_last(&sweep->blocks[sweep->open[sweep->open_count - 1]]) <= last)
+           memory_segments_block_last(&sweep->blocks[sweep->open[sweep->open_count - 1]]) <= last)
         sweep->open_count--;
     if (last != UINT64_MAX)
-        begin_segment(sweep, last + 1);
+        memory_begin_segment(sweep, last + 1);
 }
 
 enum ttd_status heap_segments_find(struct heap_segments *segments, const struct heap_block *blocks,
@@ -71,13 +71,14 @@ enum ttd_status heap_segments_find(struct heap_segments *segments, const struct 
     }
     for (size_t i = 0; i < count; i++) {
         while (sweep.open_count &&
-               segments_block_last(&blocks[sweep.open[sweep.open_count - 1]]) < blocks[i].address)
-            close_one(&sweep);
+               memory_segments_block_last(&blocks[sweep.open[sweep.open_count - 1]]) <
+                   blocks[i].address)
+            memory_close_one(&sweep);
         sweep.open[sweep.open_count++] = i;
-        begin_segment(&sweep, blocks[i].address);
+        memory_begin_segment(&sweep, blocks[i].address);
     }
     while (sweep.open_count)
-        close_one(&sweep);
+        memory_close_one(&sweep);
     free(sweep.open);
     return TTD_OK;
 }
@@ -109,8 +110,8 @@ static void memory_take_blocks(struct heap_memory *memory, struct heap_state *st
     }
 }
 
-static enum ttd_status find_contents(struct heap_memory *memory, const struct heap_trace *trace,
-                                     struct ttd_error *error)
+static enum ttd_status memory_find_contents(struct heap_memory *memory,
+                                            const struct heap_trace *trace, struct ttd_error *error)
 {
     struct contents_range range = {memory->options.first, memory->options.last, memory->options.at};
     enum ttd_status status = heap_snapshots_find(trace, &memory->snapshots, error);
@@ -138,7 +139,7 @@ enum ttd_status heap_memory_find(const struct heap_trace *trace,
     if (heap_blocks_are_nested(memory->blocks, memory->block_count))
         status = heap_segments_find(&memory->segments, memory->blocks, memory->block_count);
     if (status == TTD_OK)
-        status = find_contents(memory, trace, error);
+        status = memory_find_contents(memory, trace, error);
     if (status != TTD_OK)
         heap_memory_free(memory);
     return status;
@@ -193,7 +194,8 @@ struct seeker {
     uint32_t snapshot;
 };
 
-static enum ttd_status search_add_match(struct seeker *seeker, uint64_t address, uint64_t value)
+static enum ttd_status memory_search_add_match(struct seeker *seeker, uint64_t address,
+                                               uint64_t value)
 {
     struct heap_search *search = seeker->search;
     /* Counts on beyond the limit, so that the report can say how many are not shown. */
@@ -214,8 +216,8 @@ static enum ttd_status search_add_match(struct seeker *seeker, uint64_t address,
 }
 
 /* Finds the pattern in bytes that begin at an address. */
-static enum ttd_status find_pattern(struct seeker *seeker, const uint8_t *bytes, size_t size,
-                                    uint64_t address)
+static enum ttd_status memory_find_pattern(struct seeker *seeker, const uint8_t *bytes, size_t size,
+                                           uint64_t address)
 {
     const struct heap_search_options *options = seeker->options;
     const uint8_t *match = bytes;
@@ -224,14 +226,14 @@ static enum ttd_status find_pattern(struct seeker *seeker, const uint8_t *bytes,
     while (
         status == TTD_OK && match < end &&
         (match = memmem(match, (size_t)(end - match), options->pattern, options->pattern_size))) {
-        status = search_add_match(seeker, address + (uint64_t)(match - bytes), 0);
+        status = memory_search_add_match(seeker, address + (uint64_t)(match - bytes), 0);
         match++;
     }
     return status;
 }
 
 /* Keeps the last bytes of the carry and of a part for the next one. */
-static void search_keep_tail(struct seeker *seeker, const uint8_t *bytes, size_t size)
+static void memory_search_keep_tail(struct seeker *seeker, const uint8_t *bytes, size_t size)
 {
     size_t overlap = seeker->options->pattern_size - 1;
     if (size > overlap) {
@@ -245,19 +247,20 @@ static void search_keep_tail(struct seeker *seeker, const uint8_t *bytes, size_t
 }
 
 /* Finds the patterns that begin before a part and end in it. */
-static enum ttd_status find_across(struct seeker *seeker, const uint8_t *bytes, size_t size,
-                                   uint64_t address)
+static enum ttd_status memory_find_across(struct seeker *seeker, const uint8_t *bytes, size_t size,
+                                          uint64_t address)
 {
     size_t overlap = seeker->options->pattern_size - 1;
     size_t head = size < overlap ? size : overlap;
     if (!seeker->carry_size || !head)
         return TTD_OK;
     memcpy(seeker->carry + seeker->carry_size, bytes, head);
-    return find_pattern(seeker, seeker->carry, seeker->carry_size + head,
-                        address - seeker->carry_size);
+    return memory_find_pattern(seeker, seeker->carry, seeker->carry_size + head,
+                               address - seeker->carry_size);
 }
 
-static enum ttd_status search_pattern(struct seeker *seeker, const struct contents_part *part)
+static enum ttd_status memory_search_pattern(struct seeker *seeker,
+                                             const struct contents_part *part)
 {
     static const uint8_t zeros[HEAP_PATTERN_MAX];
     uint64_t length = part->last - part->first;
@@ -269,15 +272,15 @@ static enum ttd_status search_pattern(struct seeker *seeker, const struct conten
     if (part->first != seeker->next || part->snapshot != seeker->snapshot)
         seeker->carry_size = 0;
     seeker->snapshot = part->snapshot;
-    enum ttd_status status = find_across(seeker, bytes, size, part->first);
+    enum ttd_status status = memory_find_across(seeker, bytes, size, part->first);
     if (status == TTD_OK && part->data)
-        status = find_pattern(seeker, bytes, size, part->first);
-    search_keep_tail(seeker, bytes, size);
+        status = memory_find_pattern(seeker, bytes, size, part->first);
+    memory_search_keep_tail(seeker, bytes, size);
     seeker->next = part->last + 1;
     return status;
 }
 
-static enum ttd_status search_words(struct seeker *seeker, const struct contents_part *part)
+static enum ttd_status memory_search_words(struct seeker *seeker, const struct contents_part *part)
 {
     enum ttd_status status = TTD_OK;
     size_t word = seeker->word_size;
@@ -289,12 +292,12 @@ static enum ttd_status search_words(struct seeker *seeker, const struct contents
         for (size_t byte = 0; byte < word; byte++)
             value |= (uint64_t)part->data[i + byte] << 8 * byte;
         if (value >= seeker->first && value <= seeker->last)
-            status = search_add_match(seeker, part->first + i, value);
+            status = memory_search_add_match(seeker, part->first + i, value);
     }
     return status;
 }
 
-static enum ttd_status search_part(struct seeker *seeker, const struct contents_part *part)
+static enum ttd_status memory_search_part(struct seeker *seeker, const struct contents_part *part)
 {
     struct heap_search *search = seeker->search;
     /* A part may be all of memory, whose size is one more than a number can have. */
@@ -304,12 +307,12 @@ static enum ttd_status search_part(struct seeker *seeker, const struct contents_
     if (part->state != CONTENTS_ZERO && part->state != CONTENTS_BYTES)
         return TTD_OK;
     search->searched = heap_add(search->searched, size);
-    return seeker->options->kind == HEAP_SEARCH_PATTERN ? search_pattern(seeker, part)
-                                                        : search_words(seeker, part);
+    return seeker->options->kind == HEAP_SEARCH_PATTERN ? memory_search_pattern(seeker, part)
+                                                        : memory_search_words(seeker, part);
 }
 
 /* Sets the addresses that words are looked for. */
-static void aim(struct seeker *seeker)
+static void memory_aim(struct seeker *seeker)
 {
     const struct heap_search_options *options = seeker->options;
     seeker->first = seeker->last = options->address;
@@ -324,7 +327,7 @@ static void aim(struct seeker *seeker)
     seeker->last = reach > UINT64_MAX - block->address ? UINT64_MAX : block->address + reach;
 }
 
-static enum ttd_status search_all(struct seeker *seeker, struct ttd_error *error)
+static enum ttd_status memory_search_all(struct seeker *seeker, struct ttd_error *error)
 {
     struct heap_memory *memory = &seeker->search->memory;
     struct contents_cursor cursor =
@@ -334,7 +337,7 @@ static enum ttd_status search_all(struct seeker *seeker, struct ttd_error *error
     while (status == TTD_OK) {
         status = contents_cursor_next(&cursor, &part, error);
         if (status == TTD_OK)
-            status = search_part(seeker, &part);
+            status = memory_search_part(seeker, &part);
     }
     return status == TTD_END ? TTD_OK : status;
 }
@@ -355,10 +358,10 @@ enum ttd_status heap_search_find(const struct heap_trace *trace,
     enum ttd_status status = heap_memory_find(trace, &whole_heap, &search->memory, error);
     if (status == TTD_OK) {
         search->outcome = search->memory.outcome;
-        aim(seeker);
+        memory_aim(seeker);
         if (!seeker->word_size)
             seeker->word_size = 8;
-        status = search_all(seeker, error);
+        status = memory_search_all(seeker, error);
     }
     if (status != TTD_OK)
         heap_search_free(search);

@@ -25,7 +25,7 @@ static enum ttd_status held_find_group(struct heap_held *held, struct hash_map *
     return map_set(index, part, region, *group);
 }
 
-static enum ttd_status make_groups(struct heap_held *held)
+static enum ttd_status held_make_groups(struct heap_held *held)
 {
     const struct graph *graph = &held->reach.graph;
     struct hash_map index;
@@ -63,7 +63,7 @@ static void held_sum_up(struct heap_held *held)
 }
 
 /* Bytes of the sizes. There is one more than blocks, since there may be none. */
-static size_t sizes_bytes(const struct heap_held *held)
+static size_t held_sizes_bytes(const struct heap_held *held)
 {
     return ((size_t)held->reach.nodes.count + 1) * sizeof(uint64_t);
 }
@@ -74,7 +74,7 @@ struct sizing {
     uint64_t *sizes;
 };
 
-static enum ttd_status get_sizes(void *context, size_t begin, size_t end)
+static enum ttd_status held_get_sizes(void *context, size_t begin, size_t end)
 {
     const struct sizing *sizing = context;
     for (size_t node = begin; node < end; node++)
@@ -84,19 +84,19 @@ static enum ttd_status get_sizes(void *context, size_t begin, size_t end)
 
 uint64_t *heap_held_sizes(const struct heap_held *held)
 {
-    struct sizing sizing = {&held->reach.nodes, table_resize(NULL, 0, sizes_bytes(held))};
+    struct sizing sizing = {&held->reach.nodes, table_resize(NULL, 0, held_sizes_bytes(held))};
     if (sizing.sizes)
-        (void)halves_do(get_sizes, &sizing, &sizing, held->reach.nodes.count);
+        (void)halves_do(held_get_sizes, &sizing, &sizing, held->reach.nodes.count);
     return sizing.sizes;
 }
 
 void heap_held_free_sizes(const struct heap_held *held, uint64_t *sizes)
 {
     if (sizes)
-        table_free(sizes, sizes_bytes(held));
+        table_free(sizes, held_sizes_bytes(held));
 }
 
-static enum ttd_status dominate(struct heap_held *held)
+static enum ttd_status held_dominate(struct heap_held *held)
 {
     uint64_t *sizes = heap_held_sizes(held);
     if (!sizes)
@@ -109,17 +109,17 @@ static enum ttd_status dominate(struct heap_held *held)
 }
 
 /* Finds the places and the tree of a graph, and keeps nothing on failure. */
-static enum ttd_status find_tree(const struct heap_trace *trace, struct heap_held *held,
-                                 struct ttd_error *error)
+static enum ttd_status held_find_tree(const struct heap_trace *trace, struct heap_held *held,
+                                      struct ttd_error *error)
 {
     enum ttd_status status = TTD_OK;
     held->outcome = held->reach.outcome;
     if (held->reach.snapshot.number)
         status = heap_places_read(trace, &held->reach, &held->places, error);
     if (status == TTD_OK && held->reach.snapshot.number)
-        status = make_groups(held);
+        status = held_make_groups(held);
     if (status == TTD_OK && held->reach.snapshot.number)
-        status = dominate(held);
+        status = held_dominate(held);
     if (status == TTD_OK)
         held_sum_up(held);
     else
@@ -133,7 +133,7 @@ enum ttd_status heap_held_find(const struct heap_trace *trace, struct ttd_positi
     struct heap_reach_options options = {.at = position, .omits_verdicts = true};
     *held = (struct heap_held){.blocks = 0};
     enum ttd_status status = heap_reach_find(trace, &options, &held->reach, error);
-    return status == TTD_OK ? find_tree(trace, held, error) : status;
+    return status == TTD_OK ? held_find_tree(trace, held, error) : status;
 }
 
 enum ttd_status heap_held_build(const struct heap_trace *trace, struct heap_reach *reach,
@@ -144,7 +144,7 @@ enum ttd_status heap_held_build(const struct heap_trace *trace, struct heap_reac
     *reach = (struct heap_reach){.class_count = 0};
     enum ttd_status status = heap_reach_read(&held->reach, trace, &options, error);
     if (status == TTD_OK)
-        return find_tree(trace, held, error);
+        return held_find_tree(trace, held, error);
     heap_held_free(held);
     return status;
 }

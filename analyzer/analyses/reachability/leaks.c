@@ -7,7 +7,7 @@
  * 2. leaks_collect() marks the nodes whose blocks are still live there. Those are the leaks to
  *    classify; blocks without a node are younger than the snapshot.
  * 3. leaks_classify() reads the references and classifies the nodes.
- * 4. find_when() looks at earlier snapshots.
+ * 4. leaks_find_when() looks at earlier snapshots.
  *
  * The table of live blocks is released before the graph gets its edges. So the two large structures
  * are never in memory together.
@@ -36,7 +36,7 @@ static bool leaks_is_wanted(const struct leaks_search *search, const struct heap
     return !covering || heap_block_covers(block, covering->first, covering->last);
 }
 
-static bool is_unknown(const struct leaks_search *search, const struct heap_block *block)
+static bool leaks_is_unknown(const struct leaks_search *search, const struct heap_block *block)
 {
     return heap_is_unknown(block->allocated, search->leaks->outcome.unknown_before);
 }
@@ -48,7 +48,7 @@ static enum ttd_status leaks_add_block(void *context, const struct heap_block *b
     struct leaks_search *search = context;
     if (!leaks_is_wanted(search, block))
         return TTD_OK;
-    if (is_unknown(search, block))
+    if (leaks_is_unknown(search, block))
         return heap_groups_add(&search->leaks->kinds[HEAP_UNKNOWN], block);
     uint32_t node = search->is_leak ? heap_nodes_of(&search->reach.nodes, block) : HEAP_NO_NODE;
     /* Not in the snapshot: the block is younger, or there is no snapshot. */
@@ -58,7 +58,7 @@ static enum ttd_status leaks_add_block(void *context, const struct heap_block *b
     return TTD_OK;
 }
 
-static enum ttd_status collect_live(struct leaks_search *search, const struct heap_live *live)
+static enum ttd_status leaks_collect_live(struct leaks_search *search, const struct heap_live *live)
 {
     size_t cursor = 0;
     const struct heap_block *block;
@@ -72,10 +72,11 @@ static enum ttd_status collect_live(struct leaks_search *search, const struct he
     return status;
 }
 
-/* Does the same as collect_live() where the nodes are the live blocks: at the end of a trace, when
- * no event follows the snapshot. Then no block needs to be looked up, and the table needs no index.
+/* Does the same as leaks_collect_live() where the nodes are the live blocks: at the end of a trace,
+ * when no event follows the snapshot. Then no block needs to be looked up, and the table needs no
+ * index.
  */
-static enum ttd_status collect_nodes(struct leaks_search *search)
+static enum ttd_status leaks_collect_nodes(struct leaks_search *search)
 {
     const struct heap_nodes *nodes = &search->reach.nodes;
     enum ttd_status status = TTD_OK;
@@ -85,7 +86,7 @@ static enum ttd_status collect_nodes(struct leaks_search *search)
             continue;
         if (heap_kept_may_have(&search->kept, &block))
             status = heap_kept_defer(&search->kept, &block);
-        else if (is_unknown(search, &block))
+        else if (leaks_is_unknown(search, &block))
             status = leaks_add_block(search, &block);
         else
             search->is_leak[node] = leaks_is_wanted(search, &block);
@@ -108,7 +109,8 @@ enum ttd_status leaks_see_snapshot(void *context, struct heap_arrival *arrival,
 }
 
 /* Nodes are added to groups when the table of live blocks is gone. */
-static enum ttd_status keep_parents(struct leaks_search *search, const struct heap_parents *parents)
+static enum ttd_status leaks_keep_parents(struct leaks_search *search,
+                                          const struct heap_parents *parents)
 {
     if (!parents->by_heap.count)
         return TTD_OK;
@@ -127,9 +129,10 @@ enum ttd_status leaks_collect(void *context, struct heap_arrival *arrival, struc
     search->leaks->outcome = heap_arrival_outcome(arrival);
     if (search->leaks->outcome.counts.strays < search->strays)
         search->leaks->outcome.counts.strays = search->strays;
-    enum ttd_status status = keep_parents(search, &live->parents);
+    enum ttd_status status = leaks_keep_parents(search, &live->parents);
     if (status == TTD_OK)
-        status = search->are_nodes_live ? collect_nodes(search) : collect_live(search, live);
+        status =
+            search->are_nodes_live ? leaks_collect_nodes(search) : leaks_collect_live(search, live);
     if (status == TTD_OK && kept->count)
         status = heap_live_make_index(live);
     if (status == TTD_OK)
@@ -140,7 +143,7 @@ enum ttd_status leaks_collect(void *context, struct heap_arrival *arrival, struc
 
 /* Sets the range of each definitely lost group: from the loss of its first block to the loss of its
  * last one. */
-static enum ttd_status group_when(struct heap_leaks *leaks)
+static enum ttd_status leaks_group_when(struct heap_leaks *leaks)
 {
     struct heap_groups *groups = &leaks->kinds[HEAP_DEFINITELY_LOST];
     leaks->lost_ranges = malloc(groups->count * sizeof *leaks->lost_ranges);
@@ -159,7 +162,7 @@ static enum ttd_status group_when(struct heap_leaks *leaks)
 }
 
 /* Sets the range of each block. */
-static enum ttd_status list_when(struct heap_leaks *leaks)
+static enum ttd_status leaks_list_when(struct heap_leaks *leaks)
 {
     leaks->lost_ranges = malloc(leaks->lost_count * sizeof *leaks->lost_ranges);
     if (!leaks->lost_ranges)
@@ -184,11 +187,12 @@ static enum ttd_status heap_leaks_date(struct heap_leaks *leaks, const struct he
                                                  leaks->lost_count, error);
     if (status != TTD_OK)
         return status;
-    return by_block ? list_when(leaks) : group_when(leaks);
+    return by_block ? leaks_list_when(leaks) : leaks_group_when(leaks);
 }
 
-static enum ttd_status choose_snapshot(struct leaks_search *search, const struct heap_trace *trace,
-                                       struct ttd_error *error)
+static enum ttd_status leaks_choose_snapshot(struct leaks_search *search,
+                                             const struct heap_trace *trace,
+                                             struct ttd_error *error)
 {
     enum ttd_status status = heap_snapshots_find(trace, &search->snapshots, error);
     if (status != TTD_OK)
@@ -203,8 +207,8 @@ static enum ttd_status choose_snapshot(struct leaks_search *search, const struct
 }
 
 /* Finds when lost blocks were lost. */
-static enum ttd_status find_when(struct leaks_search *search, const struct heap_trace *trace,
-                                 struct ttd_error *error)
+static enum ttd_status leaks_find_when(struct leaks_search *search, const struct heap_trace *trace,
+                                       struct ttd_error *error)
 {
     struct heap_leaks *leaks = search->leaks;
     if (!leaks->lost_count)
@@ -226,7 +230,7 @@ static void leaks_init(struct heap_leaks *leaks, const struct heap_leaks_options
     }
 }
 
-static void free_search(struct heap_leaks *leaks)
+static void leaks_free_search(struct heap_leaks *leaks)
 {
     struct leaks_search *search = leaks->search;
     if (!search)
@@ -257,7 +261,7 @@ enum ttd_status heap_leaks_watch(struct heap_leaks *leaks, const struct heap_lea
         heap_kept_read(&search->kept, trace, options->split, &leaks->runtime, error);
     leaks->runtime.groups.classes = options->classes;
     if (status == TTD_OK)
-        status = choose_snapshot(search, trace, error);
+        status = leaks_choose_snapshot(search, trace, error);
     if (status != TTD_OK)
         return status;
     struct heap_watcher at_snapshot = {
@@ -271,7 +275,7 @@ enum ttd_status heap_leaks_watch(struct heap_leaks *leaks, const struct heap_lea
 }
 
 /* Hands the blocks of the snapshot over to who wants them, when the graph is done with. */
-static void end_graph(struct leaks_search *search)
+static void leaks_end_graph(struct leaks_search *search)
 {
     struct heap_reach *kept = search->options.reach;
     if (kept) {
@@ -288,14 +292,14 @@ enum ttd_status heap_leaks_end(struct heap_leaks *leaks, const struct heap_trace
 {
     struct leaks_search *search = leaks->search;
     enum ttd_status status = leaks_classify(search, trace, error);
-    end_graph(search);
+    leaks_end_graph(search);
     if (status == TTD_OK)
-        status = find_when(search, trace, error);
+        status = leaks_find_when(search, trace, error);
     if (status == TTD_OK)
         status = heap_groups_sort(&leaks->runtime.groups);
     for (int kind = 0; kind < HEAP_LEAK_KINDS && status == TTD_OK; kind++)
         status = heap_groups_sort(&leaks->kinds[kind]);
-    free_search(leaks);
+    leaks_free_search(leaks);
     return status;
 }
 
@@ -316,7 +320,7 @@ enum ttd_status heap_leaks_find(const struct heap_trace *trace,
 
 void heap_leaks_free(struct heap_leaks *leaks)
 {
-    free_search(leaks);
+    leaks_free_search(leaks);
     for (int kind = 0; kind < HEAP_LEAK_KINDS; kind++)
         heap_groups_free(&leaks->kinds[kind]);
     heap_groups_free(&leaks->runtime.groups);
@@ -341,21 +345,21 @@ uint64_t heap_leaks_blocks(const struct heap_leaks *leaks)
     return blocks;
 }
 
-static bool is_live(const struct heap_owner *owner)
+static bool leaks_is_live(const struct heap_owner *owner)
 {
     return !heap_call_is_known(&owner->released);
 }
 
 /* Whether any owner can be lost: one was not released, and there is a snapshot. Otherwise the
  * passes of `leaks` would find nothing. */
-static enum ttd_status may_be_lost(const struct heap_trace *trace,
-                                   const struct heap_history *history, bool *may_be,
-                                   struct ttd_error *error)
+static enum ttd_status leaks_may_be_lost(const struct heap_trace *trace,
+                                         const struct heap_history *history, bool *may_be,
+                                         struct ttd_error *error)
 {
     struct heap_snapshots snapshots;
     size_t i = 0;
     *may_be = false;
-    while (i < history->count && !is_live(&history->owners[i]))
+    while (i < history->count && !leaks_is_live(&history->owners[i]))
         i++;
     if (i == history->count)
         return TTD_OK;
@@ -368,7 +372,7 @@ static enum ttd_status may_be_lost(const struct heap_trace *trace,
 }
 
 /* Points each live owner at its range. The event that acquired a block identifies it. */
-static enum ttd_status link_lost(struct heap_history *history, const struct heap_leaks *leaks)
+static enum ttd_status leaks_link_lost(struct heap_history *history, const struct heap_leaks *leaks)
 {
     struct hash_map index;
     enum ttd_status status = TTD_OK;
@@ -378,7 +382,7 @@ static enum ttd_status link_lost(struct heap_history *history, const struct heap
     for (size_t i = 0; i < history->count && status == TTD_OK; i++) {
         struct heap_owner *owner = &history->owners[i];
         uint32_t lost = map_get(&index, owner->block.event, 0);
-        if (is_live(owner) && lost != MAP_NONE)
+        if (leaks_is_live(owner) && lost != MAP_NONE)
             owner->lost = &leaks->lost_ranges[lost];
     }
     map_free(&index);
@@ -393,12 +397,12 @@ enum ttd_status heap_lost_owners_find(const struct heap_trace *trace, struct hea
         .at = ttd_position_max(), .covering = &range, .tells_when = true};
     bool may_be;
     memset(leaks, 0, sizeof *leaks);
-    enum ttd_status status = may_be_lost(trace, history, &may_be, error);
+    enum ttd_status status = leaks_may_be_lost(trace, history, &may_be, error);
     if (status == TTD_OK && may_be)
         status = heap_leaks_find(trace, &options, leaks, error);
     if (status != TTD_OK || !may_be)
         return status;
-    status = link_lost(history, leaks);
+    status = leaks_link_lost(history, leaks);
     if (status != TTD_OK)
         heap_leaks_free(leaks);
     return status;

@@ -9,7 +9,7 @@
 /* Blocks held by definitely lost groups, by call site. */
 
 /* Finds the item of a group and stack, or appends it. */
-static enum ttd_status find_item(struct leaks_below *below, uint32_t group, ttd_id stack)
+static enum ttd_status classify_find_item(struct leaks_below *below, uint32_t group, ttd_id stack)
 {
     /* 0 in the second place would take an array as long as the largest identifier. */
     uint32_t index = map_get(&below->index, stack, (uint64_t)group + 1);
@@ -38,7 +38,7 @@ enum ttd_status leaks_below_add(struct leaks_below *below, uint32_t group, ttd_i
     /* Neighbours are often of one list. */
     bool is_latest = below->count && below->groups[below->latest] == group &&
                      below->items[below->latest].stack == stack;
-    enum ttd_status status = is_latest ? TTD_OK : find_item(below, group, stack);
+    enum ttd_status status = is_latest ? TTD_OK : classify_find_item(below, group, stack);
     if (status != TTD_OK)
         return status;
     struct heap_below *item = &below->items[below->latest];
@@ -145,7 +145,7 @@ enum ttd_status leaks_find_ways(struct leaks_search *search)
     return TTD_OK;
 }
 
-static enum heap_leak_kind kind_of(const struct graph_classes *classes, uint32_t node)
+static enum heap_leak_kind classify_kind_of(const struct graph_classes *classes, uint32_t node)
 {
     static const enum heap_leak_kind kinds[] = {[GRAPH_REACHABLE] = HEAP_REACHABLE,
                                                 [GRAPH_POSSIBLY_LOST] = HEAP_POSSIBLY_LOST,
@@ -160,9 +160,9 @@ static enum heap_leak_kind kind_of(const struct graph_classes *classes, uint32_t
 
 /* Adds a node to the total of the definitely lost block that it belongs to, its leader. The leader
  * itself belongs to its own total, and all others hang below it. */
-static enum ttd_status add_total(const struct leaks_search *search,
-                                 const struct graph_classes *classes, struct leaks_below *below,
-                                 uint32_t node)
+static enum ttd_status classify_add_total(const struct leaks_search *search,
+                                          const struct graph_classes *classes,
+                                          struct leaks_below *below, uint32_t node)
 {
     const struct heap_nodes *nodes = &search->reach.nodes;
     uint32_t leader = classes->leaders ? classes->leaders[node] : GRAPH_NONE;
@@ -178,7 +178,8 @@ static enum ttd_status add_total(const struct leaks_search *search,
                            size);
 }
 
-static enum ttd_status add_lost(struct leaks_search *search, const struct heap_block *block)
+static enum ttd_status classify_add_lost(struct leaks_search *search,
+                                         const struct heap_block *block)
 {
     struct heap_leaks *leaks = search->leaks;
     enum ttd_status status = grow_array((void **)&leaks->lost, &search->lost_capacity,
@@ -190,7 +191,7 @@ static enum ttd_status add_lost(struct leaks_search *search, const struct heap_b
 
 /* Whether a block is to be dated. Indirectly lost blocks were lost with the definitely lost one
  * that they belong to, so they are dated only if the caller asks for single blocks. */
-static bool is_dated(const struct leaks_search *search, enum heap_leak_kind kind)
+static bool classify_is_dated(const struct leaks_search *search, enum heap_leak_kind kind)
 {
     return kind == HEAP_DEFINITELY_LOST ||
            (search->options.covering && kind == HEAP_INDIRECTLY_LOST);
@@ -202,7 +203,7 @@ struct half {
     struct heap_groups *kinds;
 };
 
-static enum ttd_status group_half(void *context, size_t begin, size_t end)
+static enum ttd_status classify_group_half(void *context, size_t begin, size_t end)
 {
     const struct half *half = context;
     const struct leaks_search *search = half->search;
@@ -211,20 +212,21 @@ static enum ttd_status group_half(void *context, size_t begin, size_t end)
         if (!search->is_leak[node])
             continue;
         struct heap_block block = heap_nodes_block(&search->reach.nodes, (uint32_t)node);
-        enum heap_leak_kind kind = kind_of(&search->reach.verdicts, (uint32_t)node);
+        enum heap_leak_kind kind = classify_kind_of(&search->reach.verdicts, (uint32_t)node);
         status = heap_groups_add(&half->kinds[kind], &block);
     }
     return status;
 }
 
 /* Adds the blocks of the nodes to the groups of their kinds. */
-static enum ttd_status group(struct leaks_search *search)
+static enum ttd_status classify_group(struct leaks_search *search)
 {
     struct heap_groups kinds[HEAP_LEAK_KINDS];
     struct half first = {search, search->leaks->kinds}, second = {search, kinds};
     for (int kind = 0; kind < HEAP_LEAK_KINDS; kind++)
         heap_groups_init_like(&kinds[kind], &search->leaks->kinds[kind]);
-    enum ttd_status status = halves_do(group_half, &first, &second, search->reach.nodes.count);
+    enum ttd_status status =
+        halves_do(classify_group_half, &first, &second, search->reach.nodes.count);
     for (int kind = 0; kind < HEAP_LEAK_KINDS; kind++) {
         for (size_t i = 0; i < kinds[kind].count && status == TTD_OK; i++)
             status = heap_groups_add_sum(&search->leaks->kinds[kind], &kinds[kind].items[i]);
@@ -233,30 +235,31 @@ static enum ttd_status group(struct leaks_search *search)
     return status;
 }
 
-static enum ttd_status list_dated(struct leaks_search *search)
+static enum ttd_status classify_list_dated(struct leaks_search *search)
 {
     enum ttd_status status = TTD_OK;
     for (uint32_t node = 0; node < search->reach.nodes.count && status == TTD_OK; node++) {
-        if (!search->is_leak[node] || !is_dated(search, kind_of(&search->reach.verdicts, node)))
+        if (!search->is_leak[node] ||
+            !classify_is_dated(search, classify_kind_of(&search->reach.verdicts, node)))
             continue;
         struct heap_block block = heap_nodes_block(&search->reach.nodes, node);
-        status = add_lost(search, &block);
+        status = classify_add_lost(search, &block);
     }
     return status;
 }
 
-static enum ttd_status sort_out(struct leaks_search *search)
+static enum ttd_status classify_sort_out(struct leaks_search *search)
 {
     const struct graph_classes *classes = &search->reach.verdicts;
-    enum ttd_status status = group(search);
+    enum ttd_status status = classify_group(search);
     if (status == TTD_OK && search->tells_when)
-        status = list_dated(search);
+        status = classify_list_dated(search);
     struct leaks_below below = {.count = 0};
     map_init(&below.index);
     /* A total goes to the group of the leader; it exists by now. */
     for (uint32_t node = 0; node < search->reach.nodes.count && status == TTD_OK; node++) {
         if (search->is_leak[node])
-            status = add_total(search, classes, &below, node);
+            status = classify_add_total(search, classes, &below, node);
     }
     leaks_below_end(&below, search->leaks);
     return status;
@@ -273,7 +276,7 @@ enum ttd_status leaks_classify(struct leaks_search *search, const struct heap_tr
     search->leaks->snapshot = search->reach.snapshot;
     search->leaks->misplaced = search->reach.misplaced;
     if (status == TTD_OK)
-        status = sort_out(search);
+        status = classify_sort_out(search);
     if (status == TTD_OK)
         status = leaks_find_ways(search);
     return status == TTD_OK ? leaks_find_holders(search, trace, error) : status;
@@ -296,7 +299,7 @@ struct holders_search {
     bool has_roots;
 };
 
-static size_t count_groups(const struct heap_leaks *leaks)
+static size_t classify_count_groups(const struct heap_leaks *leaks)
 {
     size_t count = 0;
     for (int i = 0; i < KINDS_IN_DOUBT; i++)
@@ -305,7 +308,7 @@ static size_t count_groups(const struct heap_leaks *leaks)
 }
 
 /* Numbers the first blocks of all groups, and gives each group its holder. */
-static void number_groups(const struct holders_search *search)
+static void classify_number_groups(const struct holders_search *search)
 {
     uint32_t number = 0;
     for (int i = 0; i < KINDS_IN_DOUBT; i++) {
@@ -324,7 +327,7 @@ static void number_groups(const struct holders_search *search)
 }
 
 /* Takes the holder of a node, if one is wanted and it has none. */
-static struct heap_holder *take_holder(const struct holders_search *search, uint32_t node)
+static struct heap_holder *classify_take_holder(const struct holders_search *search, uint32_t node)
 {
     uint32_t number = search->numbers[node];
     if (!number || search->are_found[number - 1])
@@ -333,11 +336,11 @@ static struct heap_holder *take_holder(const struct holders_search *search, uint
     return &search->holders[number - 1];
 }
 
-static void find_roots(struct holders_search *search)
+static void classify_find_roots(struct holders_search *search)
 {
     const struct heap_reach *reach = &search->leaks->reach;
     for (uint64_t i = 0; i < reach->graph.root_count; i++) {
-        struct heap_holder *holder = take_holder(search, reach->graph.root_targets[i]);
+        struct heap_holder *holder = classify_take_holder(search, reach->graph.root_targets[i]);
         const struct heap_root_word *word = &reach->roots[reach->graph.root_ids[i]];
         if (!holder)
             continue;
@@ -347,13 +350,14 @@ static void find_roots(struct holders_search *search)
     }
 }
 
-static void holders_find_blocks(const struct holders_search *search)
+static void classify_holders_find_blocks(const struct holders_search *search)
 {
     const struct graph *graph = &search->leaks->reach.graph;
     for (uint32_t source = 0; source < graph->node_count; source++) {
         for (uint64_t edge = graph->first[source]; edge < graph->first[source + 1]; edge++) {
-            struct heap_holder *holder =
-                graph->targets[edge] == source ? NULL : take_holder(search, graph->targets[edge]);
+            struct heap_holder *holder = graph->targets[edge] == source
+                                             ? NULL
+                                             : classify_take_holder(search, graph->targets[edge]);
             if (holder)
                 holder->block = heap_nodes_block(&search->leaks->reach.nodes, source);
         }
@@ -361,7 +365,7 @@ static void holders_find_blocks(const struct holders_search *search)
 }
 
 /* Groups keep only holders that were found. */
-static void drop_missing(const struct holders_search *search)
+static void classify_drop_missing(const struct holders_search *search)
 {
     size_t number = 0;
     for (int i = 0; i < KINDS_IN_DOUBT; i++) {
@@ -373,8 +377,8 @@ static void drop_missing(const struct holders_search *search)
 }
 
 /* Reads the names of the places. They need the regions after the graph is gone. */
-static enum ttd_status read_places(const struct holders_search *search,
-                                   const struct heap_trace *trace, struct ttd_error *error)
+static enum ttd_status classify_read_places(const struct holders_search *search,
+                                            const struct heap_trace *trace, struct ttd_error *error)
 {
     struct heap_leaks *leaks = search->leaks->leaks;
     struct heap_reach *reach = &search->leaks->reach;
@@ -392,7 +396,7 @@ static enum ttd_status read_places(const struct holders_search *search,
 enum ttd_status leaks_find_holders(struct leaks_search *search, const struct heap_trace *trace,
                                    struct ttd_error *error)
 {
-    size_t count = count_groups(search->leaks);
+    size_t count = classify_count_groups(search->leaks);
     struct holders_search holders = {.leaks = search};
     if (!count)
         return TTD_OK;
@@ -402,11 +406,11 @@ enum ttd_status leaks_find_holders(struct leaks_search *search, const struct hea
     enum ttd_status status =
         holders.numbers && holders.are_found && holders.holders ? TTD_OK : TTD_ERROR_NO_MEMORY;
     if (status == TTD_OK) {
-        number_groups(&holders);
-        find_roots(&holders);
-        holders_find_blocks(&holders);
-        drop_missing(&holders);
-        status = read_places(&holders, trace, error);
+        classify_number_groups(&holders);
+        classify_find_roots(&holders);
+        classify_holders_find_blocks(&holders);
+        classify_drop_missing(&holders);
+        status = classify_read_places(&holders, trace, error);
     }
     free(holders.numbers);
     free(holders.are_found);

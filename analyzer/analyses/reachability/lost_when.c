@@ -22,7 +22,7 @@ struct search {
     bool *is_known;
 };
 
-static int compare_snapshots(const void *left, const void *right)
+static int lost_compare_snapshots(const void *left, const void *right)
 {
     const struct ttd_snapshot *a = left;
     const struct ttd_snapshot *b = right;
@@ -43,7 +43,7 @@ static size_t lost_choose_snapshots(const struct heap_snapshots *snapshots,
             ttd_position_compare(snapshot->position, last->position) < 0)
             chosen[count++] = *snapshot;
     }
-    qsort(chosen, count, sizeof *chosen, compare_snapshots);
+    qsort(chosen, count, sizeof *chosen, lost_compare_snapshots);
     if (count <= HEAP_LOST_SNAPSHOTS)
         return count;
     for (; chosen_count < HEAP_LOST_SNAPSHOTS; chosen_count++)
@@ -66,7 +66,7 @@ struct holder {
     bool are_several;
 };
 
-static void add_holder(struct holder *holder, uint32_t source)
+static void lost_add_holder(struct holder *holder, uint32_t source)
 {
     holder->are_several |= source == GRAPH_NONE || (holder->is_one && holder->node != source);
     holder->is_one = true;
@@ -74,29 +74,29 @@ static void add_holder(struct holder *holder, uint32_t source)
 }
 
 /* Finds the holder of each node. Returns NULL if memory is exhausted. */
-static struct holder *find_holders(const struct heap_reach *reach,
-                                   const struct graph_classes *classes)
+static struct holder *lost_find_holders(const struct heap_reach *reach,
+                                        const struct graph_classes *classes)
 {
     const struct graph *graph = &reach->graph;
     struct holder *holders = calloc((size_t)graph->node_count + 1, sizeof *holders);
     for (uint64_t i = 0; holders && i < graph->root_count; i++) {
         if (!(graph->root_flags[i] & GRAPH_STALE))
-            add_holder(&holders[graph->root_targets[i]], GRAPH_NONE);
+            lost_add_holder(&holders[graph->root_targets[i]], GRAPH_NONE);
     }
     for (uint32_t node = 0; holders && node < graph->node_count; node++) {
         if (!lost_is_held(classes, node))
             continue;
         for (uint64_t i = graph->first[node]; i < graph->first[node + 1]; i++) {
             if (graph->targets[i] != node)
-                add_holder(&holders[graph->targets[i]], node);
+                lost_add_holder(&holders[graph->targets[i]], node);
         }
     }
     return holders;
 }
 
 /* Updates the bounds of the blocks that are lost in the snapshots after this one. */
-static void see_blocks(struct search *search, struct heap_reach *reach,
-                       const struct graph_classes *classes, const struct holder *holders)
+static void lost_see_blocks(struct search *search, struct heap_reach *reach,
+                            const struct graph_classes *classes, const struct holder *holders)
 {
     for (size_t i = 0; i < search->count; i++) {
         struct heap_lost_block *lost = &search->blocks[i];
@@ -125,17 +125,18 @@ static bool lost_is_whole(const struct heap_reach *reach)
            !snapshot->missing && !reach->misplaced;
 }
 
-static enum ttd_status see_snapshot(struct search *search, const struct heap_trace *trace,
-                                    const struct ttd_snapshot *snapshot, struct ttd_error *error)
+static enum ttd_status lost_see_snapshot(struct search *search, const struct heap_trace *trace,
+                                         const struct ttd_snapshot *snapshot,
+                                         struct ttd_error *error)
 {
     struct heap_reach reach;
     struct heap_reach_options options = {.tells_doubtful = true};
     enum ttd_status status = heap_reach_build(trace, &options, snapshot, &reach, error);
     if (status != TTD_OK)
         return status;
-    struct holder *holders = find_holders(&reach, &reach.verdicts);
+    struct holder *holders = lost_find_holders(&reach, &reach.verdicts);
     if (holders && lost_is_whole(&reach))
-        see_blocks(search, &reach, &reach.verdicts, holders);
+        lost_see_blocks(search, &reach, &reach.verdicts, holders);
     free(holders);
     heap_reach_free(&reach);
     return holders ? TTD_OK : TTD_ERROR_NO_MEMORY;
@@ -160,7 +161,7 @@ static enum ttd_status lost_see_effect(void *context, const struct heap_effect *
     return TTD_OK;
 }
 
-static enum ttd_status index_holders(const struct search *search, struct releases *releases)
+static enum ttd_status lost_index_holders(const struct search *search, struct releases *releases)
 {
     uint32_t count = 0;
     enum ttd_status status = TTD_OK;
@@ -177,7 +178,7 @@ static enum ttd_status index_holders(const struct search *search, struct release
     return TTD_OK;
 }
 
-static void take_releases(const struct search *search, const struct releases *releases)
+static void lost_take_releases(const struct search *search, const struct releases *releases)
 {
     for (size_t i = 0; i < search->count; i++) {
         struct heap_lost_block *lost = &search->blocks[i];
@@ -190,8 +191,9 @@ static void take_releases(const struct search *search, const struct releases *re
     }
 }
 
-static enum ttd_status find_releases(const struct search *search, const struct heap_trace *trace,
-                                     struct ttd_position to, struct ttd_error *error)
+static enum ttd_status lost_find_releases(const struct search *search,
+                                          const struct heap_trace *trace, struct ttd_position to,
+                                          struct ttd_error *error)
 {
     struct releases releases = {.positions = NULL};
     struct heap_observer observer = {.context = &releases,
@@ -202,11 +204,11 @@ static enum ttd_status find_releases(const struct search *search, const struct h
     struct heap_route route = {.to = to, .observer = &observer};
     struct heap_arrival arrival = {.has_losses = false};
     map_init(&releases.index);
-    enum ttd_status status = index_holders(search, &releases);
+    enum ttd_status status = lost_index_holders(search, &releases);
     if (status == TTD_OK && releases.index.count)
         status = heap_replay_to(&arrival, trace, &route, error);
     if (status == TTD_OK && releases.index.count)
-        take_releases(search, &releases);
+        lost_take_releases(search, &releases);
     heap_arrival_free(&arrival);
     map_free(&releases.index);
     free(releases.positions);
@@ -236,9 +238,9 @@ enum ttd_status heap_lost_when_find(const struct heap_trace *trace,
     size_t chosen_count = status == TTD_OK ? lost_choose_snapshots(snapshots, last, chosen) : 0;
     lost_begin(&search, last);
     for (size_t i = 0; i < chosen_count && status == TTD_OK; i++)
-        status = see_snapshot(&search, trace, &chosen[i], error);
+        status = lost_see_snapshot(&search, trace, &chosen[i], error);
     if (status == TTD_OK && chosen_count)
-        status = find_releases(&search, trace, last->position, error);
+        status = lost_find_releases(&search, trace, last->position, error);
     free(chosen);
     free(search.is_known);
     return status;

@@ -36,7 +36,8 @@ static enum ttd_status places_add_variable(struct heap_places *places,
     return status;
 }
 
-static enum ttd_status add_frames(struct heap_places *places, const struct ttd_frames *frames)
+static enum ttd_status places_add_frames(struct heap_places *places,
+                                         const struct ttd_frames *frames)
 {
     if (frames->snapshot != places->snapshot || !frames->count)
         return TTD_OK;
@@ -61,7 +62,7 @@ static enum ttd_status places_add_batch(struct heap_places *places, const struct
         else if (batch->kind == TTD_KIND_VARIABLES)
             status = places_add_variable(places, &batch->u.variables[i]);
         else if (batch->kind == TTD_KIND_FRAMES)
-            status = add_frames(places, &batch->u.frames[i]);
+            status = places_add_frames(places, &batch->u.frames[i]);
     }
     return status;
 }
@@ -115,8 +116,8 @@ void heap_places_free(struct heap_places *places)
 
 /* Finds the variable that contains a word at an offset of a module's data, or with
  * TTD_THREAD_LOCAL: the last variable that begins at or before it. */
-static void find_variable(const struct heap_places *places, ttd_id module, uint64_t offset,
-                          struct heap_place *place)
+static void places_find_variable(const struct heap_places *places, ttd_id module, uint64_t offset,
+                                 struct heap_place *place)
 {
     size_t first = 0;
     size_t end = places->variable_count;
@@ -134,7 +135,7 @@ static void find_variable(const struct heap_places *places, ttd_id module, uint6
 }
 
 /* Finds the variable that contains a word of a region. */
-static void find_in_region(const struct heap_places *places, struct heap_place *place)
+static void places_find_in_region(const struct heap_places *places, struct heap_place *place)
 {
     const struct ttd_region *region = place->region;
     uint32_t index = map_get(&places->module_index, region->module, 0);
@@ -143,7 +144,7 @@ static void find_in_region(const struct heap_places *places, struct heap_place *
     uint64_t offset = region->kind == TTD_REGION_TLS
                           ? TTD_THREAD_LOCAL + place->offset
                           : region->begin + place->offset - places->modules[index].bias;
-    find_variable(places, region->module, offset, place);
+    places_find_variable(places, region->module, offset, place);
 }
 
 /* Finds the frame that contains a word of a thread's stack. */
@@ -176,7 +177,7 @@ struct heap_place heap_place_of(const struct heap_places *places, uint32_t regio
         return place;
     place.region = &places->regions[region - 1];
     if (place.region->kind == TTD_REGION_MODULE || place.region->kind == TTD_REGION_TLS)
-        find_in_region(places, &place);
+        places_find_in_region(places, &place);
     if (place.region->kind == TTD_REGION_STACK)
         places_find_frame(places, &place);
     return place;
@@ -196,7 +197,7 @@ struct heap_place heap_place_at(const struct heap_places *places, uint64_t addre
             continue;
         place.module = module->id;
         place.module_offset = address - module->bias;
-        find_variable(places, module->id, place.module_offset, &place);
+        places_find_variable(places, module->id, place.module_offset, &place);
     }
     return place;
 }

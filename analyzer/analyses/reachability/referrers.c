@@ -14,14 +14,14 @@ struct earlier_search {
     size_t count;
 };
 
-static int compare_earlier(const void *left, const void *right)
+static int referrers_compare_earlier(const void *left, const void *right)
 {
     const struct heap_earlier *a = left;
     const struct heap_earlier *b = right;
     return (a->address > b->address) - (a->address < b->address);
 }
 
-static enum ttd_status see_end(void *context, const struct heap_effect *effect)
+static enum ttd_status referrers_see_end(void *context, const struct heap_effect *effect)
 {
     const struct earlier_search *search = context;
     const struct heap_block *block = effect->block;
@@ -44,7 +44,7 @@ enum ttd_status heap_earlier_find(const struct heap_trace *trace, struct ttd_pos
 {
     struct earlier_search search = {words, count};
     struct heap_observer observer = {.context = &search,
-                                     .effect = see_end,
+                                     .effect = referrers_see_end,
                                      .unwanted = HEAP_EFFECT_BIT(HEAP_ACQUIRED) |
                                                  HEAP_EFFECT_BIT(HEAP_DESTROYED) |
                                                  HEAP_EFFECT_BIT(HEAP_UNKNOWN_RELEASE)};
@@ -52,7 +52,7 @@ enum ttd_status heap_earlier_find(const struct heap_trace *trace, struct ttd_pos
     struct heap_arrival arrival;
     if (!count)
         return TTD_OK;
-    qsort(words, count, sizeof *words, compare_earlier);
+    qsort(words, count, sizeof *words, referrers_compare_earlier);
     for (size_t i = 0; i < count; i++)
         words[i].owner = (struct heap_owner){.released = heap_call_none()};
     enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
@@ -91,7 +91,7 @@ struct walk {
 
 /* Whether `a` is to be listed before `b`: roots come first, then words nearer to a root, then
  * pointers to the start of the block. */
-static bool is_nearer(const struct heap_referrer *a, const struct heap_referrer *b)
+static bool referrers_is_nearer(const struct heap_referrer *a, const struct heap_referrer *b)
 {
     if (a->distance != b->distance)
         return a->distance < b->distance;
@@ -101,11 +101,11 @@ static bool is_nearer(const struct heap_referrer *a, const struct heap_referrer 
 }
 
 /* Adds a word to a level, if it is among the nearest ones. */
-static void add_word(struct level *level, const struct heap_referrer *word)
+static void referrers_add_word(struct level *level, const struct heap_referrer *word)
 {
     size_t index = level->count;
     level->total++;
-    while (index > 0 && is_nearer(word, &level->words[index - 1]))
+    while (index > 0 && referrers_is_nearer(word, &level->words[index - 1]))
         index--;
     if (index == level->width)
         return;
@@ -120,26 +120,28 @@ static void add_word(struct level *level, const struct heap_referrer *word)
 
 /* Returns the number of pointers from the nearest root to a block: those between blocks, and the
  * root's own. */
-static uint32_t distance_of(const struct walk *walk, uint32_t node)
+static uint32_t referrers_distance_of(const struct walk *walk, uint32_t node)
 {
     uint32_t distance = walk->paths.distances[node];
     return distance == GRAPH_NONE ? GRAPH_NONE : distance + 1;
 }
 
 /* Adds all words of the block `source` that point at the block `node`. */
-static void add_source(const struct walk *walk, struct level *level, uint32_t source, uint32_t node)
+static void referrers_add_source(const struct walk *walk, struct level *level, uint32_t source,
+                                 uint32_t node)
 {
     const struct heap_reach *reach = &walk->referrers->reach;
     const struct graph *graph = &reach->graph;
     for (uint64_t edge = graph->first[source]; edge < graph->first[source + 1]; edge++)
         if (graph->targets[edge] == node)
-            add_word(level, &(struct heap_referrer){
-                                .kind = HEAP_REFERRER_BLOCK,
-                                .node = source,
-                                .offset = edge_offset_in_source(&reach->offsets, edge),
-                                .target_offset = edge_offset_in_target(&reach->offsets, edge),
-                                .flags = graph->flags[edge],
-                                .distance = distance_of(walk, source)});
+            referrers_add_word(level,
+                               &(struct heap_referrer){
+                                   .kind = HEAP_REFERRER_BLOCK,
+                                   .node = source,
+                                   .offset = edge_offset_in_source(&reach->offsets, edge),
+                                   .target_offset = edge_offset_in_target(&reach->offsets, edge),
+                                   .flags = graph->flags[edge],
+                                   .distance = referrers_distance_of(walk, source)});
 }
 
 /* Finds the words that point at a block. */
@@ -152,22 +154,22 @@ static void referrers_fill_level(const struct walk *walk, struct level *level, u
     for (uint64_t i = reverse->first_root[node]; i < reverse->first_root[node + 1]; i++) {
         uint32_t root = reverse->roots[i];
         const struct heap_root_word *word = &reach->roots[reach->graph.root_ids[root]];
-        add_word(level, &(struct heap_referrer){.kind = HEAP_REFERRER_ROOT,
-                                                .node = GRAPH_NONE,
-                                                .region = word->region,
-                                                .offset = word->offset,
-                                                .target_offset = word->target_offset,
-                                                .flags = reach->graph.root_flags[root]});
+        referrers_add_word(level, &(struct heap_referrer){.kind = HEAP_REFERRER_ROOT,
+                                                          .node = GRAPH_NONE,
+                                                          .region = word->region,
+                                                          .offset = word->offset,
+                                                          .target_offset = word->target_offset,
+                                                          .flags = reach->graph.root_flags[root]});
     }
     for (uint64_t i = reverse->first[node]; i < reverse->first[node + 1]; i++)
-        /* `sources` has a block once for each of its edges, one after the other; add_source() adds
-         * all of them. */
+        /* `sources` has a block once for each of its edges, one after the other;
+         * referrers_add_source() adds all of them. */
         if (i == reverse->first[node] || reverse->sources[i] != reverse->sources[i - 1])
-            add_source(walk, level, reverse->sources[i], node);
+            referrers_add_source(walk, level, reverse->sources[i], node);
 }
 
-static enum ttd_status add_line(struct heap_referrers *referrers,
-                                const struct heap_referrer *referrer)
+static enum ttd_status referrers_add_line(struct heap_referrers *referrers,
+                                          const struct heap_referrer *referrer)
 {
     enum ttd_status status = grow_array((void **)&referrers->lines, &referrers->capacity,
                                         referrers->count + 1, sizeof *referrers->lines);
@@ -178,8 +180,8 @@ static enum ttd_status add_line(struct heap_referrers *referrers,
 
 /* Whether two words are at the same offset of blocks with the same size and call site, and point to
  * the same offset: then both may be the link of a list. */
-static bool is_like(const struct walk *walk, const struct heap_referrer *a,
-                    const struct heap_referrer *b)
+static bool referrers_is_like(const struct walk *walk, const struct heap_referrer *a,
+                              const struct heap_referrer *b)
 {
     const struct heap_nodes *nodes = &walk->referrers->reach.nodes;
     return b->kind == HEAP_REFERRER_BLOCK && a->offset == b->offset &&
@@ -190,8 +192,9 @@ static bool is_like(const struct walk *walk, const struct heap_referrer *a,
 
 /* Follows a linked list towards a root, from the block of `referrer` on. A list of CHAIN_MIN blocks
  * or more becomes one line; then `depth` is that line's, and `node` the last block of the list. */
-static enum ttd_status follow_chain(struct walk *walk, const struct heap_referrer *referrer,
-                                    size_t *depth, uint32_t *node)
+static enum ttd_status referrers_follow_chain(struct walk *walk,
+                                              const struct heap_referrer *referrer, size_t *depth,
+                                              uint32_t *node)
 {
     struct heap_referrer word;
     struct level nearest = {.words = &word, .width = 1};
@@ -200,8 +203,8 @@ static enum ttd_status follow_chain(struct walk *walk, const struct heap_referre
     for (;;) {
         referrers_fill_level(walk, &nearest, last);
         /* Each step must come nearer to a root: that ends in a cycle as well. */
-        if (!nearest.count || !is_like(walk, referrer, &word) || walk->is_listed[word.node] ||
-            word.distance >= distance_of(walk, last))
+        if (!nearest.count || !referrers_is_like(walk, referrer, &word) ||
+            walk->is_listed[word.node] || word.distance >= referrers_distance_of(walk, last))
             break;
         walk->is_listed[last] = true;
         last = word.node;
@@ -218,20 +221,20 @@ static enum ttd_status follow_chain(struct walk *walk, const struct heap_referre
     }
     *node = last;
     ++*depth;
-    return add_line(walk->referrers,
-                    &(struct heap_referrer){.kind = HEAP_REFERRER_CHAIN,
-                                            .depth = (uint32_t)*depth,
-                                            .node = last,
-                                            .offset = referrer->offset,
-                                            .target_offset = referrer->target_offset,
-                                            .distance = distance_of(walk, last),
-                                            .is_too_deep = *depth + 1 == walk->options->depth,
-                                            .count = count});
+    return referrers_add_line(
+        walk->referrers, &(struct heap_referrer){.kind = HEAP_REFERRER_CHAIN,
+                                                 .depth = (uint32_t)*depth,
+                                                 .node = last,
+                                                 .offset = referrer->offset,
+                                                 .target_offset = referrer->target_offset,
+                                                 .distance = referrers_distance_of(walk, last),
+                                                 .is_too_deep = *depth + 1 == walk->options->depth,
+                                                 .count = count});
 }
 
 /* Lists the next word of a level. Descends to the words that point at its block, unless they have
  * been listed or the tree is too deep. */
-static enum ttd_status list_word(struct walk *walk, size_t *depth)
+static enum ttd_status referrers_list_word(struct walk *walk, size_t *depth)
 {
     struct level *level = &walk->levels[*depth];
     struct heap_referrer referrer = level->words[level->next++];
@@ -240,12 +243,12 @@ static enum ttd_status list_word(struct walk *walk, size_t *depth)
         referrer.is_repeated = walk->is_listed[referrer.node];
         referrer.is_too_deep = !referrer.is_repeated && *depth + 1 == walk->options->depth;
     }
-    enum ttd_status status = add_line(walk->referrers, &referrer);
+    enum ttd_status status = referrers_add_line(walk->referrers, &referrer);
     if (status != TTD_OK || referrer.kind != HEAP_REFERRER_BLOCK || referrer.is_repeated ||
         referrer.is_too_deep)
         return status;
     uint32_t node = referrer.node;
-    status = follow_chain(walk, &referrer, depth, &node);
+    status = referrers_follow_chain(walk, &referrer, depth, &node);
     walk->is_listed[node] = true;
     if (*depth + 1 == walk->options->depth)
         return status;
@@ -265,15 +268,15 @@ static enum ttd_status referrers_walk(struct walk *walk)
     while (status == TTD_OK) {
         struct level *level = &walk->levels[depth];
         if (level->next < level->count) {
-            status = list_word(walk, &depth);
+            status = referrers_list_word(walk, &depth);
             continue;
         }
         if (level->total > level->count)
-            status = add_line(walk->referrers,
-                              &(struct heap_referrer){.kind = HEAP_REFERRER_MORE,
-                                                      .depth = (uint32_t)depth,
-                                                      .node = GRAPH_NONE,
-                                                      .count = level->total - level->count});
+            status = referrers_add_line(
+                walk->referrers, &(struct heap_referrer){.kind = HEAP_REFERRER_MORE,
+                                                         .depth = (uint32_t)depth,
+                                                         .node = GRAPH_NONE,
+                                                         .count = level->total - level->count});
         level->total = level->count = level->next = 0;
         if (depth-- == 0)
             break;
@@ -282,7 +285,7 @@ static enum ttd_status referrers_walk(struct walk *walk)
 }
 
 /* Allocates the levels of the walk; their words are parts of one array. */
-static enum ttd_status make_levels(struct walk *walk)
+static enum ttd_status referrers_make_levels(struct walk *walk)
 {
     size_t depth = walk->options->depth;
     size_t width = walk->options->width;
@@ -303,17 +306,17 @@ static enum ttd_status make_levels(struct walk *walk)
     return TTD_OK;
 }
 
-static enum ttd_status find_words(struct heap_referrers *referrers,
-                                  const struct heap_referrers_options *options)
+static enum ttd_status referrers_find_words(struct heap_referrers *referrers,
+                                            const struct heap_referrers_options *options)
 {
     struct walk walk = {.referrers = referrers, .options = options};
     enum ttd_status status = graph_reverse_init(&walk.reverse, &referrers->reach.graph);
     if (status == TTD_OK)
         status = graph_paths_find(&referrers->reach.graph, 0, &walk.paths);
     if (status == TTD_OK)
-        status = make_levels(&walk);
+        status = referrers_make_levels(&walk);
     if (status == TTD_OK) {
-        referrers->distance = distance_of(&walk, referrers->target);
+        referrers->distance = referrers_distance_of(&walk, referrers->target);
         status = referrers_walk(&walk);
     }
     graph_reverse_free(&walk.reverse);
@@ -325,20 +328,20 @@ static enum ttd_status find_words(struct heap_referrers *referrers,
 }
 
 /* Lists the words of released memory that have an address in the target. */
-static enum ttd_status list_relics(struct heap_referrers *referrers, size_t width)
+static enum ttd_status referrers_list_relics(struct heap_referrers *referrers, size_t width)
 {
     enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < referrers->reach.relic_count && status == TTD_OK; i++) {
         const struct heap_relic *relic = &referrers->reach.relics[i];
         if (relic->target != referrers->target || ++referrers->relic_count > width)
             continue;
-        status =
-            add_line(referrers, &(struct heap_referrer){.kind = HEAP_REFERRER_RELIC,
-                                                        .node = GRAPH_NONE,
-                                                        .region = relic->word.region,
-                                                        .offset = relic->word.offset,
-                                                        .target_offset = relic->word.target_offset,
-                                                        .distance = GRAPH_NONE});
+        status = referrers_add_line(
+            referrers, &(struct heap_referrer){.kind = HEAP_REFERRER_RELIC,
+                                               .node = GRAPH_NONE,
+                                               .region = relic->word.region,
+                                               .offset = relic->word.offset,
+                                               .target_offset = relic->word.target_offset,
+                                               .distance = GRAPH_NONE});
     }
     return status;
 }
@@ -365,8 +368,8 @@ uint64_t heap_referrer_address(const struct heap_referrers *referrers,
 }
 
 /* Whether another block may have had the word of a line before. */
-static bool may_have_earlier(const struct heap_referrers *referrers,
-                             const struct heap_referrer *referrer)
+static bool referrers_may_have_earlier(const struct heap_referrers *referrers,
+                                       const struct heap_referrer *referrer)
 {
     const struct ttd_region *region = heap_reach_region(&referrers->reach, referrer->region);
     if (heap_referrer_address(referrers, referrer) == TTD_UNKNOWN)
@@ -375,7 +378,7 @@ static bool may_have_earlier(const struct heap_referrers *referrers,
                                                  : region->kind == TTD_REGION_HEAP;
 }
 
-static int compare_address(const void *key, const void *element)
+static int referrers_compare_address(const void *key, const void *element)
 {
     const uint64_t *address = key;
     const struct heap_earlier *earlier = element;
@@ -392,7 +395,7 @@ static enum ttd_status referrers_find_earlier(struct heap_referrers *referrers,
     if (!referrers->earlier)
         return TTD_ERROR_NO_MEMORY;
     for (size_t i = 0; i < referrers->count; i++)
-        if (may_have_earlier(referrers, &referrers->lines[i]))
+        if (referrers_may_have_earlier(referrers, &referrers->lines[i]))
             referrers->earlier[(*count)++].address =
                 heap_referrer_address(referrers, &referrers->lines[i]);
     enum ttd_status status = heap_earlier_find(trace, referrers->reach.snapshot.position,
@@ -401,8 +404,9 @@ static enum ttd_status referrers_find_earlier(struct heap_referrers *referrers,
         struct heap_referrer *line = &referrers->lines[i];
         uint64_t address = heap_referrer_address(referrers, line);
         const struct heap_earlier *earlier =
-            may_have_earlier(referrers, line)
-                ? bsearch(&address, referrers->earlier, *count, sizeof *earlier, compare_address)
+            referrers_may_have_earlier(referrers, line)
+                ? bsearch(&address, referrers->earlier, *count, sizeof *earlier,
+                          referrers_compare_address)
                 : NULL;
         if (earlier && heap_call_is_known(&earlier->owner.released))
             line->earlier = &earlier->owner;
@@ -425,9 +429,9 @@ enum ttd_status heap_referrers_find(const struct heap_trace *trace,
         return TTD_OK;
     referrers->target = heap_nodes_at(&referrers->reach.nodes, options->address);
     if (referrers->target != GRAPH_NONE)
-        status = find_words(referrers, options);
+        status = referrers_find_words(referrers, options);
     if (status == TTD_OK)
-        status = list_relics(referrers, options->width);
+        status = referrers_list_relics(referrers, options->width);
     if (status == TTD_OK)
         status = referrers_find_earlier(referrers, trace, error);
     if (status == TTD_OK)

@@ -65,7 +65,7 @@ static void retained_cut(struct heap_retained *retained, size_t limit)
 
 /* Returns, by root, the index of the record of its group; GRAPH_NONE if the record was dropped.
  * NULL if memory is exhausted. */
-static uint32_t *number(const struct heap_retained *retained)
+static uint32_t *retained_number(const struct heap_retained *retained)
 {
     const struct heap_held *held = &retained->held;
     uint64_t roots = held->reach.graph.root_count;
@@ -89,7 +89,7 @@ static uint32_t *number(const struct heap_retained *retained)
  * GRAPH_TOGETHER_MAX groups, so only the groups that are kept get these sums. */
 static enum ttd_status retained_sum_roots(struct heap_retained *retained)
 {
-    uint32_t *groups = number(retained);
+    uint32_t *groups = retained_number(retained);
     uint64_t *sizes = heap_held_sizes(&retained->held);
     enum ttd_status status = groups && sizes ? TTD_OK : TTD_ERROR_NO_MEMORY;
     for (size_t i = 0; i < retained->count && status == TTD_OK; i += GRAPH_TOGETHER_MAX) {
@@ -137,9 +137,9 @@ static enum ttd_status retained_roots(struct heap_retained *retained, size_t lim
  */
 
 /* Sets the key of a node's group: its stack, class or label. */
-static enum ttd_status identify(const struct heap_retained *retained,
-                                const struct heap_retained_options *options, uint32_t node,
-                                struct heap_retainer *retainer)
+static enum ttd_status retained_identify(const struct heap_retained *retained,
+                                         const struct heap_retained_options *options, uint32_t node,
+                                         struct heap_retainer *retainer)
 {
     const struct heap_reach *reach = &retained->held.reach;
     *retainer = (struct heap_retainer){.node = GRAPH_NONE};
@@ -169,8 +169,9 @@ static enum ttd_status retained_find_group(struct heap_retained *retained, struc
 }
 
 /* Groups the blocks that roots lead to; no other block can be retained. Sets groups[node]. */
-static enum ttd_status group_nodes(struct heap_retained *retained,
-                                   const struct heap_retained_options *options, uint32_t *groups)
+static enum ttd_status retained_group_nodes(struct heap_retained *retained,
+                                            const struct heap_retained_options *options,
+                                            uint32_t *groups)
 {
     struct hash_map index;
     enum ttd_status status = TTD_OK;
@@ -180,7 +181,7 @@ static enum ttd_status group_nodes(struct heap_retained *retained,
         groups[node] = GRAPH_NONE;
         if (!graph_retained_blocks(&retained->held.dominators, node))
             continue;
-        status = identify(retained, options, node, &retainer);
+        status = retained_identify(retained, options, node, &retainer);
         if (status == TTD_OK)
             status = retained_find_group(retained, &index, &retainer, &groups[node]);
         if (status != TTD_OK)
@@ -220,7 +221,7 @@ static enum ttd_status retained_choose_groups(struct heap_retained *retained, si
 
 /* Sets groups[node] to the new index of the group's record after the sort; GRAPH_NONE if the record
  * was dropped. */
-static enum ttd_status renumber(const struct heap_retained *retained, uint32_t *groups)
+static enum ttd_status retained_renumber(const struct heap_retained *retained, uint32_t *groups)
 {
     uint32_t *numbers = malloc((size_t)retained->total * sizeof *numbers + 1);
     if (!numbers)
@@ -264,12 +265,13 @@ static enum ttd_status retained_groups(struct heap_retained *retained,
                                        const struct heap_retained_options *options, size_t limit)
 {
     uint32_t *groups = malloc((size_t)retained->held.reach.nodes.count * sizeof *groups + 1);
-    enum ttd_status status = groups ? group_nodes(retained, options, groups) : TTD_ERROR_NO_MEMORY;
+    enum ttd_status status =
+        groups ? retained_group_nodes(retained, options, groups) : TTD_ERROR_NO_MEMORY;
     retained->total = retained->count;
     if (status == TTD_OK)
         status = retained_choose_groups(retained, limit, groups);
     if (status == TTD_OK)
-        status = renumber(retained, groups);
+        status = retained_renumber(retained, groups);
     if (status == TTD_OK)
         status = retained_sum_groups(retained, groups);
     free(groups);
@@ -309,7 +311,8 @@ static void retained_cut_level(struct level *level)
         level->count = level->width;
 }
 
-static enum ttd_status add_branch(struct level *level, const struct heap_retainer *retainer)
+static enum ttd_status retained_add_branch(struct level *level,
+                                           const struct heap_retainer *retainer)
 {
     enum ttd_status status = grow_array((void **)&level->records, &level->capacity,
                                         level->count + 1, sizeof *level->records);
@@ -333,7 +336,7 @@ static enum ttd_status retained_fill_level(const struct heap_retained *retained,
                                                                &cursor)) != GRAPH_NONE) {
         struct heap_retainer retainer = retained_of_node(retained, child);
         retainer.depth = depth;
-        status = add_branch(level, &retainer);
+        status = retained_add_branch(level, &retainer);
     }
     retained_cut_level(level);
     return status;
@@ -341,8 +344,8 @@ static enum ttd_status retained_fill_level(const struct heap_retained *retained,
 
 /* Lists the next branch of a level, and descends to its own branches unless the tree is too deep.
  */
-static enum ttd_status list_branch(struct heap_retained *retained, struct level *levels,
-                                   size_t *depth, size_t depth_max)
+static enum ttd_status retained_list_branch(struct heap_retained *retained, struct level *levels,
+                                            size_t *depth, size_t depth_max)
 {
     struct level *level = &levels[*depth];
     uint32_t node = level->records[level->next].node;
@@ -364,7 +367,7 @@ static enum ttd_status retained_walk(struct heap_retained *retained, struct leve
     while (status == TTD_OK) {
         const struct level *level = &levels[depth];
         if (level->next < level->count) {
-            status = list_branch(retained, levels, &depth, depth_max);
+            status = retained_list_branch(retained, levels, &depth, depth_max);
             continue;
         }
         if (level->others.others)

@@ -38,7 +38,7 @@ static enum ttd_status diff_see_effect(void *context, const struct heap_effect *
     return is_wanted ? diff_add_block(finder, effect->block, true) : TTD_OK;
 }
 
-static enum ttd_status add_live(void *context, const struct heap_block *block)
+static enum ttd_status diff_add_live(void *context, const struct heap_block *block)
 {
     struct diff_finder *finder = context;
     enum ttd_status status = TTD_OK;
@@ -58,7 +58,7 @@ static enum ttd_status diff_collect(struct diff_finder *finder, struct heap_kept
         if (!heap_islands_want_block(finder->islands, block))
             continue;
         status = heap_kept_may_have(kept, block) ? heap_kept_defer(kept, block)
-                                                 : add_live(finder, block);
+                                                 : diff_add_live(finder, block);
     }
     return status;
 }
@@ -77,13 +77,14 @@ static enum ttd_status diff_finish(struct diff_finder *finder, struct heap_kept 
         status = replay->observer_status;
     finder->is_over = true;
     if (status == TTD_OK)
-        status = heap_kept_decide(kept, &arrival->cursor, &diff->runtime, add_live, finder, error);
+        status =
+            heap_kept_decide(kept, &arrival->cursor, &diff->runtime, diff_add_live, finder, error);
     for (size_t i = 0; i < HEAP_QUADRANTS && status == TTD_OK; i++)
         status = heap_groups_sort(&diff->quadrants[i]);
     return status == TTD_OK ? heap_groups_sort(&diff->runtime.groups) : status;
 }
 
-static void set_parents(struct heap_diff *diff, const struct heap_parents *parents)
+static void diff_set_parents(struct heap_diff *diff, const struct heap_parents *parents)
 {
     for (size_t i = 0; i < HEAP_QUADRANTS; i++)
         diff->quadrants[i].parents = parents;
@@ -110,14 +111,14 @@ enum ttd_status heap_diff_find(const struct heap_trace *trace,
     struct heap_kept kept;
     struct heap_route route = {.to = options->last, .from = options->from, .observer = &observer};
     struct heap_arrival arrival = {.has_losses = false};
-    set_parents(diff, &arrival.cursor.replay.live.parents);
+    diff_set_parents(diff, &arrival.cursor.replay.live.parents);
     enum ttd_status status = heap_kept_read(&kept, trace, options->split, &diff->runtime, error);
     diff->runtime.groups.classes = options->classes;
     if (status == TTD_OK)
         status = heap_replay_to(&arrival, trace, &route, error);
     if (status == TTD_OK)
         status = diff_finish(&finder, &kept, &arrival, error);
-    set_parents(diff, NULL);
+    diff_set_parents(diff, NULL);
     heap_arrival_free(&arrival);
     heap_kept_free(&kept);
     if (status != TTD_OK)
@@ -152,14 +153,14 @@ void heap_comparison_free(struct heap_comparison *comparison)
     *comparison = (struct heap_comparison){.changes = NULL};
 }
 
-static uint64_t compared_distance(const uint64_t sides[HEAP_SIDES])
+static uint64_t diff_compared_distance(const uint64_t sides[HEAP_SIDES])
 {
     return sides[HEAP_OLD] > sides[HEAP_NEW] ? sides[HEAP_OLD] - sides[HEAP_NEW]
                                              : sides[HEAP_NEW] - sides[HEAP_OLD];
 }
 
-static enum ttd_status change_of(struct heap_comparison *comparison, uint64_t key_high,
-                                 uint64_t key_low, struct heap_change **change)
+static enum ttd_status diff_change_of(struct heap_comparison *comparison, uint64_t key_high,
+                                      uint64_t key_low, struct heap_change **change)
 {
     uint32_t index = map_get(&comparison->by_key, key_high, key_low);
     if (index == MAP_NONE) {
@@ -182,7 +183,7 @@ enum ttd_status heap_comparison_add(struct heap_comparison *comparison, enum hea
                                     const struct heap_group *group)
 {
     struct heap_change *change;
-    enum ttd_status status = change_of(comparison, key_high, key_low, &change);
+    enum ttd_status status = diff_change_of(comparison, key_high, key_low, &change);
     if (status != TTD_OK)
         return status;
     if (!change->blocks[side])
@@ -198,21 +199,21 @@ enum heap_change_kind heap_change_kind_of(const struct heap_change *change)
         return HEAP_CHANGE_ADDED;
     if (!change->blocks[HEAP_NEW])
         return HEAP_CHANGE_GONE;
-    const uint64_t *sides = compared_distance(change->bytes) ? change->bytes : change->blocks;
+    const uint64_t *sides = diff_compared_distance(change->bytes) ? change->bytes : change->blocks;
     if (sides[HEAP_OLD] == sides[HEAP_NEW])
         return HEAP_CHANGE_SAME;
     return sides[HEAP_OLD] < sides[HEAP_NEW] ? HEAP_CHANGE_GROWN : HEAP_CHANGE_SHRUNK;
 }
 
 /* Keys differ on one side at least, so that the order depends on nothing else. */
-static int compare_compared(const void *a, const void *b)
+static int diff_compare_compared(const void *a, const void *b)
 {
     const struct heap_change *x = a;
     const struct heap_change *y = b;
-    if (compared_distance(x->bytes) != compared_distance(y->bytes))
-        return compared_distance(x->bytes) > compared_distance(y->bytes) ? -1 : 1;
-    if (compared_distance(x->blocks) != compared_distance(y->blocks))
-        return compared_distance(x->blocks) > compared_distance(y->blocks) ? -1 : 1;
+    if (diff_compared_distance(x->bytes) != diff_compared_distance(y->bytes))
+        return diff_compared_distance(x->bytes) > diff_compared_distance(y->bytes) ? -1 : 1;
+    if (diff_compared_distance(x->blocks) != diff_compared_distance(y->blocks))
+        return diff_compared_distance(x->blocks) > diff_compared_distance(y->blocks) ? -1 : 1;
     if (x->bytes[HEAP_NEW] != y->bytes[HEAP_NEW])
         return x->bytes[HEAP_NEW] > y->bytes[HEAP_NEW] ? -1 : 1;
     int order = heap_key_compare(x->keys[HEAP_NEW], y->keys[HEAP_NEW]);
@@ -223,7 +224,7 @@ void heap_comparison_sort(struct heap_comparison *comparison)
 {
     if (comparison->count)
         qsort(comparison->changes, comparison->count, sizeof *comparison->changes,
-              compare_compared);
+              diff_compare_compared);
     for (size_t i = 0; i < comparison->count; i++)
         comparison->kinds[heap_change_kind_of(&comparison->changes[i])]++;
     map_free(&comparison->by_key);

@@ -196,8 +196,8 @@ struct heap_site_table heap_sparse_site_table(struct heap_sparse_pages *sparse)
                                     .recount = sparse_recount};
 }
 
-static enum ttd_status begin_region(struct heap_fragmentation *fragmentation,
-                                    const struct heap_block *block)
+static enum ttd_status fragmentation_begin_region(struct heap_fragmentation *fragmentation,
+                                                  const struct heap_block *block)
 {
     enum ttd_status status = grow_array((void **)&fragmentation->regions, &fragmentation->capacity,
                                         fragmentation->count + 1, sizeof *fragmentation->regions);
@@ -212,7 +212,7 @@ static enum ttd_status begin_region(struct heap_fragmentation *fragmentation,
 
 /* Adds a block that begins in or behind a region. Blocks overlap where pools lie in blocks of other
  * heaps, and in a trace with losses. */
-static void extend(struct heap_region *region, const struct heap_block *block)
+static void fragmentation_extend(struct heap_region *region, const struct heap_block *block)
 {
     uint64_t last = heap_block_last(block);
     region->blocks++;
@@ -238,8 +238,8 @@ enum ttd_status heap_fragmentation_add(struct heap_fragmentation *fragmentation,
     bool is_near = region && (block->address <= region->last ||
                               block->address - region->last - 1 < separating);
     if (!is_near)
-        return begin_region(fragmentation, block);
-    extend(region, block);
+        return fragmentation_begin_region(fragmentation, block);
+    fragmentation_extend(region, block);
     return TTD_OK;
 }
 
@@ -258,8 +258,9 @@ void heap_fragmentation_sum_up(struct heap_fragmentation *fragmentation)
     }
 }
 
-static enum ttd_status find_regions(struct heap_fragmentation *fragmentation,
-                                    const struct heap_state *state, uint64_t separating)
+static enum ttd_status fragmentation_find_regions(struct heap_fragmentation *fragmentation,
+                                                  const struct heap_state *state,
+                                                  uint64_t separating)
 {
     enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < state->block_count && status == TTD_OK; i++)
@@ -280,7 +281,7 @@ enum ttd_status heap_fragmentation_find(const struct heap_trace *trace,
     if (status != TTD_OK)
         return status;
     fragmentation->outcome = state.outcome;
-    status = find_regions(fragmentation, &state, options->gap);
+    status = fragmentation_find_regions(fragmentation, &state, options->gap);
     if (status == TTD_OK)
         status = heap_sparse_pages_find(state.blocks, state.block_count, &fragmentation->sparse);
     heap_state_free(&state);

@@ -37,7 +37,7 @@ static enum ttd_status heap_tree_obtain(struct search *search, ttd_id heap,
     return TTD_OK;
 }
 
-static enum ttd_status see_event(struct search *search, const struct ttd_event *event)
+static enum ttd_status heap_tree_see_event(struct search *search, const struct ttd_event *event)
 {
     bool creates = event->action == TTD_ACTION_CREATE;
     struct heap_tree_node *node;
@@ -66,7 +66,7 @@ static enum ttd_status read_heaps(struct search *search, const struct heap_trace
             status = heap_parents_add(&search->parents, &batch);
         for (size_t i = 0; status == TTD_OK && batch.kind == TTD_KIND_EVENTS && i < batch.count;
              i++)
-            status = see_event(search, &batch.u.events[i]);
+            status = heap_tree_see_event(search, &batch.u.events[i]);
     }
     return heap_is_over(status) ? TTD_OK : status;
 }
@@ -88,19 +88,19 @@ static enum ttd_status heap_tree_add_blocks(struct search *search,
 
 /* Returns the parent of a heap, or TTD_NONE. A parent is defined before its children, so its number
  * is smaller. Records that say otherwise are ignored, so the tree has no cycles. */
-static ttd_id parent_of(const struct search *search, ttd_id heap)
+static ttd_id heap_tree_parent_of(const struct search *search, ttd_id heap)
 {
     ttd_id parent = heap_parents_get(&search->parents, heap);
     return parent < heap ? parent : TTD_NONE;
 }
 
 /* Adds the ancestors of the heaps found so far. */
-static enum ttd_status add_parents(struct search *search)
+static enum ttd_status heap_tree_add_parents(struct search *search)
 {
     enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < search->tree->count && status == TTD_OK; i++) {
         struct heap_tree_node *parent_node;
-        ttd_id parent = parent_of(search, search->tree->nodes[i].heap);
+        ttd_id parent = heap_tree_parent_of(search, search->tree->nodes[i].heap);
         if (parent != TTD_NONE)
             status = heap_tree_obtain(search, parent, &parent_node);
     }
@@ -108,7 +108,7 @@ static enum ttd_status add_parents(struct search *search)
 }
 
 /* Drops destroyed heaps that have no live blocks and no heaps below them. */
-static void drop_destroyed(struct search *search)
+static void heap_tree_drop_destroyed(struct search *search)
 {
     struct heap_tree *tree = search->tree;
     size_t kept = 0;
@@ -120,7 +120,7 @@ static void drop_destroyed(struct search *search)
          * proportional to the number of heaps. */
         while (!node->is_needed) {
             node->is_needed = true;
-            ttd_id parent = parent_of(search, node->heap);
+            ttd_id parent = heap_tree_parent_of(search, node->heap);
             if (parent != TTD_NONE)
                 node = &tree->nodes[map_get(&search->by_heap, parent, 0)];
         }
@@ -158,7 +158,7 @@ static void heap_tree_link(const struct search *search)
     struct heap_tree *tree = search->tree;
     for (size_t i = 0; i < tree->count; i++) {
         struct heap_tree_node *node = &tree->nodes[i];
-        ttd_id parent = parent_of(search, node->heap);
+        ttd_id parent = heap_tree_parent_of(search, node->heap);
         if (parent == TTD_NONE)
             continue;
         node->parent = heap_tree_index(tree, parent);
@@ -187,9 +187,9 @@ enum ttd_status heap_tree_find(const struct heap_trace *trace, struct ttd_positi
     if (status == TTD_OK)
         status = heap_tree_add_blocks(&search, by_heap);
     if (status == TTD_OK)
-        status = add_parents(&search);
+        status = heap_tree_add_parents(&search);
     if (status == TTD_OK && tree->count) {
-        drop_destroyed(&search);
+        heap_tree_drop_destroyed(&search);
         qsort(tree->nodes, tree->count, sizeof *tree->nodes, heap_tree_compare);
         heap_tree_link(&search);
     }
@@ -207,7 +207,7 @@ void heap_tree_free(struct heap_tree *tree)
 }
 
 /* Returns the next heap without a parent, from an index on. */
-static uint32_t next_root(const struct heap_tree *tree, size_t first)
+static uint32_t heap_tree_next_root(const struct heap_tree *tree, size_t first)
 {
     while (first < tree->count && tree->nodes[first].parent != HEAP_TREE_NONE)
         first++;
@@ -218,11 +218,11 @@ uint32_t heap_tree_next(const struct heap_tree *tree, uint32_t node)
 {
     const struct heap_tree_node *nodes = tree->nodes;
     if (node == HEAP_TREE_NONE)
-        return next_root(tree, 0);
+        return heap_tree_next_root(tree, 0);
     if (nodes[node].first_child != HEAP_TREE_NONE)
         return nodes[node].first_child;
     while (nodes[node].next_sibling == HEAP_TREE_NONE && nodes[node].parent != HEAP_TREE_NONE)
         node = nodes[node].parent;
-    return nodes[node].parent == HEAP_TREE_NONE ? next_root(tree, node + 1)
+    return nodes[node].parent == HEAP_TREE_NONE ? heap_tree_next_root(tree, node + 1)
                                                 : nodes[node].next_sibling;
 }

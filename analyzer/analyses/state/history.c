@@ -33,7 +33,7 @@ struct owners_finder {
 };
 
 /* Keeps the owner that was acquired later. */
-static void keep_later(struct candidate *best, const struct candidate *candidate)
+static void history_keep_later(struct candidate *best, const struct candidate *candidate)
 {
     int order = best->is_set ? ttd_position_compare(best->owner.block.allocated,
                                                     candidate->owner.block.allocated)
@@ -43,8 +43,8 @@ static void keep_later(struct candidate *best, const struct candidate *candidate
         *best = *candidate;
 }
 
-static void set_owner(struct heap_owner *owner, const struct heap_block *block,
-                      const struct heap_effect *effect)
+static void history_set_owner(struct heap_owner *owner, const struct heap_block *block,
+                              const struct heap_effect *effect)
 {
     *owner = (struct heap_owner){.block = *block, .released = heap_call_none()};
     if (!effect)
@@ -54,8 +54,8 @@ static void set_owner(struct heap_owner *owner, const struct heap_block *block,
 }
 
 /* Holds a block that an effect acquired, or one of a keyframe: then the effect is NULL. */
-static enum ttd_status owners_hold(struct owners_finder *finder, struct heap_block *block,
-                                   const struct heap_effect *effect)
+static enum ttd_status history_owners_hold(struct owners_finder *finder, struct heap_block *block,
+                                           const struct heap_effect *effect)
 {
     size_t index = finder->count;
     if (finder->unused_count) {
@@ -69,12 +69,12 @@ static enum ttd_status owners_hold(struct owners_finder *finder, struct heap_blo
     }
     block->user = (uint32_t)index + 1;
     finder->held[index] = (struct candidate){.is_set = true, .is_listed = !effect};
-    set_owner(&finder->held[index].owner, block, effect);
+    history_set_owner(&finder->held[index].owner, block, effect);
     return TTD_OK;
 }
 
-static enum ttd_status owners_acquire(struct owners_finder *finder,
-                                      const struct heap_effect *effect)
+static enum ttd_status history_owners_acquire(struct owners_finder *finder,
+                                              const struct heap_effect *effect)
 {
     struct heap_block *block = effect->block;
     uint64_t address = finder->options.address;
@@ -82,25 +82,26 @@ static enum ttd_status owners_acquire(struct owners_finder *finder,
     if (!heap_block_covers(block, address, address))
         return TTD_OK;
     if (!finder->is_past)
-        return owners_hold(finder, block, effect);
+        return history_owners_hold(finder, block, effect);
     if (!finder->after.is_set) {
         finder->after.is_set = true;
-        set_owner(&finder->after.owner, block, effect);
+        history_set_owner(&finder->after.owner, block, effect);
     }
     return TTD_OK;
 }
 
-static void owners_end_candidate(struct candidate *candidate, const struct heap_effect *effect)
+static void history_owners_end_candidate(struct candidate *candidate,
+                                         const struct heap_effect *effect)
 {
     candidate->owner.released = heap_call_of_effect(effect);
     candidate->owner.overlapped = effect->kind == HEAP_OVERLAPPED;
 }
 
-static enum ttd_status end_held(struct owners_finder *finder, uint32_t index,
-                                const struct heap_effect *effect)
+static enum ttd_status history_end_held(struct owners_finder *finder, uint32_t index,
+                                        const struct heap_effect *effect)
 {
-    owners_end_candidate(&finder->held[index], effect);
-    keep_later(&finder->before, &finder->held[index]);
+    history_owners_end_candidate(&finder->held[index], effect);
+    history_keep_later(&finder->before, &finder->held[index]);
     finder->held[index].is_set = false;
     enum ttd_status status = grow_array((void **)&finder->unused, &finder->unused_capacity,
                                         finder->unused_count + 1, sizeof *finder->unused);
@@ -109,71 +110,72 @@ static enum ttd_status end_held(struct owners_finder *finder, uint32_t index,
     return status;
 }
 
-static bool owners_is_held(const struct candidate *candidate)
+static bool history_owners_is_held(const struct candidate *candidate)
 {
     return candidate->is_set && !heap_call_is_known(&candidate->owner.released);
 }
 
-static enum ttd_status owners_release(struct owners_finder *finder,
-                                      const struct heap_effect *effect)
+static enum ttd_status history_owners_release(struct owners_finder *finder,
+                                              const struct heap_effect *effect)
 {
     uint64_t event = effect->block->event;
     if (!finder->is_past)
-        return effect->block->user ? end_held(finder, effect->block->user - 1, effect) : TTD_OK;
-    if (owners_is_held(&finder->live) && finder->live.owner.block.event == event)
-        owners_end_candidate(&finder->live, effect);
-    if (owners_is_held(&finder->after) && finder->after.owner.block.event == event)
-        owners_end_candidate(&finder->after, effect);
+        return effect->block->user ? history_end_held(finder, effect->block->user - 1, effect)
+                                   : TTD_OK;
+    if (history_owners_is_held(&finder->live) && finder->live.owner.block.event == event)
+        history_owners_end_candidate(&finder->live, effect);
+    if (history_owners_is_held(&finder->after) && finder->after.owner.block.event == event)
+        history_owners_end_candidate(&finder->after, effect);
     return TTD_OK;
 }
 
 /* Ends the owners in a destroyed heap. The replay shows their end one by one, but much later and
  * without the call that destroyed the heap. */
-static enum ttd_status owners_destroy_heap(struct owners_finder *finder,
-                                           const struct heap_effect *effect)
+static enum ttd_status history_owners_destroy_heap(struct owners_finder *finder,
+                                                   const struct heap_effect *effect)
 {
     enum ttd_status status = TTD_OK;
     for (size_t i = 0; !finder->is_past && i < finder->count && status == TTD_OK; i++)
         if (finder->held[i].is_set && finder->held[i].owner.block.heap == effect->heap)
-            status = end_held(finder, (uint32_t)i, effect);
-    if (owners_is_held(&finder->live) && finder->live.owner.block.heap == effect->heap)
-        owners_end_candidate(&finder->live, effect);
-    if (owners_is_held(&finder->after) && finder->after.owner.block.heap == effect->heap)
-        owners_end_candidate(&finder->after, effect);
+            status = history_end_held(finder, (uint32_t)i, effect);
+    if (history_owners_is_held(&finder->live) && finder->live.owner.block.heap == effect->heap)
+        history_owners_end_candidate(&finder->live, effect);
+    if (history_owners_is_held(&finder->after) && finder->after.owner.block.heap == effect->heap)
+        history_owners_end_candidate(&finder->after, effect);
     return status;
 }
 
 /* Finds the live owner once every effect at the position or before has been seen. */
-static void pass(struct owners_finder *finder)
+static void history_pass(struct owners_finder *finder)
 {
     for (size_t i = 0; !finder->is_past && i < finder->count; i++)
-        keep_later(&finder->live, &finder->held[i]);
+        history_keep_later(&finder->live, &finder->held[i]);
     finder->is_past = true;
 }
 
 /* Nothing later can change the answer. */
-static bool owners_is_complete(const struct owners_finder *finder)
+static bool history_owners_is_complete(const struct owners_finder *finder)
 {
-    return finder->is_past && !owners_is_held(&finder->live) && finder->after.is_set &&
-           !owners_is_held(&finder->after);
+    return finder->is_past && !history_owners_is_held(&finder->live) && finder->after.is_set &&
+           !history_owners_is_held(&finder->after);
 }
 
-static enum ttd_status owners_see_effect(void *context, const struct heap_effect *effect)
+static enum ttd_status history_owners_see_effect(void *context, const struct heap_effect *effect)
 {
     struct owners_finder *finder = context;
     enum ttd_status status = TTD_OK;
     if (ttd_position_compare(effect->position, finder->options.at) > 0)
-        pass(finder);
+        history_pass(finder);
     switch (effect->kind) {
     case HEAP_ACQUIRED:
-        status = owners_acquire(finder, effect);
+        status = history_owners_acquire(finder, effect);
         break;
     case HEAP_RELEASED:
     case HEAP_OVERLAPPED:
-        status = owners_release(finder, effect);
+        status = history_owners_release(finder, effect);
         break;
     case HEAP_DESTROYED:
-        status = owners_destroy_heap(finder, effect);
+        status = history_owners_destroy_heap(finder, effect);
         break;
     case HEAP_DISCARDED:
     case HEAP_UNKNOWN_RELEASE:
@@ -183,71 +185,73 @@ static enum ttd_status owners_see_effect(void *context, const struct heap_effect
 }
 
 /* Ends a replay that reads only a part of the trace as soon as the answer is known. */
-static enum ttd_status see_effect_of_part(void *context, const struct heap_effect *effect)
+static enum ttd_status history_see_effect_of_part(void *context, const struct heap_effect *effect)
 {
-    enum ttd_status status = owners_see_effect(context, effect);
-    return status == TTD_OK && owners_is_complete(context) ? TTD_END : status;
+    enum ttd_status status = history_owners_see_effect(context, effect);
+    return status == TTD_OK && history_owners_is_complete(context) ? TTD_END : status;
 }
 
-static enum ttd_status see_listed(void *context, struct heap_block *block)
+static enum ttd_status history_see_listed(void *context, struct heap_block *block)
 {
-    return owners_hold(context, block, NULL);
+    return history_owners_hold(context, block, NULL);
 }
 
-static void forget(struct owners_finder *finder)
+static void history_forget(struct owners_finder *finder)
 {
     free(finder->held);
     free(finder->unused);
     *finder = (struct owners_finder){.options = finder->options};
 }
 
-static enum ttd_status owners_replay(struct owners_finder *finder, const struct heap_trace *trace,
-                                     struct heap_outcome *outcome, struct ttd_error *error)
+static enum ttd_status history_owners_replay(struct owners_finder *finder,
+                                             const struct heap_trace *trace,
+                                             struct heap_outcome *outcome, struct ttd_error *error)
 {
     struct heap_observer observer = {.context = finder,
-                                     .effect = owners_see_effect,
+                                     .effect = history_owners_see_effect,
                                      .unwanted = HEAP_EFFECT_BIT(HEAP_DISCARDED) |
                                                  HEAP_EFFECT_BIT(HEAP_UNKNOWN_RELEASE)};
     struct heap_route route = {.to = ttd_position_max(), .observer = &observer};
     struct heap_arrival arrival;
     enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
     heap_arrival_end(&arrival, outcome);
-    pass(finder);
+    history_pass(finder);
     return status;
 }
 
-static enum ttd_status replay_part(struct owners_finder *finder, const struct heap_trace *trace,
-                                   const struct heap_keyframe *start, uint64_t end,
-                                   struct ttd_error *error)
+static enum ttd_status history_replay_part(struct owners_finder *finder,
+                                           const struct heap_trace *trace,
+                                           const struct heap_keyframe *start, uint64_t end,
+                                           struct ttd_error *error)
 {
-    struct heap_observer observer = {.context = finder, .effect = see_effect_of_part};
+    struct heap_observer observer = {.context = finder, .effect = history_see_effect_of_part};
     struct heap_range_route route = {.range = {finder->options.address, finder->options.address},
                                      .start = start,
                                      .end = end,
                                      .observer = &observer,
-                                     .live = see_listed};
+                                     .live = history_see_listed};
     enum ttd_status status = heap_replay_range(trace, &route, error);
-    pass(finder);
+    history_pass(finder);
     return status;
 }
 
 /* Looks for the owner before the position in the part of the trace before a keyframe. */
-static enum ttd_status owners_find_earlier(struct owners_finder *finder,
-                                           const struct heap_trace *trace,
-                                           const struct heap_keyframe *keyframe,
-                                           struct ttd_error *error)
+static enum ttd_status history_owners_find_earlier(struct owners_finder *finder,
+                                                   const struct heap_trace *trace,
+                                                   const struct heap_keyframe *keyframe,
+                                                   struct ttd_error *error)
 {
     struct owners_finder earlier = {.options = {finder->options.address, keyframe->position}};
-    enum ttd_status status = replay_part(&earlier, trace, NULL, keyframe->next, error);
-    keep_later(&finder->before, &earlier.before);
-    forget(&earlier);
+    enum ttd_status status = history_replay_part(&earlier, trace, NULL, keyframe->next, error);
+    history_keep_later(&finder->before, &earlier.before);
+    history_forget(&earlier);
     return status;
 }
 
 /* Completes an owner that a keyframe has listed, by the event that acquired it. */
-static enum ttd_status owners_complete_candidate(struct candidate *candidate,
-                                                 const struct heap_trace *trace,
-                                                 struct ttd_error *error)
+static enum ttd_status history_owners_complete_candidate(struct candidate *candidate,
+                                                         const struct heap_trace *trace,
+                                                         struct ttd_error *error)
 {
     struct heap_owner *owner = &candidate->owner;
     if (!candidate->is_set || !candidate->is_listed)
@@ -258,8 +262,9 @@ static enum ttd_status owners_complete_candidate(struct candidate *candidate,
 
 /* Starts at the keyframe before the position. The outcome comes from a jump to the end, since the
  * replay of an address has no counts. */
-static enum ttd_status owners_look_up(struct owners_finder *finder, const struct heap_trace *trace,
-                                      struct heap_outcome *outcome, struct ttd_error *error)
+static enum ttd_status history_owners_look_up(struct owners_finder *finder,
+                                              const struct heap_trace *trace,
+                                              struct heap_outcome *outcome, struct ttd_error *error)
 {
     const struct heap_keyframe *keyframe =
         heap_keyframes_before(trace->keyframes, finder->options.at, false);
@@ -268,17 +273,17 @@ static enum ttd_status owners_look_up(struct owners_finder *finder, const struct
     enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
     heap_arrival_end(&arrival, outcome);
     if (status == TTD_OK)
-        status = replay_part(finder, trace, keyframe, UINT64_MAX, error);
+        status = history_replay_part(finder, trace, keyframe, UINT64_MAX, error);
     const struct candidate *before = &finder->before;
     bool is_since_keyframe =
         before->is_set && keyframe &&
         ttd_position_compare(before->owner.block.allocated, keyframe->position) > 0;
     if (status == TTD_OK && keyframe && !finder->live.is_set && !is_since_keyframe)
-        status = owners_find_earlier(finder, trace, keyframe, error);
+        status = history_owners_find_earlier(finder, trace, keyframe, error);
     if (status == TTD_OK)
-        status = owners_complete_candidate(&finder->live, trace, error);
+        status = history_owners_complete_candidate(&finder->live, trace, error);
     return status == TTD_OK && !finder->live.is_set
-               ? owners_complete_candidate(&finder->before, trace, error)
+               ? history_owners_complete_candidate(&finder->before, trace, error)
                : status;
 }
 
@@ -290,10 +295,10 @@ enum ttd_status heap_owners_find(const struct heap_trace *trace,
     struct heap_outcome outcome = {.truncated = false};
     enum ttd_status status = TTD_ERROR_CORRUPT;
     if (trace->keyframes)
-        status = owners_look_up(&finder, trace, &outcome, error);
+        status = history_owners_look_up(&finder, trace, &outcome, error);
     if (status == TTD_ERROR_CORRUPT) {
-        forget(&finder);
-        status = owners_replay(&finder, trace, &outcome, error);
+        history_forget(&finder);
+        status = history_owners_replay(&finder, trace, &outcome, error);
     }
     if (status == TTD_OK)
         *owners = (struct heap_owners){.outcome = outcome,
@@ -304,7 +309,7 @@ enum ttd_status heap_owners_find(const struct heap_trace *trace,
                                        .before = finder.before.owner,
                                        .has_after = finder.after.is_set,
                                        .after = finder.after.owner};
-    forget(&finder);
+    history_forget(&finder);
     return status;
 }
 
@@ -394,8 +399,10 @@ static enum ttd_status history_replay(struct heap_history *history, const struct
  * outcome comes from a jump to the end. All events must still be read: a keyframe does not list the
  * blocks that were released before it, and these are part of the history.
  */
-static enum ttd_status replay_range(struct heap_history *history, const struct heap_trace *trace,
-                                    const struct heap_observer *observer, struct ttd_error *error)
+static enum ttd_status history_replay_range(struct heap_history *history,
+                                            const struct heap_trace *trace,
+                                            const struct heap_observer *observer,
+                                            struct ttd_error *error)
 {
     struct heap_range_route route = {.range = {history->options.first, history->options.last},
                                      .end = UINT64_MAX,
@@ -418,7 +425,7 @@ enum ttd_status heap_history_find(const struct heap_trace *trace,
     struct heap_observer observer = {.context = history, .effect = history_see_effect};
     enum ttd_status status = TTD_ERROR_CORRUPT;
     if (trace->keyframes)
-        status = replay_range(history, trace, &observer, error);
+        status = history_replay_range(history, trace, &observer, error);
     if (status == TTD_ERROR_CORRUPT)
         status = history_replay(history, trace, &observer, error);
     history->count = history->total < options->max ? (size_t)history->total : options->max;

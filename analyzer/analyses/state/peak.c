@@ -127,7 +127,7 @@ static enum ttd_status peak_look_up(const struct heap_trace *trace,
 
 /* Whether the state at the peak that the index records has the totals that it records: an index is
  * not trusted. */
-static bool is_right(const struct heap_peak_state *peak_state)
+static bool peak_is_right(const struct heap_peak_state *peak_state)
 {
     const struct heap_groups *kept = &peak_state->runtime.groups;
     return peak_state->groups.blocks + kept->blocks == peak_state->peak.blocks &&
@@ -147,7 +147,7 @@ enum ttd_status heap_peak_state_find(const struct heap_trace *trace,
     peak_begin(peak_state, options->split, trace->choice.sample);
     if (is_known)
         status = peak_look_up(trace, peak_state, error);
-    if (status == TTD_OK && !(is_known && is_right(peak_state))) {
+    if (status == TTD_OK && !(is_known && peak_is_right(peak_state))) {
         heap_peak_state_free(peak_state);
         status = peak_find(trace, options, peak_state, error);
     }

@@ -10,7 +10,7 @@
 
 #define KINDS TTD_KIND_BIT(TTD_KIND_EVENTS)
 
-static int compare_events(const void *a, const void *b)
+static int state_compare_events(const void *a, const void *b)
 {
     const struct heap_block *const *x = a;
     const struct heap_block *const *y = b;
@@ -27,14 +27,14 @@ static bool confirm_is_acquired(const struct ttd_event *event, const struct heap
            event->heap == block->heap && event->api == block->api;
 }
 
-static bool has_event(const struct ttd_batch *batch, uint64_t number)
+static bool state_has_event(const struct ttd_batch *batch, uint64_t number)
 {
     return batch->kind == TTD_KIND_EVENTS && batch->count && batch->u.events[0].number <= number &&
            number - batch->u.events[0].number < batch->count;
 }
 
 /* Whether an event comes later in the chunk of a batch. */
-static bool is_ahead(const struct ttd_batch *batch, uint64_t number)
+static bool state_is_ahead(const struct ttd_batch *batch, uint64_t number)
 {
     uint64_t end = batch->chunk.first_record + batch->chunk.record_count;
     return batch->kind == TTD_KIND_EVENTS && batch->count && batch->u.events[0].number < number &&
@@ -46,7 +46,7 @@ static enum ttd_status confirm_go_to(struct ttd_reader *reader, uint64_t number,
                                      struct ttd_batch *batch, struct ttd_error *error)
 {
     enum ttd_status status = TTD_OK;
-    if (!has_event(batch, number) && !is_ahead(batch, number)) {
+    if (!state_has_event(batch, number) && !state_is_ahead(batch, number)) {
         batch->count = 0;
         status = ttd_reader_rewind(reader, KINDS);
         if (status == TTD_OK)
@@ -54,10 +54,10 @@ static enum ttd_status confirm_go_to(struct ttd_reader *reader, uint64_t number,
         if (status == TTD_OK)
             status = ttd_reader_next(reader, batch, error);
     }
-    while (status == TTD_OK && is_ahead(batch, number) && !has_event(batch, number))
+    while (status == TTD_OK && state_is_ahead(batch, number) && !state_has_event(batch, number))
         status = ttd_reader_next(reader, batch, error);
     if (status == TTD_OK)
-        return has_event(batch, number) ? TTD_OK : TTD_ERROR_CORRUPT;
+        return state_has_event(batch, number) ? TTD_OK : TTD_ERROR_CORRUPT;
     return status == TTD_ERROR_IO || status == TTD_ERROR_NO_MEMORY ? status : TTD_ERROR_CORRUPT;
 }
 
@@ -97,7 +97,7 @@ enum ttd_status heap_confirm_blocks(struct ttd_reader *reader, const struct heap
         return TTD_ERROR_NO_MEMORY;
     for (size_t i = 0; i < count; i++)
         sorted[i] = &blocks[i];
-    qsort(sorted, count, sizeof *sorted, compare_events);
+    qsort(sorted, count, sizeof *sorted, state_compare_events);
     struct ttd_batch batch = {.count = 0};
     enum ttd_status status = TTD_OK;
     const struct ttd_event *event;
@@ -107,8 +107,8 @@ enum ttd_status heap_confirm_blocks(struct ttd_reader *reader, const struct heap
     return status;
 }
 
-static enum ttd_status add_list(struct heap_kept *kept, struct heap_runtime *runtime,
-                                const struct ttd_live_blocks *list)
+static enum ttd_status state_add_list(struct heap_kept *kept, struct heap_runtime *runtime,
+                                      const struct ttd_live_blocks *list)
 {
     enum ttd_status status = TTD_OK;
     if (list->list != TTD_BLOCKS_RUNTIME)
@@ -139,7 +139,7 @@ enum ttd_status heap_kept_read(struct heap_kept *kept, const struct heap_trace *
         status = ttd_reader_next(trace->reader, &batch, error);
         for (size_t i = 0;
              status == TTD_OK && batch.kind == TTD_KIND_LIVE_BLOCKS && i < batch.count; i++)
-            status = add_list(kept, runtime, &batch.u.live_blocks[i]);
+            status = state_add_list(kept, runtime, &batch.u.live_blocks[i]);
     }
     return heap_is_over(status) ? TTD_OK : status;
 }
@@ -163,7 +163,7 @@ enum ttd_status heap_kept_defer(struct heap_kept *kept, const struct heap_block 
 
 /* Whether the same block is live at the end. The list has addresses only, and another block may
  * have had the address before. */
-static bool kept_is_live(const struct heap_live *live, const struct heap_block *block)
+static bool state_kept_is_live(const struct heap_live *live, const struct heap_block *block)
 {
     const struct heap_block *last = heap_live_find(live, block->address, block->heap);
     return last && last->event == block->event;
@@ -183,13 +183,14 @@ enum ttd_status heap_kept_decide(struct heap_kept *kept, struct heap_cursor *cur
         status = heap_cursor_seek(cursor, ttd_position_max(), error);
     for (size_t i = 0; i < kept->count && status == TTD_OK; i++) {
         const struct heap_block *block = &kept->candidates[i];
-        bool stays = heap_kept_has_stack(kept, block) || kept_is_live(&cursor->replay.live, block);
+        bool stays =
+            heap_kept_has_stack(kept, block) || state_kept_is_live(&cursor->replay.live, block);
         status = stays ? heap_groups_add(&runtime->groups, block) : add(context, block);
     }
     return status;
 }
 
-static struct heap_neighbour neighbours_of_block(const struct heap_block *block)
+static struct heap_neighbour state_neighbours_of_block(const struct heap_block *block)
 {
     return block ? (struct heap_neighbour){block->address, block->size, heap_call_of_block(block)}
                  : (struct heap_neighbour){.allocated = heap_call_none()};
@@ -208,11 +209,13 @@ struct heap_neighbours heap_neighbours_find(const struct heap_live *live, uint64
         if (block->address > address && (!after || block->address < after->address))
             after = block;
     }
-    return (struct heap_neighbours){neighbours_of_block(before), neighbours_of_block(after)};
+    return (struct heap_neighbours){state_neighbours_of_block(before),
+                                    state_neighbours_of_block(after)};
 }
 
-static enum ttd_status copy_blocks(struct heap_state *state, const struct heap_islands *islands,
-                                   const struct heap_live *live)
+static enum ttd_status state_copy_blocks(struct heap_state *state,
+                                         const struct heap_islands *islands,
+                                         const struct heap_live *live)
 {
     state->blocks = malloc((size_t)live->count * sizeof *state->blocks + 1);
     if (!state->blocks)
@@ -278,14 +281,14 @@ static enum ttd_status state_begin(struct heap_state *state, struct heap_kept *k
 
 /* Whether the sums of a summary are enough. They have no single blocks, so the blocks of a runtime
  * cannot be separated from them, and their groups cannot be split. */
-static bool takes_sums(const struct heap_state_options *options, const struct heap_kept *kept)
+static bool state_takes_sums(const struct heap_state_options *options, const struct heap_kept *kept)
 {
     return options->split == HEAP_SPLIT_NONE && !options->has_stacks_in_tables &&
            !options->keeps_blocks && !options->has_address && !options->islands &&
            heap_kept_is_empty(kept);
 }
 
-static size_t copy_block(struct heap_block *copy, const struct heap_block *block)
+static size_t state_copy_block(struct heap_block *copy, const struct heap_block *block)
 {
     if (block)
         *copy = *block;
@@ -293,15 +296,17 @@ static size_t copy_block(struct heap_block *copy, const struct heap_block *block
 }
 
 /* Copies the block that the address lies in, and those beside it. */
-static size_t copy_around(const struct heap_state *state, const struct heap_live *live,
-                          uint64_t address, struct heap_block copies[3])
+static size_t state_copy_around(const struct heap_state *state, const struct heap_live *live,
+                                uint64_t address, struct heap_block copies[3])
 {
     const struct heap_neighbours *beside = &state->neighbours;
-    size_t count = copy_block(copies, heap_live_containing(live, address));
+    size_t count = state_copy_block(copies, heap_live_containing(live, address));
     if (beside->before.address)
-        count += copy_block(&copies[count], heap_live_find(live, beside->before.address, TTD_NONE));
+        count += state_copy_block(&copies[count],
+                                  heap_live_find(live, beside->before.address, TTD_NONE));
     if (beside->after.address)
-        count += copy_block(&copies[count], heap_live_find(live, beside->after.address, TTD_NONE));
+        count +=
+            state_copy_block(&copies[count], heap_live_find(live, beside->after.address, TTD_NONE));
     return count;
 }
 
@@ -319,7 +324,7 @@ static enum ttd_status confirm(const struct heap_state *state,
     enum ttd_status status = heap_confirm_blocks(reader, state->blocks, state->block_count, error);
     if (status != TTD_OK || !options->has_address)
         return status;
-    size_t count = copy_around(state, live, options->address, around);
+    size_t count = state_copy_around(state, live, options->address, around);
     return heap_confirm_blocks(reader, around, count, error);
 }
 
@@ -333,7 +338,7 @@ static enum ttd_status state_fill(struct heap_state *state, struct heap_kept *ke
     state->outcome.since = options->at;
     enum ttd_status status = state_collect(state, kept, options->islands, live);
     if (status == TTD_OK && options->keeps_blocks)
-        status = copy_blocks(state, options->islands, live);
+        status = state_copy_blocks(state, options->islands, live);
     if (status == TTD_OK && options->has_address)
         state->neighbours = heap_neighbours_find(live, options->address);
     if (status == TTD_OK)
@@ -353,7 +358,7 @@ static enum ttd_status state_go(const struct heap_trace *trace,
     enum ttd_status status = state_begin(state, &kept, trace, options, error);
     struct heap_route route = {
         .to = options->at,
-        .sums = takes_sums(options, &kept) && !trace->choice.sample ? &state->tables : NULL};
+        .sums = state_takes_sums(options, &kept) && !trace->choice.sample ? &state->tables : NULL};
     if (status == TTD_OK)
         status = heap_replay_to(&arrival, trace, &route, error);
     if (status == TTD_OK)

@@ -8,18 +8,19 @@
 #include "base/sort.h"
 #include "heap/site_table.h"
 
-static int clients_compare(const struct heap_client *a, const struct heap_client *b)
+static int stats_clients_compare(const struct heap_client *a, const struct heap_client *b)
 {
     int order = memcmp(a->client, b->client, sizeof a->client);
     return order ? order : (a->activity > b->activity) - (a->activity < b->activity);
 }
 
-static enum ttd_status clients_add(struct heap_client_list *list, const struct heap_client *record)
+static enum ttd_status stats_clients_add(struct heap_client_list *list,
+                                         const struct heap_client *record)
 {
     size_t index = 0, end = list->count;
-    SEARCH_SORTED(index, end, middle, clients_compare(&list->items[middle], record) < 0);
+    SEARCH_SORTED(index, end, middle, stats_clients_compare(&list->items[middle], record) < 0);
     struct heap_client *client = index < list->count ? &list->items[index] : NULL;
-    if (client && clients_compare(client, record) == 0) {
+    if (client && stats_clients_compare(client, record) == 0) {
         client->count++;
         if (ttd_position_compare(record->first, client->first) < 0)
             client->first = record->first;
@@ -50,10 +51,10 @@ enum ttd_status heap_clients_add(struct heap_clients *clients, const struct heap
     memcpy(record.client, mark->client, sizeof record.client);
     enum ttd_status status = TTD_OK;
     if (memcmp(mark->client, nobody, sizeof nobody) != 0)
-        status = clients_add(&clients->clients, &record);
+        status = stats_clients_add(&clients->clients, &record);
     record.activity = mark->activity;
     return status == TTD_OK && mark->kind == HEAP_MARK_STARTED
-               ? clients_add(&clients->activities, &record)
+               ? stats_clients_add(&clients->activities, &record)
                : status;
 }
 
@@ -69,7 +70,7 @@ void heap_clients_free(struct heap_clients *clients)
      TTD_KIND_BIT(TTD_KIND_LOSSES) | TTD_KIND_BIT(TTD_KIND_FATAL_SIGNALS) |                        \
      TTD_KIND_BIT(TTD_KIND_END))
 
-static void add_sizes(struct heap_trace_stats_chunks *sizes, const struct ttd_chunk *chunk)
+static void stats_add_sizes(struct heap_trace_stats_chunks *sizes, const struct ttd_chunk *chunk)
 {
     sizes->chunks++;
     sizes->records += chunk->record_count;
@@ -77,8 +78,8 @@ static void add_sizes(struct heap_trace_stats_chunks *sizes, const struct ttd_ch
     sizes->raw_bytes += chunk->raw_size;
 }
 
-static enum ttd_status thread_of(struct heap_trace_stats *stats, ttd_id id,
-                                 struct heap_trace_stats_thread **thread)
+static enum ttd_status stats_thread_of(struct heap_trace_stats *stats, ttd_id id,
+                                       struct heap_trace_stats_thread **thread)
 {
     uint32_t index = map_get(&stats->thread_index, id, 0);
     if (index == MAP_NONE) {
@@ -122,13 +123,14 @@ static void stats_add_event(struct heap_trace_stats *stats, struct heap_trace_st
     stats_add_span(stats, event, returned);
 }
 
-static enum ttd_status add_events(struct heap_trace_stats *stats, const struct ttd_batch *batch)
+static enum ttd_status stats_add_events(struct heap_trace_stats *stats,
+                                        const struct ttd_batch *batch)
 {
     struct heap_trace_stats_thread *thread = NULL;
     for (size_t i = 0; i < batch->count; i++) {
         const struct ttd_event *event = &batch->u.events[i];
         if (!thread || thread->id != event->thread) {
-            enum ttd_status status = thread_of(stats, event->thread, &thread);
+            enum ttd_status status = stats_thread_of(stats, event->thread, &thread);
             if (status != TTD_OK)
                 return status;
         }
@@ -140,7 +142,8 @@ static enum ttd_status add_events(struct heap_trace_stats *stats, const struct t
     return TTD_OK;
 }
 
-static enum ttd_status add_marks(struct heap_trace_stats *stats, const struct ttd_batch *batch)
+static enum ttd_status stats_add_marks(struct heap_trace_stats *stats,
+                                       const struct ttd_batch *batch)
 {
     enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < batch->count && status == TTD_OK; i++) {
@@ -168,8 +171,8 @@ static enum ttd_status stats_see_batch(void *context, const struct ttd_batch *ba
         stats->fatal_signal.count = 0;
     }
     if (batch->kind == TTD_KIND_USER_EVENTS)
-        return add_marks(stats, batch);
-    return batch->kind == TTD_KIND_EVENTS ? add_events(stats, batch) : TTD_OK;
+        return stats_add_marks(stats, batch);
+    return batch->kind == TTD_KIND_EVENTS ? stats_add_events(stats, batch) : TTD_OK;
 }
 
 /* From header to header, without payloads: chunks whose payload is damaged are counted as well.
@@ -182,15 +185,16 @@ static enum ttd_status stats_read_headers(struct heap_trace_stats *stats, struct
         struct ttd_chunk chunk;
         status = ttd_reader_next_chunk(reader, &chunk, error);
         if (status == TTD_OK) {
-            add_sizes(&stats->kinds[chunk.kind < HEAP_TRACE_STATS_KINDS ? chunk.kind : 0], &chunk);
-            add_sizes(&stats->all, &chunk);
+            stats_add_sizes(&stats->kinds[chunk.kind < HEAP_TRACE_STATS_KINDS ? chunk.kind : 0],
+                            &chunk);
+            stats_add_sizes(&stats->all, &chunk);
         }
     }
     return heap_is_over(status) || status == TTD_ERROR_UNSUPPORTED ? TTD_OK : status;
 }
 
 /* Adds the loss behind the last chunk; the reader knows it only there. */
-static void end_reading(struct heap_trace_stats *stats, const struct ttd_reader *reader)
+static void stats_end_reading(struct heap_trace_stats *stats, const struct ttd_reader *reader)
 {
     struct ttd_loss final_loss;
     struct ttd_batch batch = {
@@ -239,7 +243,7 @@ static enum ttd_status stats_finish(void *context, struct heap_arrival *arrival,
     (void)error;
     stats->outcome.truncated = arrival->cursor.truncated;
     stats->outcome.error = arrival->cursor.error;
-    end_reading(stats, arrival->cursor.reader);
+    stats_end_reading(stats, arrival->cursor.reader);
     return TTD_OK;
 }
 
@@ -262,7 +266,7 @@ enum ttd_status heap_trace_stats_find(const struct heap_trace *trace,
     enum ttd_status status = stats_begin(stats, trace->reader, error);
     if (status == TTD_OK)
         status = stats_read_all(stats, trace, options->kinds, error);
-    end_reading(stats, trace->reader);
+    stats_end_reading(stats, trace->reader);
     if (status != TTD_OK)
         heap_trace_stats_free(stats);
     return status;
@@ -297,7 +301,7 @@ struct lister {
 };
 
 /** The snapshot that a batch is a part of; 0 for pages: they do not name it. */
-static uint32_t snapshot_list_batch_snapshot(const struct ttd_batch *batch)
+static uint32_t stats_snapshot_list_batch_snapshot(const struct ttd_batch *batch)
 {
     switch (batch->kind) {
     case TTD_KIND_MEMORY_MAP:
@@ -317,7 +321,7 @@ static uint32_t snapshot_list_batch_snapshot(const struct ttd_batch *batch)
     }
 }
 
-static uint64_t mapped_bytes(const struct ttd_memory_map *map)
+static uint64_t stats_mapped_bytes(const struct ttd_memory_map *map)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < map->count; i++)
@@ -327,14 +331,16 @@ static uint64_t mapped_bytes(const struct ttd_memory_map *map)
 }
 
 /* Adds the records of a batch to the parts of its snapshot. */
-static void snapshot_list_add_part(struct heap_snapshot_parts *parts, const struct ttd_batch *batch)
+static void stats_snapshot_list_add_part(struct heap_snapshot_parts *parts,
+                                         const struct ttd_batch *batch)
 {
     switch (batch->kind) {
     case TTD_KIND_PAGES:
         parts->page_bytes += (uint64_t)batch->u.pages->count * batch->u.pages->page_size;
         break;
     case TTD_KIND_MEMORY_MAP:
-        parts->mapped_bytes = heap_add(parts->mapped_bytes, mapped_bytes(batch->u.memory_map));
+        parts->mapped_bytes =
+            heap_add(parts->mapped_bytes, stats_mapped_bytes(batch->u.memory_map));
         break;
     case TTD_KIND_REGIONS:
         parts->regions += batch->u.regions->count;
@@ -351,13 +357,14 @@ static void snapshot_list_add_part(struct heap_snapshot_parts *parts, const stru
 }
 
 /* Forgets parts whose snapshot did not follow. */
-static void cut_short(struct lister *lister)
+static void stats_cut_short(struct lister *lister)
 {
     lister->list->cut_short += lister->parts.number != 0;
     lister->parts = (struct heap_snapshot_parts){.number = 0};
 }
 
-static enum ttd_status add_snapshot(struct lister *lister, const struct ttd_snapshot *snapshot)
+static enum ttd_status stats_add_snapshot(struct lister *lister,
+                                          const struct ttd_snapshot *snapshot)
 {
     struct heap_snapshot_list *list = lister->list;
     enum ttd_status status = grow_array((void **)&list->snapshots, &list->capacity, list->count + 1,
@@ -365,7 +372,7 @@ static enum ttd_status add_snapshot(struct lister *lister, const struct ttd_snap
     if (status != TTD_OK)
         return status;
     if (lister->parts.number && lister->parts.number != snapshot->number)
-        cut_short(lister);
+        stats_cut_short(lister);
     struct heap_listed_snapshot *listed = &list->snapshots[list->count++];
     *listed = (struct heap_listed_snapshot){*snapshot, lister->parts};
     if (listed->parts.regions != snapshot->regions ||
@@ -375,7 +382,7 @@ static enum ttd_status add_snapshot(struct lister *lister, const struct ttd_snap
     return TTD_OK;
 }
 
-static enum ttd_status snapshot_list_see_batch(void *context, const struct ttd_batch *batch)
+static enum ttd_status stats_snapshot_list_see_batch(void *context, const struct ttd_batch *batch)
 {
     struct lister *lister = context;
     enum ttd_status status = TTD_OK;
@@ -383,12 +390,12 @@ static enum ttd_status snapshot_list_see_batch(void *context, const struct ttd_b
         status = lister->hook.batch(lister->hook.context, batch);
     bool is_part = PART_KINDS & TTD_KIND_BIT(batch->kind);
     if (is_part) {
-        uint32_t number = snapshot_list_batch_snapshot(batch);
+        uint32_t number = stats_snapshot_list_batch_snapshot(batch);
         if (number && lister->parts.number && number != lister->parts.number)
-            cut_short(lister);
+            stats_cut_short(lister);
         if (number)
             lister->parts.number = number;
-        snapshot_list_add_part(&lister->parts, batch);
+        stats_snapshot_list_add_part(&lister->parts, batch);
     }
     if ((is_part || batch->kind == TTD_KIND_SNAPSHOTS) && batch->chunk.number != lister->chunk) {
         lister->chunk = batch->chunk.number;
@@ -396,7 +403,7 @@ static enum ttd_status snapshot_list_see_batch(void *context, const struct ttd_b
     }
     for (size_t i = 0; batch->kind == TTD_KIND_SNAPSHOTS && i < batch->count && status == TTD_OK;
          i++)
-        status = add_snapshot(lister, &batch->u.snapshots[i]);
+        status = stats_add_snapshot(lister, &batch->u.snapshots[i]);
     return status;
 }
 
@@ -408,24 +415,25 @@ enum ttd_status heap_snapshot_list_find(const struct heap_trace *trace,
     struct heap_trace watched = *trace;
     struct heap_trace_stats stats;
     struct heap_trace_stats_options options = {.kinds = LISTED_KINDS};
-    watched.hook = (struct heap_batch_hook){.context = &lister, .batch = snapshot_list_see_batch};
+    watched.hook =
+        (struct heap_batch_hook){.context = &lister, .batch = stats_snapshot_list_see_batch};
     enum ttd_status status = heap_trace_stats_find(&watched, &options, &stats, error);
     if (status != TTD_OK) {
         heap_snapshot_list_free(list);
         return status;
     }
-    cut_short(&lister);
+    stats_cut_short(&lister);
     list->outcome = stats.outcome;
     heap_trace_stats_free(&stats);
     return TTD_OK;
 }
 
-static enum ttd_status snapshot_list_finish(void *context, struct heap_arrival *arrival,
-                                            struct ttd_error *error)
+static enum ttd_status stats_snapshot_list_finish(void *context, struct heap_arrival *arrival,
+                                                  struct ttd_error *error)
 {
     (void)arrival;
     (void)error;
-    cut_short(context);
+    stats_cut_short(context);
     return TTD_OK;
 }
 
@@ -438,9 +446,9 @@ enum ttd_status heap_snapshot_list_watch(struct heap_snapshot_list *list, struct
     *lister = (struct lister){.list = list, .chunk = TTD_UNKNOWN};
     struct heap_watcher watcher = {.observer.context = lister,
                                    .to = ttd_position_max(),
-                                   .batch = snapshot_list_see_batch,
+                                   .batch = stats_snapshot_list_see_batch,
                                    .kinds = LISTED_KINDS,
-                                   .finish = snapshot_list_finish};
+                                   .finish = stats_snapshot_list_finish};
     heap_pass_add(pass, &watcher);
     return TTD_OK;
 }

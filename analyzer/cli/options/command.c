@@ -21,7 +21,7 @@
 
 enum { NAME_MAX_SIZE = 32 };
 
-static size_t least(size_t a, size_t b, size_t c)
+static size_t command_least(size_t a, size_t b, size_t c)
 {
     size_t smaller = a < b ? a : b;
     return smaller < c ? smaller : c;
@@ -29,7 +29,7 @@ static size_t least(size_t a, size_t b, size_t c)
 
 /* Returns the edit distance: letters to change, add, remove or swap with the next one, to make one
  * name of the other. Only the last three rows of the table of all prefixes are kept. */
-static size_t suggest_distance(const char *word, const char *other_word)
+static size_t command_suggest_distance(const char *word, const char *other_word)
 {
     size_t rows[3][NAME_MAX_SIZE + 1], right_size = strlen(other_word);
     for (size_t k = 0; k <= right_size; k++)
@@ -39,7 +39,7 @@ static size_t suggest_distance(const char *word, const char *other_word)
         row[0] = i;
         for (size_t k = 1; k <= right_size; k++) {
             size_t change = above[k - 1] + (word[i - 1] != other_word[k - 1]);
-            row[k] = least(above[k] + 1, row[k - 1] + 1, change);
+            row[k] = command_least(above[k] + 1, row[k - 1] + 1, change);
             if (i > 1 && k > 1 && word[i - 1] == other_word[k - 2] &&
                 word[i - 2] == other_word[k - 1] && before[k - 2] + 1 < row[k])
                 row[k] = before[k - 2] + 1;
@@ -53,7 +53,7 @@ void suggest(struct suggestion *best, const char *name)
     size_t size = strlen(best->typed);
     if (size > NAME_MAX_SIZE || strlen(name) > NAME_MAX_SIZE || size == 0)
         return;
-    size_t apart = suggest_distance(best->typed, name);
+    size_t apart = command_suggest_distance(best->typed, name);
     /* A third of the letters may be wrong, or the rest may be missing. */
     if (size >= 3 && strncmp(name, best->typed, size) == 0)
         apart = 1;
@@ -116,7 +116,7 @@ const char *command_form_name(enum report_form form)
     return names[form];
 }
 
-static int take_format(struct common_options *result, const char *name)
+static int command_take_format(struct common_options *result, const char *name)
 {
     for (int form = 0; form <= REPORT_GITHUB; form++) {
         result->form = (enum report_form)form;
@@ -131,7 +131,7 @@ static int take_format(struct common_options *result, const char *name)
 
 /* Finds the lines of a help text about an option: the line that begins with it, and those indented
  * more. */
-static const char *find_help(const char *help, const char *name, size_t *size)
+static const char *command_find_help(const char *help, const char *name, size_t *size)
 {
     size_t length = strlen(name);
     size_t indent = 0;
@@ -154,10 +154,10 @@ static const char *find_help(const char *help, const char *name, size_t *size)
     return help;
 }
 
-static int refuse_argument(const struct command *command, const char *name)
+static int command_refuse_argument(const struct command *command, const char *name)
 {
     size_t size;
-    const char *text = find_help(command->help, name, &size);
+    const char *text = command_find_help(command->help, name, &size);
     message("%s: invalid argument '%s' of --%s", command->name, optarg ? optarg : "", name);
     (void)fwrite(text, 1, size, stderr);
     /* The help of an option names only the word; its forms stand at the end of the whole help. */
@@ -167,11 +167,11 @@ static int refuse_argument(const struct command *command, const char *name)
 }
 
 /* Parses an option that all commands have. Returns -1 to go on, or the exit status. */
-static int take_common(struct common_options *result, int option)
+static int command_take_common(struct common_options *result, int option)
 {
     switch (option) {
     case 'f':
-        return take_format(result, optarg);
+        return command_take_format(result, optarg);
     case 'o':
         result->output = optarg;
         return -1;
@@ -187,7 +187,7 @@ static int take_common(struct common_options *result, int option)
     case OPTION_MAX_MEMORY:
         return limits_parse(optarg, &result->max_memory)
                    ? -1
-                   : refuse_argument(result->command, "max-memory");
+                   : command_refuse_argument(result->command, "max-memory");
     case 'h':
         fputs(result->command->help, stdout);
         return output_end_standard();
@@ -197,14 +197,14 @@ static int take_common(struct common_options *result, int option)
     }
 }
 
-static const char *name_of(const struct option *long_options, int value)
+static const char *command_name_of(const struct option *long_options, int value)
 {
     while (long_options->name && long_options->val != value)
         long_options++;
     return long_options->name ? long_options->name : "?";
 }
 
-static int take_operands(struct common_options *result, int count, char **arguments)
+static int command_take_operands(struct common_options *result, int count, char **arguments)
 {
     static char default_name[] = INPUT_DEFAULT;
     static char *const by_default[] = {default_name};
@@ -228,7 +228,7 @@ static int take_operands(struct common_options *result, int count, char **argume
 }
 
 /* Parses an option of the command's own, or one that it shares with others. */
-static bool take_own(struct common_options *result, int option, void *own_values)
+static bool command_take_own(struct common_options *result, int option, void *own_values)
 {
     if (option >= OPTION_VIEW && option < OPTION_VIEW_END)
         return view_options_parse(&result->view, option, optarg);
@@ -259,8 +259,8 @@ static int command_check_options(struct common_options *result)
     return problem ? message_usage(name, "%s", problem) : -1;
 }
 
-static int refuse_unknown(const struct command *command, const char *argument,
-                          const struct option *long_options)
+static int command_refuse_unknown(const struct command *command, const char *argument,
+                                  const struct option *long_options)
 {
     char typed[64];
     /* Without the argument: "--limti=5" is to find --limit. */
@@ -285,10 +285,10 @@ static int refuse_option(const struct command *command, int problem, char *const
                          const struct option *long_options)
 {
     const char *argument = arguments[optind - 1];
-    const char *name = name_of(long_options, optopt);
+    const char *name = command_name_of(long_options, optopt);
     bool is_long = strncmp(argument, "--", 2) == 0 && strcmp(name, "?") != 0;
     if (!optopt)
-        return refuse_unknown(command, argument, long_options);
+        return command_refuse_unknown(command, argument, long_options);
     if (problem == ':')
         return is_long || optopt > UCHAR_MAX
                    ? message_usage(command->name, "option '--%s' needs an argument", name)
@@ -312,9 +312,9 @@ static int take_options(struct common_options *result, int count, char **argumen
         if (option == '?' || option == ':')
             status = refuse_option(command, option, arguments, long_options);
         else if (option < OPTION_FIRST || option >= OPTION_NO_PAGER)
-            status = take_common(result, option);
-        else if (!take_own(result, option, own_values))
-            status = refuse_argument(command, name_of(long_options, option));
+            status = command_take_common(result, option);
+        else if (!command_take_own(result, option, own_values))
+            status = command_refuse_argument(command, command_name_of(long_options, option));
         if (status >= 0)
             return status;
     }
@@ -327,10 +327,10 @@ int command_options(struct common_options *result, const struct command *command
     *result = (struct common_options){.command = command, .has_pager = true, .has_index = true};
     view_options_init(&result->view);
     int status = take_options(result, count, arguments, own_values);
-    return status >= 0 ? status : take_operands(result, count, arguments);
+    return status >= 0 ? status : command_take_operands(result, count, arguments);
 }
 
-static int island_digit(char c)
+static int command_island_digit(char c)
 {
     static const char digits[] = "0123456789abcdef";
     const char *digit = c ? strchr(digits, tolower((unsigned char)c)) : NULL;
@@ -342,7 +342,7 @@ bool option_client(const char *argument, void *member)
     struct heap_island_filter *filter = member;
     size_t count = 0;
     for (; *argument; argument++) {
-        int digit = island_digit(*argument);
+        int digit = command_island_digit(*argument);
         if (*argument == '-')
             continue;
         if (digit < 0 || count == 32)
@@ -447,7 +447,7 @@ void view_options_init(struct view_options *options)
     *options = (struct view_options){.limit = LIMIT};
 }
 
-static bool take_key(const char *name, enum view_key *key)
+static bool command_take_key(const char *name, enum view_key *key)
 {
     for (enum view_key i = VIEW_BY_STACK; i <= VIEW_BY_CLASS; i++) {
         if (strcmp(view_key_name(i), name) == 0) {
@@ -458,7 +458,7 @@ static bool take_key(const char *name, enum view_key *key)
     return false;
 }
 
-static bool take_shape(const char *name, enum view_shape *shape)
+static bool command_take_shape(const char *name, enum view_shape *shape)
 {
     if (strcmp(name, "top-down") == 0)
         *shape = VIEW_TOP_DOWN;
@@ -469,7 +469,7 @@ static bool take_shape(const char *name, enum view_shape *shape)
     return true;
 }
 
-static bool take_pattern(const char *text, struct view_patterns *patterns)
+static bool command_take_pattern(const char *text, struct view_patterns *patterns)
 {
     if (!*text || patterns->count == VIEW_PATTERNS)
         return false;
@@ -483,17 +483,17 @@ bool view_options_parse(struct view_options *options, int option, const char *ar
     switch (option) {
     case OPTION_BY:
         options->is_by_given = true;
-        return take_key(argument, &options->by);
+        return command_take_key(argument, &options->by);
     case OPTION_TREE:
-        return take_shape(argument, &options->shape);
+        return command_take_shape(argument, &options->shape);
     case OPTION_DEPTH:
         return number_parse(argument, &options->depth) && options->depth;
     case OPTION_SKIP:
-        return take_pattern(argument, &options->skip);
+        return command_take_pattern(argument, &options->skip);
     case OPTION_INCLUDE:
-        return take_pattern(argument, &options->include);
+        return command_take_pattern(argument, &options->include);
     case OPTION_EXCLUDE:
-        return take_pattern(argument, &options->exclude);
+        return command_take_pattern(argument, &options->exclude);
     default:
         if (!number_parse(argument, &limit))
             return false;

@@ -13,7 +13,7 @@ void filter_free(struct filter *filter)
     stack_memo_free(&filter->stack_matches);
 }
 
-static bool add_action(struct filter *filter, const char *name, size_t size)
+static bool filter_add_action(struct filter *filter, const char *name, size_t size)
 {
     for (int i = TTD_ACTION_ALLOC; i <= TTD_ACTION_DESTROY; i++) {
         const char *action_name = ttd_action_name((enum ttd_action)i);
@@ -30,7 +30,7 @@ bool filter_add_actions(const char *text, void *context)
     struct filter *filter = context;
     for (;;) {
         size_t size = strcspn(text, ",");
-        if (!add_action(filter, text, size))
+        if (!filter_add_action(filter, text, size))
             return false;
         if (!text[size])
             return true;
@@ -99,8 +99,8 @@ uint32_t filter_kinds(const struct filter *filter)
     return kinds;
 }
 
-static bool passes_thread(const struct filter *filter, const struct definitions *definitions,
-                          const struct ttd_event *event)
+static bool filter_passes_thread(const struct filter *filter, const struct definitions *definitions,
+                                 const struct ttd_event *event)
 {
     if (!filter->is_os_thread)
         return event->thread == filter->thread;
@@ -108,8 +108,8 @@ static bool passes_thread(const struct filter *filter, const struct definitions 
     return thread && thread->os_id == filter->thread;
 }
 
-static bool passes_heap(const struct filter *filter, const struct definitions *definitions,
-                        const struct ttd_event *event)
+static bool filter_passes_heap(const struct filter *filter, const struct definitions *definitions,
+                               const struct ttd_event *event)
 {
     const struct definition_heap *heap = definitions_heap(definitions, event->heap);
     if (filter->is_heap_id)
@@ -123,7 +123,7 @@ static bool passes_heap(const struct filter *filter, const struct definitions *d
 
 /* An address matches in any role: allocated, released, or the previous one. 0 means no address
  * where the action has none, and matches only where the call had it. */
-static bool passes_address(const struct filter *filter, const struct ttd_event *event)
+static bool filter_passes_address(const struct filter *filter, const struct ttd_event *event)
 {
     uint64_t addresses[] = {event->address, event->base_address, event->previous_address};
     bool reallocates = event->action == TTD_ACTION_REALLOC;
@@ -140,14 +140,14 @@ static bool passes_address(const struct filter *filter, const struct ttd_event *
     return false;
 }
 
-static bool passes_size(const struct filter *filter, const struct ttd_event *event)
+static bool filter_passes_size(const struct filter *filter, const struct ttd_event *event)
 {
     bool has_size = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC ||
                     (event->action == TTD_ACTION_FREE && event->size);
     return has_size && number_in_range(event->size, filter->size);
 }
 
-static bool text_matches(const char *pattern, struct ttd_string text)
+static bool filter_text_matches(const char *pattern, struct ttd_string text)
 {
     return glob_find((struct ttd_string){pattern, strlen(pattern)}, text);
 }
@@ -164,8 +164,8 @@ struct match {
 /* Bytes of names that cost one step. */
 #define NAME_STEP 64
 
-static enum ttd_status find_match(void *context, const struct ttd_stack *stack,
-                                  uint32_t caller_fact, uint32_t *fact)
+static enum ttd_status filter_find_match(void *context, const struct ttd_stack *stack,
+                                         uint32_t caller_fact, uint32_t *fact)
 {
     const struct match *match = context;
     struct definitions *definitions = match->definitions;
@@ -174,12 +174,13 @@ static enum ttd_status find_match(void *context, const struct ttd_stack *stack,
     const struct definition_symbol *symbol =
         definitions_symbol(definitions, stack->module, stack->offset);
     enum ttd_status status = TTD_OK;
-    bool matches = caller_fact == STACK_MATCHES ||
-                   (module && text_matches(pattern, definitions_text(definitions, module->path)));
+    bool matches =
+        caller_fact == STACK_MATCHES ||
+        (module && filter_text_matches(pattern, definitions_text(definitions, module->path)));
     for (uint32_t i = 0; symbol && i < symbol->count && !matches && status == TTD_OK; i++) {
         struct ttd_string name =
             definitions_function(definitions, definitions->frames[symbol->first + i].function);
-        matches = text_matches(pattern, name);
+        matches = filter_text_matches(pattern, name);
         status = stack_table_spend(&definitions->stacks, 1 + name.size / NAME_STEP);
     }
     *fact = matches ? STACK_MATCHES : STACK_DIFFERS;
@@ -187,10 +188,11 @@ static enum ttd_status find_match(void *context, const struct ttd_stack *stack,
 }
 
 /* A stack matches if one of its frames does. */
-static bool passes_pattern(struct filter *filter, struct definitions *definitions, ttd_id stack)
+static bool filter_passes_pattern(struct filter *filter, struct definitions *definitions,
+                                  ttd_id stack)
 {
     struct match match = {filter, definitions};
-    struct stack_memo_finder finder = {.context = &match, .find = find_match};
+    struct stack_memo_finder finder = {.context = &match, .find = filter_find_match};
     uint32_t fact = 0;
     if (filter->status == TTD_OK)
         filter->status =
@@ -203,19 +205,19 @@ bool filter_passes(struct filter *filter, struct definitions *definitions,
 {
     if (filter->actions && !(event->action < 32 && filter->actions >> event->action & 1))
         return false;
-    if (filter->has_thread && !passes_thread(filter, definitions, event))
+    if (filter->has_thread && !filter_passes_thread(filter, definitions, event))
         return false;
-    if (filter->has_heap && !passes_heap(filter, definitions, event))
+    if (filter->has_heap && !filter_passes_heap(filter, definitions, event))
         return false;
-    if (filter->address_count && !passes_address(filter, event))
+    if (filter->address_count && !filter_passes_address(filter, event))
         return false;
-    if (filter->has_size && !passes_size(filter, event))
+    if (filter->has_size && !filter_passes_size(filter, event))
         return false;
     if (!filter->has_stack)
         return true;
     if (!filter->stack_pattern)
         return event->stack == filter->stack;
-    return passes_pattern(filter, definitions, event->stack);
+    return filter_passes_pattern(filter, definitions, event->stack);
 }
 
 /* ---- Names ---- */
@@ -239,16 +241,16 @@ uint32_t filter_known_kinds(const struct filter *filter)
 }
 
 /* Whether the trace has a thread or heap that the filter lets pass. */
-static bool has_owner(const struct filter *filter, const struct definitions *definitions,
-                      bool is_thread)
+static bool filter_has_owner(const struct filter *filter, const struct definitions *definitions,
+                             bool is_thread)
 {
     const struct idtable *table = is_thread ? &definitions->threads : &definitions->heaps;
     for (size_t run = 0; run < table->run_count; run++) {
         for (size_t i = 0; i < table->runs[run].count; i++) {
             ttd_id id = table->runs[run].first + (ttd_id)i;
             struct ttd_event event = {.thread = id, .heap = id};
-            if (is_thread ? passes_thread(filter, definitions, &event)
-                          : passes_heap(filter, definitions, &event))
+            if (is_thread ? filter_passes_thread(filter, definitions, &event)
+                          : filter_passes_heap(filter, definitions, &event))
                 return true;
         }
     }
@@ -257,11 +259,11 @@ static bool has_owner(const struct filter *filter, const struct definitions *def
 
 static bool filter_matches_name(const void *context, struct ttd_string name)
 {
-    return text_matches(context, name);
+    return filter_text_matches(context, name);
 }
 
-static enum ttd_status knows_stack(const struct filter *filter, struct definitions *definitions,
-                                   bool *is_known)
+static enum ttd_status filter_knows_stack(const struct filter *filter,
+                                          struct definitions *definitions, bool *is_known)
 {
     struct ttd_stack stack;
     struct names_matcher matcher = {filter->stack_pattern, filter_matches_name,
@@ -282,10 +284,10 @@ enum ttd_status filter_knows(const struct filter *filter, struct definitions *de
 {
     *is_known = true;
     if (part == FILTER_STACK && filter->has_stack)
-        return knows_stack(filter, definitions, is_known);
+        return filter_knows_stack(filter, definitions, is_known);
     if (part == FILTER_THREAD && filter->has_thread)
-        *is_known = has_owner(filter, definitions, true);
+        *is_known = filter_has_owner(filter, definitions, true);
     if (part == FILTER_HEAP && filter->has_heap)
-        *is_known = has_owner(filter, definitions, false);
+        *is_known = filter_has_owner(filter, definitions, false);
     return TTD_OK;
 }

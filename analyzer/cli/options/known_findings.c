@@ -201,7 +201,8 @@ int known_findings_exit(const struct known_findings *findings, bool has_findings
 
 /* Writes the innermost functions of the program, for people: without frames that have no name,
  * allocators, and frames below main(). */
-static void write_functions(struct text_output *output, const struct frame_list *frames)
+static void known_findings_write_functions(struct text_output *output,
+                                           const struct frame_list *frames)
 {
     size_t shown_count = 0;
     size_t end = runtime_main_of(frames);
@@ -230,7 +231,7 @@ static enum ttd_status findings_write_entries(struct known_findings *findings,
         out_format(output, "%s %s %llu", baseline_kind_name(record->kind), text,
                    (unsigned long long)record->count);
         status = frame_list_begin(&frames, definitions, record->stack, FRAMES_READ);
-        write_functions(output, &frames);
+        known_findings_write_functions(output, &frames);
         out_char(output, '\n');
     }
     frame_list_free(&frames);

@@ -53,7 +53,7 @@ static int page_fail(const struct session *session, int error)
 }
 
 /* How many bytes of packed data a page has room for within page_size_goal(). */
-static size_t room_for_data(const struct session *session)
+static size_t page_room_for_data(const struct session *session)
 {
     uint64_t size = page_size_goal(session->source.size);
     for (size_t i = 0; i < PAGE_PIECES; i++)
@@ -81,7 +81,7 @@ int page_end(struct session *session, struct page_packed *packed)
     page_drop(session);
     if (data == MAP_FAILED)
         return page_fail(session, error);
-    bool is_packed = page_pack(data, size, room_for_data(session), packed);
+    bool is_packed = page_pack(data, size, page_room_for_data(session), packed);
     munmap(data, size);
     return is_packed ? STATUS_OK : message_status(session->source.path, TTD_ERROR_NO_MEMORY);
 }
@@ -97,15 +97,15 @@ void page_free(struct page *page)
     free(page->engine.data);
 }
 
-static void write_piece(struct text_output *output, size_t i)
+static void page_write_piece(struct text_output *output, size_t i)
 {
     out_write(output, (const char *)page_frame[i].text, page_frame[i].size);
 }
 
 /* Writes an element, unless it would be empty. The number of the trace stands behind the names of
  * all but the first one's. */
-static void write_element(struct text_output *output, const char *name, size_t number,
-                          const struct page_packed *packed)
+static void page_write_element(struct text_output *output, const char *name, size_t number,
+                               const struct page_packed *packed)
 {
     if (!packed->data)
         return;
@@ -120,17 +120,17 @@ static void write_element(struct text_output *output, const char *name, size_t n
 
 static void page_write_html(struct text_output *output, const struct page *page)
 {
-    write_piece(output, 0);
+    page_write_piece(output, 0);
     if (page->engine.data)
         out_text(output, " 'wasm-unsafe-eval'; worker-src blob:");
-    write_piece(output, 1);
+    page_write_piece(output, 1);
     for (size_t i = 0; i < page->count; i++)
-        write_element(output, "data", i + 1, &page->blocks[i].data);
-    write_element(output, "comparison", 1, &page->comparison);
-    write_element(output, "engine", 1, &page->engine);
+        page_write_element(output, "data", i + 1, &page->blocks[i].data);
+    page_write_element(output, "comparison", 1, &page->comparison);
+    page_write_element(output, "engine", 1, &page->engine);
     for (size_t i = 0; i < page->count; i++)
-        write_element(output, "trace", i + 1, &page->blocks[i].trace);
-    write_piece(output, 2);
+        page_write_element(output, "trace", i + 1, &page->blocks[i].trace);
+    page_write_piece(output, 2);
 }
 
 int page_write(const struct common_options *options, const struct page *page)
@@ -197,15 +197,15 @@ bool page_fits(size_t size)
     return size <= page_packed_size(TEXT_MAX);
 }
 
-static char digit(unsigned value)
+static char page_digit(unsigned value)
 {
     char character = (char)(FIRST + value);
     return character == TAG ? NO_TAG : character;
 }
 
-static void write_pair(struct text_output *output, uint32_t value)
+static void page_write_pair(struct text_output *output, uint32_t value)
 {
-    const char pair[] = {digit(value % RADIX), digit(value / RADIX)};
+    const char pair[] = {page_digit(value % RADIX), page_digit(value / RADIX)};
     out_write(output, pair, sizeof pair);
 }
 
@@ -220,12 +220,12 @@ void page_write_packed(struct text_output *output, const struct page_packed *pac
         count += 8;
         if (count < BITS)
             continue;
-        write_pair(output, bits & ((1u << BITS) - 1));
+        page_write_pair(output, bits & ((1u << BITS) - 1));
         bits >>= BITS;
         count -= BITS;
     }
     if (count)
-        write_pair(output, bits);
+        page_write_pair(output, bits);
 }
 
 /* The bytes of a trace. */
@@ -240,8 +240,8 @@ bool page_has_engine(void)
 }
 
 /* Reads as much of the file as there was when it was opened: a recording may go on. */
-static enum ttd_status read_input(const struct session *session, struct bytes *trace,
-                                  struct ttd_error *error)
+static enum ttd_status page_read_input(const struct session *session, struct bytes *trace,
+                                       struct ttd_error *error)
 {
     struct ttd_input input;
     enum ttd_status status = input_open(session->source.path, &input, error);
@@ -267,16 +267,16 @@ typedef enum ttd_status copy_function(const struct ttd_input *input,
                                       const struct ttd_output *output, bool *is_changed,
                                       struct ttd_error *error);
 
-static enum ttd_status recover(const struct ttd_input *input, const struct ttd_output *output,
-                               bool *is_changed, struct ttd_error *error)
+static enum ttd_status page_recover(const struct ttd_input *input, const struct ttd_output *output,
+                                    bool *is_changed, struct ttd_error *error)
 {
     struct ttd_verdict verdict;
     *is_changed = true;
     return ttd_recover(input, output, NULL, NULL, &verdict, error);
 }
 
-static enum ttd_status redact(const struct ttd_input *input, const struct ttd_output *output,
-                              bool *is_changed, struct ttd_error *error)
+static enum ttd_status page_redact(const struct ttd_input *input, const struct ttd_output *output,
+                                   bool *is_changed, struct ttd_error *error)
 {
     static const struct ttd_redaction nothing;
     struct ttd_redaction removed = nothing;
@@ -286,7 +286,8 @@ static enum ttd_status redact(const struct ttd_input *input, const struct ttd_ou
 }
 
 /* Replaces a trace by a copy, if that differs. */
-static enum ttd_status replace(struct bytes *trace, copy_function *copy, struct ttd_error *error)
+static enum ttd_status page_replace(struct bytes *trace, copy_function *copy,
+                                    struct ttd_error *error)
 {
     struct ttd_memory_output memory;
     struct ttd_output output;
@@ -310,13 +311,13 @@ static enum ttd_status replace(struct bytes *trace, copy_function *copy, struct 
     return status;
 }
 
-static enum ttd_status remove_contents(struct bytes *trace, struct ttd_error *error)
+static enum ttd_status page_remove_contents(struct bytes *trace, struct ttd_error *error)
 {
-    enum ttd_status status = replace(trace, redact, error);
+    enum ttd_status status = page_replace(trace, page_redact, error);
     if (exit_for(status) != STATUS_DAMAGED)
         return status;
-    status = replace(trace, recover, error);
-    return status == TTD_OK ? replace(trace, redact, error) : status;
+    status = page_replace(trace, page_recover, error);
+    return status == TTD_OK ? page_replace(trace, page_redact, error) : status;
 }
 
 int page_trace_read(struct session *session, bool has_contents, struct page_packed *trace)
@@ -327,9 +328,9 @@ int page_trace_read(struct session *session, bool has_contents, struct page_pack
         message("the trace is too large for an exact page: leave out --exact");
         return STATUS_USAGE;
     }
-    enum ttd_status status = read_input(session, &bytes, &error);
+    enum ttd_status status = page_read_input(session, &bytes, &error);
     if (status == TTD_OK && !has_contents)
-        status = remove_contents(&bytes, &error);
+        status = page_remove_contents(&bytes, &error);
     if (status == TTD_OK && !page_pack(bytes.data, bytes.size, 0, trace))
         status = TTD_ERROR_NO_MEMORY;
     free(bytes.data);

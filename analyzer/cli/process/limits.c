@@ -28,25 +28,25 @@ bool limits_parse(const char *text, uint64_t *memory)
     return number_parse_size(text, memory) && *memory;
 }
 
-static uint64_t size_of(const char *path)
+static uint64_t limits_size_of(const char *path)
 {
     struct stat file;
     return stat(path, &file) == 0 && S_ISREG(file.st_mode) ? (uint64_t)file.st_size : 0;
 }
 
-static uint64_t memory_of_machine(void)
+static uint64_t limits_memory_of_machine(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES);
     long page = sysconf(_SC_PAGESIZE);
     return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX;
 }
 
-static uint64_t default_memory(char *const *traces, size_t count)
+static uint64_t limits_default_memory(char *const *traces, size_t count)
 {
-    uint64_t upper_limit = memory_of_machine() / 4 * 3;
+    uint64_t upper_limit = limits_memory_of_machine() / 4 * 3;
     uint64_t size = 0;
     for (size_t i = 0; i < count; i++)
-        size += size_of(traces[i]);
+        size += limits_size_of(traces[i]);
     uint64_t memory = LIMITS_MEMORY_MINIMUM;
     if (size > LIMITS_MEMORY_MINIMUM / LIMITS_MEMORY_RATIO)
         memory = size < UINT64_MAX / LIMITS_MEMORY_RATIO ? size * LIMITS_MEMORY_RATIO : UINT64_MAX;
@@ -71,7 +71,7 @@ static void limit_data(void)
 
 void limits_set(uint64_t memory, char *const *traces, size_t count)
 {
-    allowed = memory ? memory : default_memory(traces, count);
+    allowed = memory ? memory : limits_default_memory(traces, count);
     limit_data();
 }
 

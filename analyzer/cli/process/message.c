@@ -31,7 +31,7 @@ void message(const char *format, ...)
 }
 
 /* Prints the limit that was reached, and how to raise it. */
-static void print_limit(const char *prefix, const char *path, const char *resource)
+static void message_print_limit(const char *prefix, const char *path, const char *resource)
 {
     char limit[LIMITS_TEXT];
     limits_format(limit);
@@ -41,12 +41,12 @@ static void print_limit(const char *prefix, const char *path, const char *resour
 int message_status(const char *path, enum ttd_status status)
 {
     if (status == TTD_ERROR_NO_MEMORY) {
-        print_limit("", path, "memory than ");
+        message_print_limit("", path, "memory than ");
         return STATUS_INTERNAL;
     }
     /* The library's limits come from the format; --max-memory does not raise them. */
     if (status == TTD_ERROR_LIMIT) {
-        print_limit("", path, "steps through stacks than go with memory of ");
+        message_print_limit("", path, "steps through stacks than go with memory of ");
         return STATUS_INTERNAL;
     }
     message("%s: %s", path, ttd_status_text(status));
@@ -55,7 +55,7 @@ int message_status(const char *path, enum ttd_status status)
 
 int message_output(const char *path)
 {
-    print_limit("", path, "room than goes with memory of ");
+    message_print_limit("", path, "room than goes with memory of ");
     return STATUS_INTERNAL;
 }
 
@@ -63,7 +63,7 @@ void message_error(const char *prefix, const char *path, const struct ttd_error 
 {
     char location[96] = "";
     if (error->status == TTD_ERROR_NO_MEMORY) {
-        print_limit(prefix, path, "memory than ");
+        message_print_limit(prefix, path, "memory than ");
         return;
     }
     size_t used = 0;

@@ -20,7 +20,7 @@
 /* Limit on columns, beyond any terminal's. */
 #define WIDTH_MAX 10000
 
-static bool wants_color(int descriptor)
+static bool output_wants_color(int descriptor)
 {
     const char *no_color = getenv("NO_COLOR");
     const char *terminal = getenv("TERM");
@@ -30,7 +30,7 @@ static bool wants_color(int descriptor)
 
 /* Whether the environment's locale is UTF-8. The program's own locale stays "C", so that
  * numbers have one form. */
-static bool has_utf8(void)
+static bool output_has_utf8(void)
 {
     locale_t environment_locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
     if (environment_locale == (locale_t)0)
@@ -54,13 +54,13 @@ static size_t output_terminal_width(int descriptor)
 
 static void output_prepare(struct output_file *output, int descriptor)
 {
-    out_init(&output->text, descriptor, wants_color(descriptor));
-    output->text.has_utf8 = has_utf8();
+    out_init(&output->text, descriptor, output_wants_color(descriptor));
+    output->text.has_utf8 = output_has_utf8();
     output->text.width = output_terminal_width(descriptor);
 }
 
 /* Runs the pager in the child process, whose standard input is the pipe. */
-static void run_pager(const char *pager)
+static void output_run_pager(const char *pager)
 {
     setenv("LESS", "FRSX", 0);
     setenv("LV", "-c", 0);
@@ -70,7 +70,7 @@ static void run_pager(const char *pager)
 }
 
 /* Starts the pager; false if that fails, and then the output goes to the terminal. */
-static bool start_pager(struct output_file *output)
+static bool output_start_pager(struct output_file *output)
 {
     const char *pager = getenv("PAGER");
     int ends[2];
@@ -83,7 +83,7 @@ static bool start_pager(struct output_file *output)
         dup2(ends[0], STDIN_FILENO);
         close(ends[0]);
         close(ends[1]);
-        run_pager(pager);
+        output_run_pager(pager);
     }
     close(ends[0]);
     if (child < 0) {
@@ -163,11 +163,11 @@ int output_open(struct output_file *output, const char *path, const char *source
         return output_open_file(output, source);
     output_prepare(output, STDOUT_FILENO);
     if (pages && isatty(STDOUT_FILENO))
-        start_pager(output);
+        output_start_pager(output);
     return STATUS_OK;
 }
 
-static int close_file(struct output_file *output, int status, bool keep)
+static int output_close_file(struct output_file *output, int status, bool keep)
 {
     if (output->text.descriptor != STDOUT_FILENO && close(output->text.descriptor) != 0 &&
         !output->text.error)
@@ -198,7 +198,7 @@ static int close_file(struct output_file *output, int status, bool keep)
 int output_close(struct output_file *output, int status, bool keep)
 {
     out_flush(&output->text);
-    status = close_file(output, status, keep);
+    status = output_close_file(output, status, keep);
     while (output->pager && waitpid(output->pager, NULL, 0) < 0 && errno == EINTR)
         continue;
     return status;

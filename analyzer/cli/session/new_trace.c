@@ -41,7 +41,7 @@ struct target {
     int error;
 };
 
-static int target_write(void *context, const void *data, size_t size)
+static int new_trace_target_write(void *context, const void *data, size_t size)
 {
     struct target *target = context;
     int error = target->file.write(target->file.context, data, size);
@@ -50,7 +50,7 @@ static int target_write(void *context, const void *data, size_t size)
     return error;
 }
 
-static int target_close(void *context)
+static int new_trace_target_close(void *context)
 {
     struct target *target = context;
     int error = target->file.close(target->file.context);
@@ -76,8 +76,9 @@ static int new_trace_fill(const struct common_options *options, int descriptor,
     struct ttd_error error = {.offset = TTD_NOWHERE, .chunk = TTD_NOWHERE, .what = ""};
     enum ttd_status status = ttd_output_descriptor(descriptor, 1, NULL, &target.file);
     if (status == TTD_OK)
-        status = made->fill(made->context,
-                            &(struct ttd_output){&target, target_write, target_close}, &error);
+        status = made->fill(
+            made->context,
+            &(struct ttd_output){&target, new_trace_target_write, new_trace_target_close}, &error);
     return status == TTD_OK ? STATUS_OK : new_trace_fail(options, &target, status, &error);
 }
 
@@ -108,7 +109,7 @@ static int new_trace_fill_file(const struct common_options *options, const struc
 }
 
 /* Whether the summary would get between the trace's bytes. */
-static bool is_standard_output(int descriptor)
+static bool new_trace_is_standard_output(int descriptor)
 {
     struct stat standard_output, file;
     return fstat(STDOUT_FILENO, &standard_output) == 0 && fstat(descriptor, &file) == 0 &&
@@ -136,7 +137,7 @@ int new_trace_make(const struct common_options *options, const struct new_trace 
         return message_usage(command, "%s is no file: a trace that is checked before it is there",
                              options->output);
     }
-    *has_summary = is_file || !is_standard_output(output.descriptor);
+    *has_summary = is_file || !new_trace_is_standard_output(output.descriptor);
     return is_file ? new_trace_fill_file(options, made)
                    : new_trace_fill(options, output.descriptor, made);
 }

@@ -11,8 +11,8 @@
 /* Questions about the trace, from the position on the command line to the certainty of the answer.
  */
 
-static int question_resolve(struct session *session, const struct position_spec *position,
-                            struct question *question)
+static int session_question_resolve(struct session *session, const struct position_spec *position,
+                                    struct question *question)
 {
     question->error = (struct ttd_error){.what = NULL};
     return position_spec_resolve(position, POSITION_FOR_STATE, &session->source, &question->at);
@@ -21,7 +21,7 @@ static int question_resolve(struct session *session, const struct position_spec 
 int session_ask(struct session *session, const struct position_spec *position,
                 struct question *question)
 {
-    int status = question_resolve(session, position, question);
+    int status = session_question_resolve(session, position, question);
     if (status != STATUS_OK)
         return status;
     question->trace = source_trace(&session->source);
@@ -33,7 +33,7 @@ int session_ask(struct session *session, const struct position_spec *position,
 int session_ask_runtime(struct session *session, const struct position_spec *position,
                         struct question *question)
 {
-    int status = question_resolve(session, position, question);
+    int status = session_question_resolve(session, position, question);
     if (status == STATUS_OK)
         status = session_trace(session, &question->trace);
     if (status == STATUS_OK)
@@ -66,7 +66,7 @@ int session_answer(struct session *session, const struct question *question, enu
     return status;
 }
 
-static bool tell_time(void *context, struct ttd_position position, char *text)
+static bool session_tell_time(void *context, struct ttd_position position, char *text)
 {
     struct source *source = context;
     uint64_t duration = source->is_closed ? source->end.wall_time : source->clock.newest;
@@ -74,7 +74,7 @@ static bool tell_time(void *context, struct ttd_position position, char *text)
            clock_text(&source->clock, source->reader, duration, position, text);
 }
 
-static void tell_damage(void *context, const struct ttd_error *error)
+static void session_tell_damage(void *context, const struct ttd_error *error)
 {
     source_damaged(context, error);
 }
@@ -103,7 +103,8 @@ int session_open(struct session *session, const struct common_options *options)
     /* Damage in stacks is found when a stack is looked up, perhaps long after its chunk was read.
      */
     definitions_init(&session->definitions);
-    session->definitions.stacks.damage = (struct stack_damage){&session->source, tell_damage};
+    session->definitions.stacks.damage =
+        (struct stack_damage){&session->source, session_tell_damage};
     session->steps = limits_steps();
     session->definitions.stacks.steps = &session->steps;
     session->report.definitions = &session->definitions;
@@ -122,14 +123,14 @@ int session_open(struct session *session, const struct common_options *options)
     /* The number of digits of times depends on the duration, and only the End has it. */
     if (options->form == REPORT_TEXT && session->source.is_closed)
         clock_begin(&session->source.clock, session->source.end.wall_time);
-    session->report.clock = (struct report_clock){&session->source, tell_time};
+    session->report.clock = (struct report_clock){&session->source, session_tell_time};
     return STATUS_OK;
 }
 
 /* Reports patterns that match no name: a misspelled one would silently exclude everything, or
  * nothing. */
-static int check_patterns(struct session *session, const char *option,
-                          const struct view_patterns *patterns)
+static int session_check_patterns(struct session *session, const char *option,
+                                  const struct view_patterns *patterns)
 {
     int status = STATUS_OK;
     for (size_t i = 0; i < patterns->count; i++) {
@@ -159,11 +160,11 @@ int session_names(struct session *session, bool are_needed)
     session->has_names = true;
     int status = source_define(&session->source, TTD_KINDS_DEFINITIONS, &session->definitions);
     if (status == STATUS_OK)
-        status = check_patterns(session, "--include", &session->options.view.include);
+        status = session_check_patterns(session, "--include", &session->options.view.include);
     if (status == STATUS_OK)
-        status = check_patterns(session, "--exclude", &session->options.view.exclude);
+        status = session_check_patterns(session, "--exclude", &session->options.view.exclude);
     if (status == STATUS_OK)
-        status = check_patterns(session, "--skip", &session->options.view.skip);
+        status = session_check_patterns(session, "--skip", &session->options.view.skip);
     return status;
 }
 
@@ -266,7 +267,7 @@ void session_outcome(struct session *session, const struct heap_outcome *outcome
 }
 
 /* Lists in CSV have no place for it. */
-static void warn_of_limit(const struct session *session)
+static void session_warn_of_limit(const struct session *session)
 {
     if (session->report.left_out)
         message("warning: %s: %llu more records are not listed: see --limit in "
@@ -283,7 +284,7 @@ int session_close(struct session *session, int status, bool keep)
     for (size_t i = 0; !session->has_reasons && i < session->report.certainty.count; i++)
         message("warning: %s: uncertain: %s", session->source.path,
                 session->report.certainty.reasons[i]);
-    warn_of_limit(session);
+    session_warn_of_limit(session);
     if (session->report.status == TTD_OK)
         session->report.status = session->judge.status;
     if (session->report.status != TTD_OK) {

@@ -136,7 +136,7 @@ bool session_print_tree(struct session *session, const char *unit, const char *w
 /* Findings of a session that are listed apart: blocks that the runtimes keep, and known findings.
  */
 
-static bool was_killed(const struct session *session)
+static bool session_view_was_killed(const struct session *session)
 {
     return session->source.is_closed && session->source.end.reason == TTD_END_REASON_SIGNALED;
 }
@@ -144,9 +144,10 @@ static bool was_killed(const struct session *session)
 /* Whether blocks of the runtimes may be among the leaks. A trace without a list of these blocks may
  * come from a writer that knows no runtimes; the recorder omits the list only if the program was
  * killed. */
-static bool counts_runtime(const struct session *session, enum heap_runtime_list list)
+static bool session_view_counts_runtime(const struct session *session, enum heap_runtime_list list)
 {
-    return list == HEAP_RUNTIME_CUT_SHORT || (list == HEAP_RUNTIME_UNKNOWN && was_killed(session));
+    return list == HEAP_RUNTIME_CUT_SHORT ||
+           (list == HEAP_RUNTIME_UNKNOWN && session_view_was_killed(session));
 }
 
 int session_trace(struct session *session, struct heap_trace *trace)
@@ -163,8 +164,8 @@ int session_runtime(struct session *session, struct heap_runtime *runtime, bool 
         (struct report_runtime){.groups = &runtime->groups,
                                 .is_shown = is_shown,
                                 .has_option = !session_has_tree(session),
-                                .is_counted = counts_runtime(session, runtime->list),
-                                .was_killed = was_killed(session)};
+                                .is_counted = session_view_counts_runtime(session, runtime->list),
+                                .was_killed = session_view_was_killed(session)};
     struct heap_site_table sites = heap_groups_site_table(&runtime->groups);
     return session_has_tree(session) ? session_filter(session, &sites)
                                      : session_view(session, &sites);

@@ -19,8 +19,8 @@
 /* Readers of one index: see heap_index_check_init(). */
 #define READERS 3
 
-static enum ttd_status open_readers(const char *path, struct ttd_reader *readers[READERS],
-                                    struct ttd_error *error)
+static enum ttd_status sidecar_open_readers(const char *path, struct ttd_reader *readers[READERS],
+                                            struct ttd_error *error)
 {
     enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < READERS && status == TTD_OK; i++) {
@@ -58,7 +58,7 @@ int sidecar_check(const char *trace, const char *path, enum sidecar_verdict *ver
     int status = source_open(&source, trace, false);
     if (status != STATUS_OK)
         return status;
-    enum ttd_status opened = open_readers(path, readers, difference);
+    enum ttd_status opened = sidecar_open_readers(path, readers, difference);
     if (opened == TTD_OK && heap_index_belongs_to(readers[0], source.reader))
         status = sidecar_compare(&source, readers, verdict, difference);
     else
@@ -71,7 +71,7 @@ int sidecar_check(const char *trace, const char *path, enum sidecar_verdict *ver
 
 /* Makes the index of a trace. */
 
-static int fail_file(const char *path, bool silent)
+static int sidecar_fail_file(const char *path, bool silent)
 {
     if (!silent)
         message("%s: %s", path, strerror(errno));
@@ -88,7 +88,7 @@ struct draft {
     bool has_name;
 };
 
-static int open_nameless(const char *path)
+static int sidecar_open_nameless(const char *path)
 {
     const char *slash = strrchr(path, '/');
     char *directory = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
@@ -105,7 +105,7 @@ static bool draft_open(struct draft *file, const char *path)
     *file = (struct draft){.descriptor = -1, .name = malloc(size)};
     if (!file->name)
         return false;
-    file->descriptor = open_nameless(path);
+    file->descriptor = sidecar_open_nameless(path);
     file->has_name = file->descriptor < 0;
     if (file->has_name) {
         snprintf(file->name, size, "%s.XXXXXX", path);
@@ -150,7 +150,7 @@ struct failure {
 
 /* Writes the stamp of the trace, unless the trace was changed since it was opened: an index without
  * a stamp is not used. */
-static enum ttd_status write_stamp(const struct source *source, struct ttd_writer *writer)
+static enum ttd_status sidecar_write_stamp(const struct source *source, struct ttd_writer *writer)
 {
     struct stamp now = stamp_of(source->path);
     if (!stamp_is_same(&source->opened, &now))
@@ -161,14 +161,14 @@ static enum ttd_status write_stamp(const struct source *source, struct ttd_write
 }
 
 /* Replays the trace into the index, and closes the writer. */
-static enum ttd_status fill_index(struct source *source, struct ttd_writer *writer,
-                                  struct heap_index_facts *facts, struct failure *reason)
+static enum ttd_status sidecar_fill_index(struct source *source, struct ttd_writer *writer,
+                                          struct heap_index_facts *facts, struct failure *reason)
 {
     struct heap_trace trace = source_trace(source);
     struct heap_index_spacing spacing = HEAP_INDEX_SPACING;
     enum ttd_status status = heap_index_write(&trace, &spacing, writer, facts, &reason->error);
     if (status == TTD_OK)
-        status = write_stamp(source, writer);
+        status = sidecar_write_stamp(source, writer);
     struct ttd_end end = {.reason = TTD_END_REASON_NOT_RECORDED};
     struct ttd_error writer_error = ttd_writer_error(writer);
     struct ttd_error closing;
@@ -181,8 +181,8 @@ static enum ttd_status fill_index(struct source *source, struct ttd_writer *writ
     return status == TTD_OK ? closed : status;
 }
 
-static enum ttd_status write_index(struct source *source, int descriptor,
-                                   struct heap_index_facts *facts, struct failure *reason)
+static enum ttd_status sidecar_write_index(struct source *source, int descriptor,
+                                           struct heap_index_facts *facts, struct failure *reason)
 {
     struct ttd_output file;
     struct ttd_writer *writer;
@@ -200,7 +200,7 @@ static enum ttd_status write_index(struct source *source, int descriptor,
         return status;
     status = ttd_writer_open(&file, &derived, NULL, NULL, &writer, &reason->error);
     reason->is_output = status != TTD_OK;
-    return status == TTD_OK ? fill_index(source, writer, facts, reason) : status;
+    return status == TTD_OK ? sidecar_fill_index(source, writer, facts, reason) : status;
 }
 
 static int sidecar_fail(struct source *source, const char *path, bool silent,
@@ -221,7 +221,7 @@ static int sidecar_fail(struct source *source, const char *path, bool silent,
 
 /* Whether a file may be replaced: it does not exist, is empty, or is an index, even a damaged one.
  */
-static bool is_replaceable(const char *path)
+static bool sidecar_is_replaceable(const char *path)
 {
     struct ttd_input input;
     struct ttd_reader *reader;
@@ -256,15 +256,15 @@ static int sidecar_make_new(struct source *source, const char *path, bool silent
         errno = EINVAL; /* the name leads to standard output */
     }
     if (errno != 0)
-        return fail_file(path, silent);
+        return sidecar_fail_file(path, silent);
     if (!draft_open(&file, output.path)) {
-        status = fail_file(path, silent);
+        status = sidecar_fail_file(path, silent);
     } else {
-        enum ttd_status written = write_index(source, file.descriptor, facts, &reason);
+        enum ttd_status written = sidecar_write_index(source, file.descriptor, facts, &reason);
         if (written != TTD_OK)
             status = sidecar_fail(source, path, silent, written, &reason);
         else if (!draft_publish(&file, output.path))
-            status = fail_file(path, silent);
+            status = sidecar_fail_file(path, silent);
     }
     draft_close(&file);
     output_path_free(&output);
@@ -281,7 +281,7 @@ int sidecar_make(struct source *source, const char *path, bool silent,
                     source->path);
         return STATUS_DAMAGED;
     }
-    if (is_replaceable(path))
+    if (sidecar_is_replaceable(path))
         return sidecar_make_new(source, path, silent, facts);
     message("%s%s: is not an index, and is not overwritten", silent ? "warning: " : "", path);
     return STATUS_INTERNAL;
@@ -302,7 +302,7 @@ char *sidecar_path(const char *trace)
  * the index must belong to this user, the owner of the trace or root, and nobody else may be able
  * to write it.
  */
-static const char *why_not_ours(const struct stat *index, const char *trace)
+static const char *sidecar_why_not_ours(const struct stat *index, const char *trace)
 {
     struct stat origin;
     if (!S_ISREG(index->st_mode))
@@ -317,7 +317,7 @@ static const char *why_not_ours(const struct stat *index, const char *trace)
 }
 
 /* Opens the file that was checked, whatever file has its name by now. */
-static enum ttd_status open_looked_at(int descriptor, struct ttd_reader **sidecar)
+static enum ttd_status sidecar_open_looked_at(int descriptor, struct ttd_reader **sidecar)
 {
     char self[64];
     struct ttd_input input;
@@ -329,7 +329,7 @@ static enum ttd_status open_looked_at(int descriptor, struct ttd_reader **sideca
 
 /* Uses the index if it belongs to this very file. The whole file was intact when the index was
  * made, and not all of it will be read again. */
-static bool open_index(struct source *source, const char *path)
+static bool sidecar_open_index(struct source *source, const char *path)
 {
     struct ttd_reader *sidecar;
     struct stat index;
@@ -340,8 +340,8 @@ static bool open_index(struct source *source, const char *path)
         close(descriptor);
         return false;
     }
-    const char *reason = why_not_ours(&index, source->path);
-    bool is_open = !reason && open_looked_at(descriptor, &sidecar) == TTD_OK;
+    const char *reason = sidecar_why_not_ours(&index, source->path);
+    bool is_open = !reason && sidecar_open_looked_at(descriptor, &sidecar) == TTD_OK;
     close(descriptor);
     if (reason && S_ISREG(index.st_mode) && !source->has_refused_index) {
         message("warning: %s: is not used: it %s", path, reason);
@@ -370,18 +370,18 @@ void sidecar_refute(struct source *source)
 /* Finds the keyframes. `pays`: an index may be made if the trace has PAYS_EVENTS events
  * (meson.build has their number): a shorter one is replayed faster than an index is found and
  * checked. */
-static const struct heap_keyframes *use(struct session *session, bool pays)
+static const struct heap_keyframes *session_sidecar_use(struct session *session, bool pays)
 {
     struct source *source = &session->source;
     if (!session->options.has_index || !source->is_closed || source->has_refuted_index)
         return NULL;
     char *path = source->has_keyframes ? NULL : sidecar_path(source->path);
     struct heap_index_facts facts;
-    if (path && !open_index(source, path) && pays && source->end.events >= PAYS_EVENTS &&
+    if (path && !sidecar_open_index(source, path) && pays && source->end.events >= PAYS_EVENTS &&
         !source->has_no_index) {
         source->has_no_index = sidecar_make(source, path, true, &facts) != STATUS_OK;
         if (!source->has_no_index)
-            open_index(source, path);
+            sidecar_open_index(source, path);
     }
     free(path);
     return source->has_keyframes ? &source->keyframes : NULL;
@@ -391,10 +391,10 @@ const struct heap_keyframes *sidecar_use(struct session *session, struct ttd_pos
 {
     bool is_start = ttd_position_compare(position, ttd_position_min()) == 0;
     bool is_end = ttd_position_compare(position, ttd_position_max()) == 0;
-    return is_start || is_end ? NULL : use(session, true);
+    return is_start || is_end ? NULL : session_sidecar_use(session, true);
 }
 
 const struct heap_keyframes *sidecar_use_existing(struct session *session)
 {
-    return use(session, false);
+    return session_sidecar_use(session, false);
 }

@@ -21,7 +21,7 @@
 #define FINE_READS_MAX 16
 
 /* Returns the smallest power of ten that is `least` nanoseconds or more, but at most a second. */
-static uint64_t unit_of(uint64_t least)
+static uint64_t clock_unit_of(uint64_t least)
 {
     uint64_t unit = 1;
     while (unit < least && unit < TIME_SECOND)
@@ -31,7 +31,7 @@ static uint64_t unit_of(uint64_t least)
 
 void clock_begin(struct trace_clock *clock, uint64_t duration)
 {
-    clock->unit = unit_of(duration / FINE_PARTS);
+    clock->unit = clock_unit_of(duration / FINE_PARTS);
 }
 
 void clock_free(struct trace_clock *clock)
@@ -42,14 +42,14 @@ void clock_free(struct trace_clock *clock)
     *clock = (struct trace_clock){0};
 }
 
-static struct clock_event event_of(const struct ttd_event *event)
+static struct clock_event clock_event_of(const struct ttd_event *event)
 {
     return (struct clock_event){ttd_event_position(event), event->wall_time};
 }
 
-static struct clock_chunk chunk_of(const struct ttd_batch *batch)
+static struct clock_chunk clock_chunk_of(const struct ttd_batch *batch)
 {
-    return (struct clock_chunk){.first = event_of(&batch->u.events[0]),
+    return (struct clock_chunk){.first = clock_event_of(&batch->u.events[0]),
                                 .last = batch->chunk.last_position,
                                 .first_event = batch->chunk.first_record,
                                 .next_event = batch->chunk.first_record + batch->chunk.record_count,
@@ -57,7 +57,7 @@ static struct clock_chunk chunk_of(const struct ttd_batch *batch)
                                 .next_time = TTD_UNKNOWN};
 }
 
-static bool begins_chunk(const struct ttd_batch *batch)
+static bool clock_begins_chunk(const struct ttd_batch *batch)
 {
     return batch->kind == TTD_KIND_EVENTS && batch->count &&
            batch->u.events[0].number == batch->chunk.first_record;
@@ -80,7 +80,7 @@ static struct clock_chunk *clock_insert(struct trace_clock *clock, size_t index,
 
 /* Whether eight events are within a unit of time. Their distances or-ed are no smaller than any of
  * them: most of the time, one comparison does. */
-static bool are_within(const struct ttd_event *events, uint64_t begin, uint64_t unit)
+static bool clock_are_within(const struct ttd_event *events, uint64_t begin, uint64_t unit)
 {
     uint64_t distances = 0;
     for (size_t i = 0; i < 8; i++)
@@ -91,15 +91,15 @@ static bool are_within(const struct ttd_event *events, uint64_t begin, uint64_t 
 /* Notes the events of a batch that begin another time, as times are written: a multiple of the
  * unit. They give the time of every event of the batch exactly, and in a trace whose times do not
  * go back there are at most FINE_PARTS. False without memory or after too many. */
-static bool note_batch(struct clock_chunk *chunk, const struct ttd_batch *batch, uint64_t unit,
-                       size_t max)
+static bool clock_note_batch(struct clock_chunk *chunk, const struct ttd_batch *batch,
+                             uint64_t unit, size_t max)
 {
     const struct ttd_event *event = batch->u.events;
     const struct ttd_event *end = event + batch->count;
     uint64_t time = chunk->count ? chunk->events[chunk->count - 1].time : chunk->first.time;
     uint64_t begin = time - time % unit;
     while (event < end) {
-        if (end - event >= 8 && are_within(event, begin, unit)) {
+        if (end - event >= 8 && clock_are_within(event, begin, unit)) {
             event += 8;
             continue;
         }
@@ -108,7 +108,7 @@ static bool note_batch(struct clock_chunk *chunk, const struct ttd_batch *batch,
                 grow_array((void **)&chunk->events, &chunk->capacity, chunk->count + 1,
                            sizeof *chunk->events) != TTD_OK)
                 return false;
-            chunk->events[chunk->count++] = event_of(event);
+            chunk->events[chunk->count++] = clock_event_of(event);
             begin = event->wall_time - event->wall_time % unit;
         }
         event++;
@@ -118,7 +118,7 @@ static bool note_batch(struct clock_chunk *chunk, const struct ttd_batch *batch,
 }
 
 /* Notes the times of a batch that continues the newest chunk. */
-static void note_newest(struct trace_clock *clock, const struct ttd_batch *batch)
+static void clock_note_newest(struct trace_clock *clock, const struct ttd_batch *batch)
 {
     if (!clock->count || !clock->unit || batch->kind != TTD_KIND_EVENTS || !batch->count)
         return;
@@ -127,14 +127,14 @@ static void note_newest(struct trace_clock *clock, const struct ttd_batch *batch
         batch->chunk.first_record != chunk->first_event)
         return;
     size_t count = chunk->count;
-    if (!note_batch(chunk, batch, clock->unit, count + NOTES_MAX - clock->note_count))
+    if (!clock_note_batch(chunk, batch, clock->unit, count + NOTES_MAX - clock->note_count))
         clock->unit = 0;
     clock->note_count += chunk->count - count;
 }
 
-static void see_chunk(struct trace_clock *clock, const struct ttd_batch *batch)
+static void clock_see_chunk(struct trace_clock *clock, const struct ttd_batch *batch)
 {
-    struct clock_chunk chunk = chunk_of(batch);
+    struct clock_chunk chunk = clock_chunk_of(batch);
     struct clock_chunk *newest = clock->count ? &clock->chunks[clock->count - 1] : NULL;
     /* Passes after the first see the same chunks again. */
     if (newest && ttd_position_compare(chunk.first.position, newest->first.position) <= 0)
@@ -149,9 +149,9 @@ void clock_see(struct trace_clock *clock, const struct ttd_batch *batch)
     if (batch->kind == TTD_KIND_EVENTS && batch->count &&
         batch->u.events[batch->count - 1].wall_time > clock->newest)
         clock->newest = batch->u.events[batch->count - 1].wall_time;
-    if (begins_chunk(batch) && !clock->has_failed)
-        see_chunk(clock, batch);
-    note_newest(clock, batch);
+    if (clock_begins_chunk(batch) && !clock->has_failed)
+        clock_see_chunk(clock, batch);
+    clock_note_newest(clock, batch);
 }
 
 /* Finds the last chunk that begins at or before a position; SIZE_MAX if there is none. */
@@ -164,7 +164,7 @@ static size_t clock_find_chunk(const struct trace_clock *clock, struct ttd_posit
 }
 
 /* Notes the times of a chunk that no pass has seen to its end. */
-static void read_events(struct clock_chunk *chunk, struct ttd_reader *reader, uint64_t unit)
+static void clock_read_events(struct clock_chunk *chunk, struct ttd_reader *reader, uint64_t unit)
 {
     struct ttd_error error;
     struct ttd_batch batch;
@@ -178,13 +178,13 @@ static void read_events(struct clock_chunk *chunk, struct ttd_reader *reader, ui
         if (batch.kind != TTD_KIND_EVENTS)
             continue;
         if (batch.chunk.first_record != chunk->first_event ||
-            !note_batch(chunk, &batch, unit, SIZE_MAX))
+            !clock_note_batch(chunk, &batch, unit, SIZE_MAX))
             return;
     }
 }
 
 /* Returns the time of the last event at or before a position. */
-static uint64_t exact_time(const struct clock_chunk *chunk, struct ttd_position position)
+static uint64_t clock_exact_time(const struct clock_chunk *chunk, struct ttd_position position)
 {
     size_t low = 0, high = chunk->count;
     SEARCH_SORTED(low, high, middle,
@@ -198,14 +198,14 @@ static bool clock_next_events(struct ttd_reader *reader, struct ttd_batch *batch
     struct ttd_error error;
     while (ttd_reader_next(reader, batch, &error) == TTD_OK) {
         if (batch->kind == TTD_KIND_EVENTS)
-            return begins_chunk(batch);
+            return clock_begins_chunk(batch);
     }
     return false;
 }
 
 /* Returns the time when the next chunk begins; after the last chunk, the end of the trace. */
-static uint64_t next_time(struct ttd_reader *reader, const struct clock_chunk *chunk,
-                          uint64_t duration)
+static uint64_t clock_next_time(struct ttd_reader *reader, const struct clock_chunk *chunk,
+                                uint64_t duration)
 {
     struct ttd_error error;
     struct ttd_batch batch;
@@ -225,15 +225,15 @@ static struct clock_chunk *clock_look_up(struct trace_clock *clock, struct ttd_r
     if (ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_EVENTS)) != TTD_OK ||
         ttd_reader_seek(reader, position, &error) != TTD_OK || !clock_next_events(reader, &batch))
         return NULL;
-    struct clock_chunk chunk = chunk_of(&batch);
+    struct clock_chunk chunk = clock_chunk_of(&batch);
     size_t index = clock_find_chunk(clock, chunk.first.position) + 1;
     bool is_there = index > 0 && clock->chunks[index - 1].first_event == chunk.first_event;
     return is_there ? &clock->chunks[index - 1] : clock_insert(clock, index, &chunk);
 }
 
 /* Finds the chunk of a position and the time of its end; NULL if that takes too many look-ups. */
-static struct clock_chunk *chunk_at(struct trace_clock *clock, struct ttd_reader *reader,
-                                    uint64_t duration, struct ttd_position position)
+static struct clock_chunk *clock_chunk_at(struct trace_clock *clock, struct ttd_reader *reader,
+                                          uint64_t duration, struct ttd_position position)
 {
     size_t index = clock_find_chunk(clock, position);
     struct clock_chunk *chunk = index != SIZE_MAX ? &clock->chunks[index] : NULL;
@@ -245,13 +245,13 @@ static struct clock_chunk *chunk_at(struct trace_clock *clock, struct ttd_reader
     if (!is_noted)
         chunk = clock_look_up(clock, reader, position);
     if (chunk && chunk->next_time == TTD_UNKNOWN)
-        chunk->next_time = next_time(reader, chunk, duration);
+        chunk->next_time = clock_next_time(reader, chunk, duration);
     return chunk;
 }
 
 /* Reads a chunk for its times, once for each unit. Returns whether it is noted to its end. */
-static bool read_notes(struct trace_clock *clock, struct clock_chunk *chunk,
-                       struct ttd_reader *reader, uint64_t unit)
+static bool clock_read_notes(struct trace_clock *clock, struct clock_chunk *chunk,
+                             struct ttd_reader *reader, uint64_t unit)
 {
     bool *is_read = unit == 1 ? &chunk->is_fine : &chunk->is_read;
     unsigned *reads = unit == 1 ? &clock->fine_reads : &clock->reads;
@@ -259,7 +259,7 @@ static bool read_notes(struct trace_clock *clock, struct clock_chunk *chunk,
     if (!*is_read && *reads < max) {
         *is_read = true;
         ++*reads;
-        read_events(chunk, reader, unit);
+        clock_read_events(chunk, reader, unit);
     }
     return *is_read && chunk->noted == chunk->next_event;
 }
@@ -273,13 +273,13 @@ static bool clock_find_time(struct trace_clock *clock, struct clock_chunk *chunk
     uint64_t begin = chunk->first.time;
     uint64_t lasts = chunk->next_time > begin ? chunk->next_time - begin : 0;
     if (chunk->noted != chunk->next_event && lasts > unit &&
-        !read_notes(clock, chunk, reader, unit))
+        !clock_read_notes(clock, chunk, reader, unit))
         return false;
-    *time = chunk->noted == chunk->next_event ? exact_time(chunk, position) : begin;
+    *time = chunk->noted == chunk->next_event ? clock_exact_time(chunk, position) : begin;
     if (*time >= 1000 * unit || unit == 1)
         return true;
-    bool has_notes = read_notes(clock, chunk, reader, 1);
-    *time = exact_time(chunk, position);
+    bool has_notes = clock_read_notes(clock, chunk, reader, 1);
+    *time = clock_exact_time(chunk, position);
     return has_notes;
 }
 
@@ -289,10 +289,10 @@ bool clock_text(struct trace_clock *clock, struct ttd_reader *reader, uint64_t d
     /* A longer duration is damage, and a double could not distinguish its nanoseconds. */
     if (clock->has_failed || !duration || duration >= UINT64_C(1) << 53)
         return false;
-    struct clock_chunk *chunk = chunk_at(clock, reader, duration, position);
+    struct clock_chunk *chunk = clock_chunk_at(clock, reader, duration, position);
     uint64_t time;
-    if (!chunk ||
-        !clock_find_time(clock, chunk, reader, unit_of(duration / FINE_PARTS), position, &time))
+    if (!chunk || !clock_find_time(clock, chunk, reader, clock_unit_of(duration / FINE_PARTS),
+                                   position, &time))
         return false;
     time_text(text, time);
     return true;

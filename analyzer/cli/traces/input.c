@@ -50,7 +50,7 @@ static int input_open_temporary(void)
     return descriptor;
 }
 
-static int write_all(int descriptor, const char *data, size_t size)
+static int input_write_all(int descriptor, const char *data, size_t size)
 {
     while (size) {
         ssize_t n = write(descriptor, data, size);
@@ -80,7 +80,7 @@ static enum ttd_status input_copy(int source, int target, uint64_t *remaining,
         if (size <= 0)
             break;
         *remaining -= (uint64_t)size < *remaining ? (uint64_t)size : *remaining;
-        int reason = write_all(target, data, (size_t)size);
+        int reason = input_write_all(target, data, (size_t)size);
         if (reason)
             status = input_set_error(error, reason, "temporary file");
     }
@@ -89,7 +89,7 @@ static enum ttd_status input_copy(int source, int target, uint64_t *remaining,
 }
 
 /* Whether a trace is found in the beginning of an input, with damage or without. */
-static enum ttd_status check_begin(const char *path, struct ttd_error *error)
+static enum ttd_status input_check_begin(const char *path, struct ttd_error *error)
 {
     struct ttd_input input;
     struct ttd_reader *reader = NULL;
@@ -110,13 +110,13 @@ static enum ttd_status copy_trace(int source, int target, const char *path, stru
     enum ttd_status status = input_copy(source, target, &remaining, error);
     if (status != TTD_OK || remaining)
         return status;
-    status = check_begin(path, error);
+    status = input_check_begin(path, error);
     remaining = UINT64_MAX;
     return status == TTD_OK ? input_copy(source, target, &remaining, error) : status;
 }
 
 /* Copies an input that cannot be read at an offset, such as a pipe, to a file. */
-static enum ttd_status open_copy(int source, struct ttd_input *input, struct ttd_error *error)
+static enum ttd_status input_open_copy(int source, struct ttd_input *input, struct ttd_error *error)
 {
     int target = input_open_temporary();
     if (target < 0)
@@ -141,7 +141,7 @@ enum ttd_status input_open(const char *path, struct ttd_input *input, struct ttd
     int descriptor = is_standard ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
         return input_set_error(error, errno, "open");
-    enum ttd_status result = open_copy(descriptor, input, error);
+    enum ttd_status result = input_open_copy(descriptor, input, error);
     close(descriptor);
     return result;
 }
@@ -169,13 +169,13 @@ static const struct {
 };
 
 /* Whether a text is heaptrack's own format, unpacked: "v VERSION FORMAT", both in hexadecimal. */
-static bool is_heaptrack(const char *text)
+static bool input_is_heaptrack(const char *text)
 {
     unsigned version, format;
     return sscanf(text, "v %x %x", &version, &format) == 2;
 }
 
-static ssize_t read_begin(const char *path, char *text, size_t size)
+static ssize_t input_read_begin(const char *path, char *text, size_t size)
 {
     int descriptor = input_is_standard(path)
                          ? dup(STDIN_FILENO)
@@ -189,14 +189,14 @@ static ssize_t read_begin(const char *path, char *text, size_t size)
 const char *input_recognise(const char *path)
 {
     char text[SNIFF_SIZE + 1] = "";
-    ssize_t size = read_begin(path, text, SNIFF_SIZE);
+    ssize_t size = input_read_begin(path, text, SNIFF_SIZE);
     if (size == 0)
         return "an empty file";
     for (size_t i = 0; size > 0 && i < sizeof formats / sizeof formats[0]; i++) {
         if ((size_t)size >= formats[i].size && !memcmp(text, formats[i].begin, formats[i].size))
             return formats[i].description;
     }
-    return size > 0 && is_heaptrack(text)
+    return size > 0 && input_is_heaptrack(text)
                ? "a trace of heaptrack; 'ttdanalyze import' reads raw ones"
                : NULL;
 }
@@ -225,7 +225,7 @@ static enum ttd_status open_trace(const char *path, struct ttd_reader **reader,
 }
 
 /* Counts the events of a trace without an End, by the headers of its chunks. */
-static uint64_t group_count_events(struct ttd_reader *reader)
+static uint64_t input_group_count_events(struct ttd_reader *reader)
 {
     struct ttd_chunk chunk;
     struct ttd_error error;
@@ -237,29 +237,29 @@ static uint64_t group_count_events(struct ttd_reader *reader)
     return count;
 }
 
-static bool group_is_text(struct ttd_string string, const char *text)
+static bool input_group_is_text(struct ttd_string string, const char *text)
 {
     return string.size == strlen(text) && memcmp(string.data, text, string.size) == 0;
 }
 
 /* Returns the number of processes that "3 child processes of the recording" states; 0 for other
  * texts: they are about calls of the process itself. */
-static uint64_t group_count_unrecorded(struct ttd_string text)
+static uint64_t input_group_count_unrecorded(struct ttd_string text)
 {
     uint64_t count = 0;
     while (text.size && *text.data >= '0' && *text.data <= '9' && count < UINT32_MAX) {
         count = 10 * count + (uint64_t)(*text.data++ - '0');
         text.size--;
     }
-    bool is_count = group_is_text(text, " child process of the recording") ||
-                    group_is_text(text, " child processes of the recording");
+    bool is_count = input_group_is_text(text, " child process of the recording") ||
+                    input_group_is_text(text, " child processes of the recording");
     return is_count ? count : 0;
 }
 
 /* Reads the command of the process, the children without traces that it states, and how it ended.
  * The last command counts, since a process can execute several programs. */
-static enum ttd_status read_rest(struct ttd_reader *reader, struct group *group,
-                                 struct report_member *member)
+static enum ttd_status input_read_rest(struct ttd_reader *reader, struct group *group,
+                                       struct report_member *member)
 {
     struct ttd_string *command = &member->command;
     struct ttd_batch batch;
@@ -274,9 +274,9 @@ static enum ttd_status read_rest(struct ttd_reader *reader, struct group *group,
         }
         for (size_t i = 0; batch.kind == TTD_KIND_METADATA && i < batch.count; i++) {
             struct ttd_string value = batch.u.metadata[i].value;
-            if (group_is_text(batch.u.metadata[i].key, "unrecorded"))
-                member->unrecorded += group_count_unrecorded(value);
-            if (!group_is_text(batch.u.metadata[i].key, "command"))
+            if (input_group_is_text(batch.u.metadata[i].key, "unrecorded"))
+                member->unrecorded += input_group_count_unrecorded(value);
+            if (!input_group_is_text(batch.u.metadata[i].key, "command"))
                 continue;
             command->data = arena_copy(&group->text, value.data, value.size);
             command->size = value.size;
@@ -287,7 +287,8 @@ static enum ttd_status read_rest(struct ttd_reader *reader, struct group *group,
     return status == TTD_ERROR_NO_MEMORY ? status : TTD_OK;
 }
 
-static enum ttd_status add_member(struct group *group, const char *path, struct ttd_reader *reader)
+static enum ttd_status input_add_member(struct group *group, const char *path,
+                                        struct ttd_reader *reader)
 {
     enum ttd_status status = grow_array((void **)&group->members, &group->capacity,
                                         group->count + 1, sizeof *group->members);
@@ -297,16 +298,16 @@ static enum ttd_status add_member(struct group *group, const char *path, struct 
     *member = (struct report_member){.trace = *ttd_reader_trace(reader),
                                      .file_bytes = ttd_reader_size(reader)};
     member->path = arena_copy(&group->text, path, strlen(path) + 1);
-    status = member->path ? read_rest(reader, group, member) : TTD_ERROR_NO_MEMORY;
+    status = member->path ? input_read_rest(reader, group, member) : TTD_ERROR_NO_MEMORY;
     /* Without an End, the headers of all chunks are counted. */
-    member->events = member->is_closed ? member->end.events : group_count_events(reader);
+    member->events = member->is_closed ? member->end.events : input_group_count_events(reader);
     if (status == TTD_OK)
         group->count++;
     return status;
 }
 
-static enum ttd_status group_look_at(struct group *group, const char *path,
-                                     const struct stat *trace_file)
+static enum ttd_status input_group_look_at(struct group *group, const char *path,
+                                           const struct stat *trace_file)
 {
     const struct ttd_trace *trace = &group->members[0].trace;
     struct stat existing;
@@ -334,12 +335,12 @@ static enum ttd_status group_look_at(struct group *group, const char *path,
     /* An index has the group of its trace, and is no member. */
     if (memcmp(&candidate->group, &trace->group, sizeof candidate->group) == 0 &&
         !(candidate->flags & TTD_TRACE_DERIVED))
-        status = add_member(group, path, reader);
+        status = input_add_member(group, path, reader);
     ttd_reader_close(reader);
     return status;
 }
 
-static enum ttd_status look_beside(struct group *group, const char *path)
+static enum ttd_status input_look_beside(struct group *group, const char *path)
 {
     const char *slash = strrchr(path, '/');
     int size = slash ? (int)(slash + 1 - path) : 0;
@@ -357,7 +358,7 @@ static enum ttd_status look_beside(struct group *group, const char *path)
             status = TTD_ERROR_NO_MEMORY;
             break;
         }
-        status = group_look_at(group, candidate_path, &trace_file);
+        status = input_group_look_at(group, candidate_path, &trace_file);
         free(candidate_path);
     }
     if (directory)
@@ -366,7 +367,7 @@ static enum ttd_status look_beside(struct group *group, const char *path)
     return status;
 }
 
-static int compare_members(const void *left, const void *right)
+static int input_compare_members(const void *left, const void *right)
 {
     const struct report_member *a = left;
     const struct report_member *b = right;
@@ -391,18 +392,18 @@ int group_find(const char *path, struct group *group)
     enum ttd_status status = open_trace(path, &reader, &error);
     if (status != TTD_OK)
         return input_fail(path, status, &error);
-    status = add_member(group, path, reader);
+    status = input_add_member(group, path, reader);
     ttd_reader_close(reader);
     if (status == TTD_OK && !group->members[0].trace.time_unit)
         message("warning: %s: its first chunk is lost: sibling traces are not known", path);
     /* Then it has no group, and stands alone. */
     if (status == TTD_OK && memcmp(&group->members[0].trace.group, &no_group, sizeof no_group) != 0)
-        status = look_beside(group, path);
+        status = input_look_beside(group, path);
     if (status != TTD_OK) {
         message("%s: %s", path, ttd_status_text(status));
         return exit_for(status);
     }
-    qsort(group->members, group->count, sizeof *group->members, compare_members);
+    qsort(group->members, group->count, sizeof *group->members, input_compare_members);
     return STATUS_OK;
 }
 

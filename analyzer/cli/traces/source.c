@@ -16,7 +16,7 @@
 /* Calls between two readings of the clock. */
 #define CALLS 64
 
-static uint64_t now(void)
+static uint64_t source_now(void)
 {
     struct timespec time = {0, 0};
     clock_gettime(CLOCK_MONOTONIC, &time);
@@ -25,14 +25,14 @@ static uint64_t now(void)
 
 void progress_begin(struct progress *progress)
 {
-    *progress = (struct progress){.is_wanted = isatty(STDERR_FILENO), .begin = now()};
+    *progress = (struct progress){.is_wanted = isatty(STDERR_FILENO), .begin = source_now()};
 }
 
 void progress_update(struct progress *progress, uint64_t done, uint64_t total)
 {
     if (!progress->is_wanted || ++progress->calls % CALLS || !total)
         return;
-    uint64_t time = now();
+    uint64_t time = source_now();
     if (time - progress->begin < 1000 || time - progress->last < 100)
         return;
     progress->last = time;
@@ -172,8 +172,8 @@ void source_end_second(struct source *source)
     source->second = NULL;
 }
 
-static int read_on(struct source *source, const struct heap_batch_hook *hook,
-                   bool takes_unsupported)
+static int traces_source_read_on(struct source *source, const struct heap_batch_hook *hook,
+                                 bool takes_unsupported)
 {
     struct ttd_error error = {.what = NULL};
     enum ttd_status status = TTD_OK;
@@ -195,7 +195,7 @@ static int read_on(struct source *source, const struct heap_batch_hook *hook,
 
 int source_read_on(struct source *source, const struct heap_batch_hook *hook)
 {
-    return read_on(source, hook, false);
+    return traces_source_read_on(source, hook, false);
 }
 
 int source_read(struct source *source, uint32_t kinds, const struct heap_batch_hook *hook)
@@ -204,7 +204,8 @@ int source_read(struct source *source, uint32_t kinds, const struct heap_batch_h
     /* Losses are read by every pass, because the reader reports damage as losses. */
     enum ttd_status status =
         ttd_reader_rewind(source->reader, kinds | TTD_KIND_BIT(TTD_KIND_LOSSES));
-    return status == TTD_OK ? read_on(source, hook, true) : source_fail(source, status, &error);
+    return status == TTD_OK ? traces_source_read_on(source, hook, true)
+                            : source_fail(source, status, &error);
 }
 
 /* Reads all chunks to check them. */

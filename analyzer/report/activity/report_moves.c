@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-static void text_growth(struct text_output *output, const struct heap_move_group *group)
+static void moves_text_growth(struct text_output *output, const struct heap_move_group *group)
 {
     double measure;
     enum heap_growth growth = heap_move_growth(group, &measure);
@@ -16,7 +16,7 @@ static void text_growth(struct text_output *output, const struct heap_move_group
 }
 
 /* Results other than moved and in place are rare, so each is written only where it occurs. */
-static void text_other(struct text_output *output, const struct heap_move_counts *counts)
+static void moves_text_other(struct text_output *output, const struct heap_move_counts *counts)
 {
     const struct {
         uint64_t count;
@@ -35,21 +35,21 @@ static void text_other(struct text_output *output, const struct heap_move_counts
 
 /* The bytes are an upper limit where it is not known whether the pages of a block were mapped to
  * its new address. */
-static void text_copied(struct text_output *output, const struct heap_copies *copies)
+static void moves_text_copied(struct text_output *output, const struct heap_copies *copies)
 {
     if (copies->bytes != copies->bytes_at_most)
         out_text(output, "at most ");
     say(output, sized(copies->bytes_at_most), " copied");
 }
 
-static void text_remapped(struct text_output *output, const struct heap_copies *copies)
+static void moves_text_remapped(struct text_output *output, const struct heap_copies *copies)
 {
     if (!copies->remapped)
         return;
     say(output, " (", grouped(copies->remapped), " by mapping, nothing copied)");
 }
 
-static void text_avoidable(struct text_output *output, uint64_t avoidable)
+static void moves_text_avoidable(struct text_output *output, uint64_t avoidable)
 {
     if (!avoidable)
         return;
@@ -59,12 +59,12 @@ static void text_avoidable(struct text_output *output, uint64_t avoidable)
 static void text_move_counts(struct text_output *output, const struct heap_move_counts *counts)
 {
     say(output, counted(counts->reallocs, "reallocation"), ": ", grouped(counts->moved), " moved");
-    text_remapped(output, &counts->copies);
+    moves_text_remapped(output, &counts->copies);
     say(output, ", ", grouped(counts->in_place), " in place");
-    text_other(output, counts);
+    moves_text_other(output, counts);
 }
 
-static void text_sizes(struct report *report, const struct heap_move_group *group)
+static void moves_text_sizes(struct report *report, const struct heap_move_group *group)
 {
     struct text_output *output = report->output;
     /* Without a reallocation of a known block, no size was seen: `smallest` is still the largest
@@ -72,7 +72,7 @@ static void text_sizes(struct report *report, const struct heap_move_group *grou
     if (group->largest >= group->smallest) {
         say(output, "\n    sizes from ", grouped(group->smallest), " to ", grouped(group->largest),
             "; growth: ");
-        text_growth(output, group);
+        moves_text_growth(output, group);
     }
     out_char(output, '\n');
     report_site_text(report, group->key);
@@ -82,23 +82,24 @@ static void text_move_group(struct report *report, const struct heap_move_group 
 {
     struct text_output *output = report->output;
     say(output, "\n", BOLD);
-    text_copied(output, &group->counts.copies);
-    text_avoidable(output, heap_move_avoidable(&group->counts));
+    moves_text_copied(output, &group->counts.copies);
+    moves_text_avoidable(output, heap_move_avoidable(&group->counts));
     say(output, PLAIN, "\n    by ");
     text_move_counts(output, &group->counts);
-    text_sizes(report, group);
+    moves_text_sizes(report, group);
 }
 
 /* The bytes are an upper limit: a container copies only the elements that it has. */
-static void text_regrown_sums(struct text_output *output, const struct heap_move_counts *counts)
+static void moves_text_regrown_sums(struct text_output *output,
+                                    const struct heap_move_counts *counts)
 {
-    text_copied(output, &counts->copies);
+    moves_text_copied(output, &counts->copies);
     say(output, " when a block was replaced by a larger one, ", counted(counts->reallocs, "time"));
 }
 
 /* Inferred growth is a list of its own, after everything that was recorded, so that nobody adds it
  * to the reallocations. */
-static void text_regrown(struct report *report, const struct heap_moves *moves)
+static void moves_text_regrown(struct report *report, const struct heap_moves *moves)
 {
     const struct heap_move_table *table = &moves->regrown;
     struct text_output *output = report->output;
@@ -110,13 +111,13 @@ static void text_regrown(struct report *report, const struct heap_moves *moves)
         PLAIN);
     for (size_t i = 0; i < report_shown(table->count, report->limit); i++) {
         out_char(output, '\n');
-        text_regrown_sums(output, &table->groups[i].counts);
-        text_sizes(report, &table->groups[i]);
+        moves_text_regrown_sums(output, &table->groups[i].counts);
+        moves_text_sizes(report, &table->groups[i]);
     }
     report_site_more(report, table->count - report_shown(table->count, report->limit));
 }
 
-static void text_chains(struct report *report, const struct heap_moves *moves)
+static void moves_text_chains(struct report *report, const struct heap_moves *moves)
 {
     struct text_output *output = report->output;
     if (!moves->worst_count)
@@ -126,10 +127,10 @@ static void text_chains(struct report *report, const struct heap_moves *moves)
         const struct heap_chain *chain = &moves->worst[i];
         say(output, "  ", grouped(chain->start_size), " to ", bytes(chain->final_size), ": ",
             counted(chain->reallocs, "reallocation"), ", ", counted(chain->moved, "move"));
-        text_remapped(output, &chain->copies);
+        moves_text_remapped(output, &chain->copies);
         out_text(output, ",\n      ");
-        text_copied(output, &chain->copies);
-        text_avoidable(output, chain->avoidable);
+        moves_text_copied(output, &chain->copies);
+        moves_text_avoidable(output, chain->avoidable);
         say(output, "\n      ", moment(report, chain->first), " to ", moment(report, chain->last),
             ", last at ", hex(chain->address), ", stack #", number(chain->stack), "\n");
     }
@@ -140,12 +141,12 @@ static void text_moves(struct report *report, const struct heap_moves *moves)
     say(report->output, BOLD, "All: ");
     text_move_counts(report->output, &moves->reallocs.total);
     out_text(report->output, "\n     ");
-    text_copied(report->output, &moves->reallocs.total.copies);
-    text_avoidable(report->output, heap_move_avoidable(&moves->reallocs.total));
+    moves_text_copied(report->output, &moves->reallocs.total.copies);
+    moves_text_avoidable(report->output, heap_move_avoidable(&moves->reallocs.total));
     say(report->output, "\n", PLAIN);
     if (moves->regrown.count) {
         out_text(report->output, "Inferred, not among these: ");
-        text_regrown_sums(report->output, &moves->regrown.total);
+        moves_text_regrown_sums(report->output, &moves->regrown.total);
         out_char(report->output, '\n');
     }
     report_certainty_text(report);
@@ -153,11 +154,11 @@ static void text_moves(struct report *report, const struct heap_moves *moves)
     for (size_t i = 0; i < report_shown(table->count, report->limit); i++)
         text_move_group(report, &table->groups[i]);
     report_site_more(report, table->count - report_shown(table->count, report->limit));
-    text_chains(report, moves);
-    text_regrown(report, moves);
+    moves_text_chains(report, moves);
+    moves_text_regrown(report, moves);
 }
 
-static void row_copies(struct row *row, const struct heap_copies *copies, uint64_t avoidable)
+static void moves_row_copies(struct row *row, const struct heap_copies *copies, uint64_t avoidable)
 {
     row_unsigned(row, "remapped", copies->remapped);
     row_unsigned(row, "unknown_moves", copies->unknown);
@@ -176,12 +177,12 @@ static void row_move_counts(struct row *row, const struct heap_move_counts *coun
     row_unsigned(row, "failed", counts->failed);
     row_unsigned(row, "unfinished", counts->unfinished);
     row_unsigned(row, "unknown_old", counts->unknown_old);
-    row_copies(row, &counts->copies, heap_move_avoidable(counts));
+    moves_row_copies(row, &counts->copies, heap_move_avoidable(counts));
 }
 
 /* Inferred growth has other members than reallocations have, so that a program cannot take it for
  * recorded calls. In CSV the columns of reallocations stay empty. */
-static void row_regrown_counts(struct row *row, const struct heap_move_counts *counts)
+static void moves_row_regrown_counts(struct row *row, const struct heap_move_counts *counts)
 {
     if (row->is_json) {
         row_unsigned(row, "replaced", counts->reallocs);
@@ -204,7 +205,7 @@ static void row_move_group(struct row *row, const struct heap_move_group *group,
     if (!row->is_json)
         row_text(row, "kind", is_inferred ? "inferred" : "realloc");
     if (is_inferred)
-        row_regrown_counts(row, &group->counts);
+        moves_row_regrown_counts(row, &group->counts);
     else
         row_move_counts(row, &group->counts);
     if (row->is_json) {
@@ -229,14 +230,14 @@ static void row_move_table(struct row *row, const struct heap_move_table *table,
     row_move_group(row, group, is_inferred);
 }
 
-static void row_chain(struct row *row, const struct heap_chain *chain)
+static void moves_row_chain(struct row *row, const struct heap_chain *chain)
 {
     row_begin_object(row, NULL);
     row_unsigned(row, "start_size", chain->start_size);
     row_unsigned(row, "final_size", chain->final_size);
     row_unsigned(row, "reallocs", chain->reallocs);
     row_unsigned(row, "moved", chain->moved);
-    row_copies(row, &chain->copies, chain->avoidable);
+    moves_row_copies(row, &chain->copies, chain->avoidable);
     row_position(row, "first_position", chain->first);
     row_position(row, "last_position", chain->last);
     row_hex(row, "address", chain->address);
@@ -258,7 +259,7 @@ void report_moves(struct report *report, const struct heap_moves *moves)
     row_move_table(&row, &moves->reallocs, false);
     row_begin_array(&row, "chains");
     for (size_t i = 0; i < moves->worst_count; i++)
-        row_chain(&row, &moves->worst[i]);
+        moves_row_chain(&row, &moves->worst[i]);
     row_end_array(&row);
     row_begin_object(&row, "inferred");
     row_unsigned(&row, "replaced", moves->regrown.total.reallocs);

@@ -13,7 +13,7 @@ static size_t usage_shown_sites(const struct report *report, const struct heap_u
 
 /* Writes byte-seconds: in whole numbers like all counts, but with three digits where these would
  * say too little or not fit. */
-static void text_byte_seconds(struct text_output *output, double value)
+static void usage_text_byte_seconds(struct text_output *output, double value)
 {
     if (value >= 100 && value < 0x1p63)
         out_grouped(output, (uint64_t)(value + 0.5));
@@ -26,7 +26,7 @@ static void text_byte_seconds(struct text_output *output, double value)
 static void text_usage_rest(struct text_output *output, const struct heap_site *site)
 {
     say(output, " by ", counted(site->allocations, "call"), ", ");
-    text_byte_seconds(output, site->byte_seconds);
+    usage_text_byte_seconds(output, site->byte_seconds);
     if (site->never_released)
         say(output, ", ", grouped(site->never_released), " never released");
     if (site->destroyed)
@@ -56,7 +56,7 @@ static void usage_amounts_text(struct report *report, const void *usage, size_t 
     text_usage_site(report->output, &((const struct heap_usage *)usage)->sites[index]);
 }
 
-static void text_hot(struct report *report, const struct heap_usage *usage)
+static void usage_text_hot(struct report *report, const struct heap_usage *usage)
 {
     say(report->output, "All: ", sized(heap_sum_value(usage->total.bytes)));
     text_usage_rest(report->output, &usage->total);
@@ -114,12 +114,12 @@ static void data_usage(struct report *report, const struct heap_usage *usage)
 void report_hot(struct report *report, const struct heap_usage *usage)
 {
     if (report->form == REPORT_TEXT)
-        text_hot(report, usage);
+        usage_text_hot(report, usage);
     else
         data_usage(report, usage);
 }
 
-static void text_share(struct text_output *output, const struct heap_site *site)
+static void usage_text_share(struct text_output *output, const struct heap_site *site)
 {
     say(output, grouped(site->temporary), " of ", counted(site->allocations, "allocation"));
     if (site->temporary && site->temporary < site->allocations)
@@ -128,14 +128,14 @@ static void text_share(struct text_output *output, const struct heap_site *site)
         sized(heap_sum_value(site->temporary_bytes)), "\n");
 }
 
-static void text_temporary(struct report *report, const struct heap_usage *usage)
+static void usage_text_temporary(struct report *report, const struct heap_usage *usage)
 {
     out_text(report->output, "All: ");
-    text_share(report->output, &usage->total);
+    usage_text_share(report->output, &usage->total);
     report_certainty_text(report);
     for (size_t i = 0; i < usage_shown_sites(report, usage) && usage->sites[i].temporary; i++) {
         say(report->output, "\n", BOLD);
-        text_share(report->output, &usage->sites[i]);
+        usage_text_share(report->output, &usage->sites[i]);
         out_plain(report->output);
         report_site_text(report, usage->sites[i].key);
     }
@@ -151,7 +151,7 @@ static void text_temporary(struct report *report, const struct heap_usage *usage
 void report_temporary(struct report *report, const struct heap_usage *usage)
 {
     if (report->form == REPORT_TEXT)
-        text_temporary(report, usage);
+        usage_text_temporary(report, usage);
     else
         data_usage(report, usage);
 }
@@ -184,8 +184,8 @@ static void text_usage_class(struct text_output *output, unsigned class, bool is
         report_count(output, last, "call");
 }
 
-static void text_histogram(struct text_output *output, const struct heap_usage *usage,
-                           enum heap_lifetime_kind kind)
+static void usage_text_histogram(struct text_output *output, const struct heap_usage *usage,
+                                 enum heap_lifetime_kind kind)
 {
     const struct heap_lifetime *lifetimes = usage->lifetimes[kind];
     uint64_t most = 0, all = 0;
@@ -205,20 +205,20 @@ static void text_histogram(struct text_output *output, const struct heap_usage *
     }
 }
 
-static void text_lifetimes(struct report *report, const struct heap_usage *usage)
+static void usage_text_lifetimes(struct report *report, const struct heap_usage *usage)
 {
     struct text_output *output = report->output;
     say(output, blocks(usage->total.allocations), "; ", grouped(usage->total.never_released),
         " never released, ", grouped(usage->total.destroyed), " released with their heap\n");
     report_certainty_text(report);
     say(output, BOLD, "\nLifetimes by time\n", PLAIN);
-    text_histogram(output, usage, HEAP_LIFETIME_TIME);
+    usage_text_histogram(output, usage, HEAP_LIFETIME_TIME);
     say(output, BOLD, "\nLifetimes by calls\n", PLAIN);
-    text_histogram(output, usage, HEAP_LIFETIME_CALLS);
+    usage_text_histogram(output, usage, HEAP_LIFETIME_CALLS);
 }
 
-static void row_lifetime(struct row *row, const char *unit, unsigned class,
-                         const struct heap_lifetime *lifetime)
+static void usage_row_lifetime(struct row *row, const char *unit, unsigned class,
+                               const struct heap_lifetime *lifetime)
 {
     uint64_t first, last;
     heap_class_range(class, &first, &last);
@@ -231,17 +231,17 @@ static void row_lifetime(struct row *row, const char *unit, unsigned class,
     row_end_record(row);
 }
 
-static void row_histogram(struct row *row, const char *key, const char *unit,
-                          const struct heap_lifetime *lifetimes)
+static void usage_row_histogram(struct row *row, const char *key, const char *unit,
+                                const struct heap_lifetime *lifetimes)
 {
     row_begin_array(row, key);
     if (row_begin_header(row))
-        row_lifetime(row, unit, 0, lifetimes);
+        usage_row_lifetime(row, unit, 0, lifetimes);
     for (unsigned i = 0; i < HEAP_LIFETIMES; i++) {
         if (!lifetimes[i].blocks)
             continue;
         row_begin_record(row);
-        row_lifetime(row, unit, i, &lifetimes[i]);
+        usage_row_lifetime(row, unit, i, &lifetimes[i]);
     }
     row_end_array(row);
 }
@@ -250,7 +250,7 @@ void report_lifetimes(struct report *report, const struct heap_usage *usage)
 {
     struct row row;
     if (report->form == REPORT_TEXT) {
-        text_lifetimes(report, usage);
+        usage_text_lifetimes(report, usage);
         return;
     }
     row_open(&row, report);
@@ -258,8 +258,8 @@ void report_lifetimes(struct report *report, const struct heap_usage *usage)
     row_unsigned(&row, "total_blocks", usage->total.allocations);
     row_unsigned(&row, "never_released", usage->total.never_released);
     row_unsigned(&row, "destroyed", usage->total.destroyed);
-    row_histogram(&row, "by_time", "ns", usage->lifetimes[HEAP_LIFETIME_TIME]);
-    row_histogram(&row, "by_calls", "calls", usage->lifetimes[HEAP_LIFETIME_CALLS]);
+    usage_row_histogram(&row, "by_time", "ns", usage->lifetimes[HEAP_LIFETIME_TIME]);
+    usage_row_histogram(&row, "by_calls", "calls", usage->lifetimes[HEAP_LIFETIME_CALLS]);
     row_end_object(&row);
 }
 
@@ -271,37 +271,37 @@ void report_lifetimes(struct report *report, const struct heap_usage *usage)
 #define COLUMN_BAR 18
 #define BAR_SPACE  2
 
-static uint64_t timeline_point_first(const struct heap_timeline *timeline, size_t index)
+static uint64_t usage_timeline_point_first(const struct heap_timeline *timeline, size_t index)
 {
     return timeline->first + (uint64_t)index * timeline->width;
 }
 
-static double as_double(struct heap_sum sum)
+static double usage_as_double(struct heap_sum sum)
 {
     return (double)sum.high * 0x1p64 + (double)sum.low;
 }
 
-static double per_second(double amount, uint64_t duration)
+static double usage_per_second(double amount, uint64_t duration)
 {
     return duration ? amount * 1e9 / (double)duration : 0;
 }
 
 /* Returns the quantity that the bar of a point shows. */
-static double timeline_bar_value(const struct report_timeline *data, size_t index)
+static double usage_timeline_bar_value(const struct report_timeline *data, size_t index)
 {
     const struct heap_point *point = &data->timeline->points[index];
     uint64_t duration = heap_timeline_duration(data->timeline, index);
     switch (data->plot) {
     case TIMELINE_ALLOCATIONS:
-        return per_second((double)point->allocations, duration);
+        return usage_per_second((double)point->allocations, duration);
     case TIMELINE_ALLOCATED:
-        return per_second(as_double(point->allocated), duration);
+        return usage_per_second(usage_as_double(point->allocated), duration);
     case TIMELINE_RESIDENT:
         return (double)point->resident;
     case TIMELINE_LIVE:
         break;
     }
-    return as_double(point->peak);
+    return usage_as_double(point->peak);
 }
 
 /* ---- Text ---- */
@@ -317,10 +317,10 @@ struct layout {
 };
 
 /* Writes a rate in whole numbers; "?" for a point without duration. */
-static void put_rate(struct text_output *output, double amount, uint64_t duration, const char *unit,
-                     const char *after)
+static void usage_put_rate(struct text_output *output, double amount, uint64_t duration,
+                           const char *unit, const char *after)
 {
-    double value = per_second(amount, duration) + 0.5;
+    double value = usage_per_second(amount, duration) + 0.5;
     if (!duration)
         out_text(output, "?");
     else if (value < 0x1p64)
@@ -331,8 +331,8 @@ static void put_rate(struct text_output *output, double amount, uint64_t duratio
 }
 
 /* Writes the memory of the process, where a sample has it. */
-static void put_memory(struct text_output *output, const struct heap_point *point,
-                       enum timeline_detail detail)
+static void usage_put_memory(struct text_output *output, const struct heap_point *point,
+                             enum timeline_detail detail)
 {
     if (!point->resident) {
         out_char(output, '-');
@@ -343,41 +343,41 @@ static void put_memory(struct text_output *output, const struct heap_point *poin
         say(output, ", ", rounded(point->mapped), " mapped");
 }
 
-static void timeline_text_live(struct text_output *output, const struct heap_point *point,
-                               enum timeline_detail detail)
+static void usage_timeline_text_live(struct text_output *output, const struct heap_point *point,
+                                     enum timeline_detail detail)
 {
     say(output, bytes(heap_sum_value(point->peak)));
     if (detail != TIMELINE_LEAST && point->resident) {
         out_text(output, ", ");
-        put_memory(output, point, detail);
+        usage_put_memory(output, point, detail);
     }
     if (detail == TIMELINE_ALL)
         say(output, ", ", counted(point->allocations, "allocation"), ", ",
             counted(point->releases, "release"));
 }
 
-static void text_numbers(struct text_output *output, const struct report_timeline *data,
-                         size_t index, enum timeline_detail detail)
+static void usage_text_numbers(struct text_output *output, const struct report_timeline *data,
+                               size_t index, enum timeline_detail detail)
 {
     const struct heap_point *point = &data->timeline->points[index];
     uint64_t duration = heap_timeline_duration(data->timeline, index);
     const char *after = detail == TIMELINE_ALL ? ", " : "";
     switch (data->plot) {
     case TIMELINE_LIVE:
-        timeline_text_live(output, point, detail);
+        usage_timeline_text_live(output, point, detail);
         break;
     case TIMELINE_RESIDENT:
-        put_memory(output, point, detail);
+        usage_put_memory(output, point, detail);
         if (detail == TIMELINE_ALL)
             say(output, ", ", bytes(heap_sum_value(point->peak)), " of heap");
         break;
     case TIMELINE_ALLOCATIONS:
-        put_rate(output, (double)point->allocations, duration, "allocations", after);
+        usage_put_rate(output, (double)point->allocations, duration, "allocations", after);
         if (detail == TIMELINE_ALL)
             say(output, counted(point->allocations, "allocation"));
         break;
     case TIMELINE_ALLOCATED:
-        put_rate(output, as_double(point->allocated), duration, "bytes", after);
+        usage_put_rate(output, usage_as_double(point->allocated), duration, "bytes", after);
         if (detail == TIMELINE_ALL)
             say(output, bytes(heap_sum_value(point->allocated)), " in ",
                 counted(point->allocations, "allocation"));
@@ -387,26 +387,27 @@ static void text_numbers(struct text_output *output, const struct report_timelin
 
 /* Returns the columns that the numbers of a point take: writes them to an output without
  * descriptor. */
-static size_t numbers_width(const struct report_timeline *data, size_t index,
-                            enum timeline_detail detail)
+static size_t usage_numbers_width(const struct report_timeline *data, size_t index,
+                                  enum timeline_detail detail)
 {
     struct text_output measure;
     out_init(&measure, -1, false);
-    text_numbers(&measure, data, index, detail);
+    usage_text_numbers(&measure, data, index, detail);
     return measure.column;
 }
 
 /* Chooses the layout. To make lines fit, bars get shorter first, then numbers fewer; a bar keeps
  * BAR_MIN columns even if lines become too long. */
-static struct layout find_layout(struct text_output *output, const struct report_timeline *data)
+static struct layout usage_find_layout(struct text_output *output,
+                                       const struct report_timeline *data)
 {
     struct layout result = {.bar = BAR_USUAL, .detail = TIMELINE_ALL};
     size_t widest[TIMELINE_DETAILS] = {0};
     for (size_t i = 0; i < data->timeline->count; i++) {
-        double value = timeline_bar_value(data, i);
+        double value = usage_timeline_bar_value(data, i);
         result.most = value > result.most ? value : result.most;
         for (int detail = 0; output->width && detail < TIMELINE_DETAILS; detail++) {
-            size_t width = numbers_width(data, i, (enum timeline_detail)detail);
+            size_t width = usage_numbers_width(data, i, (enum timeline_detail)detail);
             widest[detail] = width > widest[detail] ? width : widest[detail];
         }
     }
@@ -423,7 +424,7 @@ static struct layout find_layout(struct text_output *output, const struct report
 }
 
 /* Writes seconds, with as many digits as the points need to differ. */
-static void timeline_text_time(struct text_output *output, uint64_t time, uint64_t width)
+static void usage_timeline_text_time(struct text_output *output, uint64_t time, uint64_t width)
 {
     int digits = 9;
     for (; digits > 0 && width % 10 == 0; width /= 10)
@@ -431,25 +432,25 @@ static void timeline_text_time(struct text_output *output, uint64_t time, uint64
     out_format(output, "+%.*fs", digits, (double)time / 1e9);
 }
 
-static void text_point(struct text_output *output, const struct report_timeline *data, size_t index,
-                       const struct layout *layout)
+static void usage_text_point(struct text_output *output, const struct report_timeline *data,
+                             size_t index, const struct layout *layout)
 {
     out_text(output, "  ");
     if (data->axis == HEAP_AXIS_TIME)
-        timeline_text_time(output, timeline_point_first(data->timeline, index),
-                           data->timeline->width);
+        usage_timeline_text_time(output, usage_timeline_point_first(data->timeline, index),
+                                 data->timeline->width);
     else
         out_position(output, data->timeline->points[index].position);
     out_tab(output, COLUMN_BAR);
-    out_bar(output, layout->most > 0 ? timeline_bar_value(data, index) / layout->most : 0,
+    out_bar(output, layout->most > 0 ? usage_timeline_bar_value(data, index) / layout->most : 0,
             layout->bar);
     out_text(output, "  ");
-    text_numbers(output, data, index, layout->detail);
+    usage_text_numbers(output, data, index, layout->detail);
     out_char(output, '\n');
 }
 
 /* Returns the most live bytes; UINT64_MAX if only a part of the blocks counts. */
-static uint64_t timeline_heap_peak(const struct report_timeline *data)
+static uint64_t usage_timeline_heap_peak(const struct report_timeline *data)
 {
     struct heap_sum most = {.low = 0};
     for (size_t i = 0; i < data->timeline->count; i++)
@@ -458,17 +459,18 @@ static uint64_t timeline_heap_peak(const struct report_timeline *data)
     return data->is_part ? UINT64_MAX : heap_sum_value(most);
 }
 
-static void text_timeline(struct report *report, const struct report_timeline *data)
+static void usage_text_timeline(struct report *report, const struct report_timeline *data)
 {
     static const char *const titles[] = {"Live bytes at most, allocations and releases",
                                          "Allocations per second", "Bytes allocated per second",
                                          "Resident memory of the process at most, by samples"};
-    struct layout layout = find_layout(report->output, data);
+    struct layout layout = usage_find_layout(report->output, data);
     say(report->output, BOLD, titles[data->plot], ", from each moment on\n", PLAIN);
     if (data->plot == TIMELINE_LIVE || data->plot == TIMELINE_RESIDENT)
-        report_memory_samples_text(report, &data->timeline->memory, timeline_heap_peak(data), 2);
+        report_memory_samples_text(report, &data->timeline->memory, usage_timeline_heap_peak(data),
+                                   2);
     for (size_t i = 0; i < data->timeline->count; i++)
-        text_point(report->output, data, i, &layout);
+        usage_text_point(report->output, data, i, &layout);
     if (!data->timeline->count)
         out_text(report->output, "  nothing was allocated\n");
     report_certainty_text(report);
@@ -477,18 +479,18 @@ static void text_timeline(struct report *report, const struct report_timeline *d
 /* ---- JSON and CSV ---- */
 
 /* Returns a rate; NAN for a point without duration. */
-static double rate(double amount, uint64_t duration)
+static double usage_rate(double amount, uint64_t duration)
 {
-    return duration ? per_second(amount, duration) : NAN;
+    return duration ? usage_per_second(amount, duration) : NAN;
 }
 
-static void row_point(struct row *row, const struct report_timeline *data,
-                      const struct heap_point *point)
+static void usage_row_point(struct row *row, const struct report_timeline *data,
+                            const struct heap_point *point)
 {
     const struct heap_timeline *timeline = data->timeline;
     size_t index = row->is_header ? 0 : (size_t)(point - timeline->points);
     uint64_t duration = row->is_header ? 0 : heap_timeline_duration(timeline, index);
-    row_unsigned(row, "first", timeline_point_first(timeline, index));
+    row_unsigned(row, "first", usage_timeline_point_first(timeline, index));
     row_position(row, "position", point->position);
     row_unsigned(row, "peak_bytes", heap_sum_value(point->peak));
     row_unsigned(row, "live_bytes", heap_sum_value(point->live.bytes));
@@ -497,8 +499,8 @@ static void row_point(struct row *row, const struct report_timeline *data,
     row_unsigned(row, "allocated_bytes", heap_sum_value(point->allocated));
     row_unsigned(row, "releases", point->releases);
     row_count(row, "duration_ns", data->has_times ? duration : TTD_UNKNOWN);
-    row_double(row, "allocations_per_second", rate((double)point->allocations, duration));
-    row_double(row, "bytes_per_second", rate(as_double(point->allocated), duration));
+    row_double(row, "allocations_per_second", usage_rate((double)point->allocations, duration));
+    row_double(row, "bytes_per_second", usage_rate(usage_as_double(point->allocated), duration));
     row_count(row, "resident_bytes", point->resident ? point->resident : TTD_UNKNOWN);
     row_count(row, "mapped_bytes", point->mapped ? point->mapped : TTD_UNKNOWN);
 }
@@ -508,7 +510,7 @@ void report_timeline(struct report *report, const struct report_timeline *data)
     const struct heap_timeline *timeline = data->timeline;
     struct row row;
     if (report->form == REPORT_TEXT) {
-        text_timeline(report, data);
+        usage_text_timeline(report, data);
         return;
     }
     row_open(&row, report);
@@ -516,6 +518,6 @@ void report_timeline(struct report *report, const struct report_timeline *data)
     row_text(&row, "over", data->axis == HEAP_AXIS_TIME ? "time" : "position");
     row_unsigned(&row, "width", timeline->width);
     ROW_EACH(&row, "points", struct heap_point, point, timeline->points, timeline->count)
-    row_point(&row, data, point);
+    usage_row_point(&row, data, point);
     row_end_object(&row);
 }

@@ -10,7 +10,7 @@ static size_t errors_shown(const struct report *report, const struct report_erro
 }
 
 /* Writes the call of a finding: function, argument, position, and how often it occurred. */
-static void text_call(struct report *report, const struct heap_finding *finding)
+static void errors_text_call(struct report *report, const struct heap_finding *finding)
 {
     struct text_output *output = report->output;
     say(output, ttd_api_name(finding->call.api), "(");
@@ -40,7 +40,7 @@ static void text_error_block(struct text_output *output, const struct heap_findi
 }
 
 /* The earlier call that makes this one an error. */
-static const char *conflict_text(const struct heap_finding *finding)
+static const char *errors_conflict_text(const struct heap_finding *finding)
 {
     switch (finding->kind) {
     case HEAP_ERROR_USE_OF_DESTROYED_HEAP:
@@ -63,7 +63,7 @@ static void text_error_address(struct report *report, const struct report_errors
         out_char(output, '\n');
 }
 
-static const char *uncertain_text(const struct heap_finding *finding)
+static const char *errors_uncertain_text(const struct heap_finding *finding)
 {
     if (finding->kind == HEAP_ERROR_HEAP_DAMAGE && finding->block_address &&
         !finding->damage.is_adjacent)
@@ -98,12 +98,12 @@ static void text_error_call(struct report *report, const struct heap_finding *fi
     }
 }
 
-static void text_finding(struct report *report, const struct report_errors *data,
-                         const struct heap_finding *finding)
+static void errors_text_finding(struct report *report, const struct report_errors *data,
+                                const struct heap_finding *finding)
 {
     struct text_output *output = report->output;
     say(output, BOLD, heap_error_name(finding->kind), PLAIN, ": ");
-    text_call(report, finding);
+    errors_text_call(report, finding);
     /* An Unlock too many is the call itself; a Lock too many shows only at the end. */
     if (finding->kind == HEAP_ERROR_UNBALANCED_LOCK && finding->call.action == TTD_ACTION_LOCK)
         out_text(output, "  the heap was still locked when the program exited\n");
@@ -116,12 +116,12 @@ static void text_finding(struct report *report, const struct report_errors *data
     if (!is_damage)
         report_call_text(report, "allocated", &finding->allocated);
     report_call_text(report, "released before", &finding->released);
-    report_call_text(report, conflict_text(finding), &finding->conflict);
+    report_call_text(report, errors_conflict_text(finding), &finding->conflict);
     text_error_call(report, finding, is_damage);
     if (!is_damage)
         report_neighbours_text(report, &finding->neighbours, finding->address);
     if (!finding->is_certain)
-        say(output, ALARM, "  uncertain", PLAIN, uncertain_text(finding));
+        say(output, ALARM, "  uncertain", PLAIN, errors_uncertain_text(finding));
 }
 
 /* Writes the limits of the analysis that were met, each with the option that raises it. */
@@ -151,12 +151,12 @@ static bool errors_explain_signal(const struct heap_finding *finding)
     return finding->kind == HEAP_ERROR_HEAP_DAMAGE || finding->signal;
 }
 
-static void text_explanations(struct report *report, const struct report_errors *data)
+static void errors_text_explanations(struct report *report, const struct report_errors *data)
 {
     for (size_t i = 0; i < errors_shown(report, data); i++) {
         if (!errors_explain_signal(&data->errors->findings[i]))
             continue;
-        text_finding(report, data, &data->errors->findings[i]);
+        errors_text_finding(report, data, &data->errors->findings[i]);
         out_char(report->output, '\n');
     }
 }
@@ -165,7 +165,7 @@ static void text_errors(struct report *report, const struct report_errors *data)
 {
     const struct heap_errors *errors = data->errors;
     struct text_output *output = report->output;
-    text_explanations(report, data);
+    errors_text_explanations(report, data);
     report_fatal_text(report, data);
     out_bold(output);
     if (errors->count) {
@@ -184,7 +184,7 @@ static void text_errors(struct report *report, const struct report_errors *data)
         if (errors_explain_signal(&errors->findings[i]))
             continue;
         out_char(output, '\n');
-        text_finding(report, data, &errors->findings[i]);
+        errors_text_finding(report, data, &errors->findings[i]);
     }
     if (errors_shown(report, data) < errors->count)
         say(output, "\n… and ", counted(errors->count - errors_shown(report, data), "finding"),
@@ -223,8 +223,8 @@ static void row_error_call(struct row *row, const struct heap_finding *finding)
     row_text(row, "api", ttd_api_name(finding->call.api));
 }
 
-static void json_finding(struct row *row, const struct report_errors *data,
-                         const struct heap_finding *finding)
+static void errors_json_finding(struct row *row, const struct report_errors *data,
+                                const struct heap_finding *finding)
 {
     row_position(row, "position", finding->call.position);
     row_position(row, "last_position", finding->last);
@@ -245,45 +245,46 @@ static void json_finding(struct row *row, const struct report_errors *data,
 }
 
 /* Writes the two columns of a call. */
-static void csv_call(struct row *row, const char *position, const char *stack,
-                     const struct heap_call *call)
+static void errors_csv_call(struct row *row, const char *position, const char *stack,
+                            const struct heap_call *call)
 {
     row_position(row, position, call->position);
     if (row_has(row, stack, heap_call_is_known(call)))
         row_stack(row, stack, call->stack);
 }
 
-static void csv_calls(struct row *row, const struct heap_call *call,
-                      const struct heap_call *allocated, const struct heap_call *released,
-                      const struct heap_call *conflict)
+static void errors_csv_calls(struct row *row, const struct heap_call *call,
+                             const struct heap_call *allocated, const struct heap_call *released,
+                             const struct heap_call *conflict)
 {
-    csv_call(row, "position", "stack", call);
-    csv_call(row, "allocated_position", "allocated_stack", allocated);
-    csv_call(row, "released_position", "released_stack", released);
-    csv_call(row, "conflict_position", "conflict_stack", conflict);
+    errors_csv_call(row, "position", "stack", call);
+    errors_csv_call(row, "allocated_position", "allocated_stack", allocated);
+    errors_csv_call(row, "released_position", "released_stack", released);
+    errors_csv_call(row, "conflict_position", "conflict_stack", conflict);
 }
 
-static void row_finding(struct row *row, const struct report_errors *data,
-                        const struct heap_finding *finding)
+static void errors_row_finding(struct row *row, const struct report_errors *data,
+                               const struct heap_finding *finding)
 {
     row_text(row, "kind", heap_error_name(finding->kind));
     row_bool(row, "certain", finding->is_certain);
     row_unsigned(row, "count", finding->count);
     if (row->is_json) {
-        json_finding(row, data, finding);
+        errors_json_finding(row, data, finding);
         return;
     }
     row_hex(row, "address", finding->address);
     row_error_call(row, finding);
     row_unsigned(row, "thread", finding->call.thread);
-    csv_calls(row, &finding->call, &finding->allocated, &finding->released, &finding->conflict);
+    errors_csv_calls(row, &finding->call, &finding->allocated, &finding->released,
+                     &finding->conflict);
     row_unsigned_if(row, "signal", finding->signal, finding->signal);
     row_error_place(row, data, finding);
 }
 
-static void csv_signal(struct row *row, const struct report_errors *data,
-                       const struct ttd_fatal_signal *signal,
-                       const struct heap_fatal_pointer *pointer)
+static void errors_csv_signal(struct row *row, const struct report_errors *data,
+                              const struct ttd_fatal_signal *signal,
+                              const struct heap_fatal_pointer *pointer)
 {
     struct heap_call died = {.position = signal->position, .stack = signal->stack};
     struct heap_call no_call = heap_call_none();
@@ -296,30 +297,30 @@ static void csv_signal(struct row *row, const struct report_errors *data,
     row_null(row, NULL);
     row_null(row, NULL);
     row_unsigned(row, NULL, signal->thread);
-    csv_calls(row, &died, pointer ? &pointer->allocated : &no_call,
-              pointer ? &pointer->released : &no_call, &no_call);
+    errors_csv_calls(row, &died, pointer ? &pointer->allocated : &no_call,
+                     pointer ? &pointer->released : &no_call, &no_call);
     row_unsigned(row, NULL, signal->signal);
     row_address(row, pointer && !pointer->block_address ? data->places : NULL, signal->address);
     row_end_record(row);
 }
 
-static void csv_fatal(struct row *row, const struct report_errors *data)
+static void errors_csv_fatal(struct row *row, const struct report_errors *data)
 {
     const struct heap_fatal *fatal = data->fatal;
     if (!fatal)
         return;
     for (size_t i = 0; i < fatal->earlier_count; i++)
-        csv_signal(row, data, &fatal->earlier[i], NULL);
-    csv_signal(row, data, &fatal->signal, fatal->has_address ? &fatal->pointers[0] : NULL);
+        errors_csv_signal(row, data, &fatal->earlier[i], NULL);
+    errors_csv_signal(row, data, &fatal->signal, fatal->has_address ? &fatal->pointers[0] : NULL);
 }
 
 /* Writes the findings from `first` to before `end`. */
-static void row_findings(struct row *row, const struct report_errors *data, size_t first,
-                         size_t end)
+static void errors_row_findings(struct row *row, const struct report_errors *data, size_t first,
+                                size_t end)
 {
     const struct heap_finding *findings = first < end ? data->errors->findings + first : NULL;
     ROW_EACH(row, "findings", struct heap_finding, finding, findings, end - first)
-    row_finding(row, data, finding);
+    errors_row_finding(row, data, finding);
 }
 
 /* In CSV the signal comes behind damage, its possible cause, and before all others. */
@@ -330,9 +331,9 @@ static void csv_errors(struct row *row, const struct report_errors *data, size_t
     while (damaged < count && findings[damaged].kind == HEAP_ERROR_HEAP_DAMAGE)
         damaged++;
     row->has_verdict = false;
-    row_findings(row, data, 0, damaged);
-    csv_fatal(row, data);
-    row_findings(row, data, damaged, count);
+    errors_row_findings(row, data, 0, damaged);
+    errors_csv_fatal(row, data);
+    errors_row_findings(row, data, damaged, count);
 }
 
 void report_errors(struct report *report, const struct report_errors *data)
@@ -359,7 +360,7 @@ void report_errors(struct report *report, const struct report_errors *data)
     row_unsigned(&row, "unexamined_addresses", errors->unexamined);
     row_known_findings(&row, REPORT_FINDINGS);
     row_fatal(&row, data);
-    row_findings(&row, data, 0, count);
+    errors_row_findings(&row, data, 0, count);
     row_end_object(&row);
 }
 
@@ -367,7 +368,7 @@ void report_errors(struct report *report, const struct report_errors *data)
 
 /* Writes the bytes of a header as characters, in the order of their addresses, if all are printable
  * up to those that are 0. */
-static void text_characters(struct text_output *output, uint64_t header)
+static void errors_text_characters(struct text_output *output, uint64_t header)
 {
     char text[sizeof header + 1] = {0};
     for (size_t i = 0; i < sizeof header; i++)
@@ -380,16 +381,17 @@ static void text_characters(struct text_output *output, uint64_t header)
 }
 
 /* Whether the finding is about a block that was released. */
-static bool is_of_released(const struct heap_finding *finding)
+static bool errors_is_of_released(const struct heap_finding *finding)
 {
     return !finding->block_address && finding->neighbours.before.address &&
            finding->neighbours.after.address != finding->address + 8;
 }
 
 /* Writes which block the finding is about, and the known facts about its header. */
-static void text_damage_subject(struct text_output *output, const struct heap_finding *finding)
+static void errors_text_damage_subject(struct text_output *output,
+                                       const struct heap_finding *finding)
 {
-    bool is_released = is_of_released(finding);
+    bool is_released = errors_is_of_released(finding);
     const struct heap_neighbour *block =
         is_released ? &finding->neighbours.before : &finding->neighbours.after;
     bool has_before = finding->block_address;
@@ -403,15 +405,15 @@ static void text_damage_subject(struct text_output *output, const struct heap_fi
     else
         out_text(output, ": memory of the allocator behind it is damaged\n");
     say(output, "  header ", hex(finding->address), " is ", hex(finding->damage.header));
-    text_characters(output, finding->damage.header);
+    errors_text_characters(output, finding->damage.header);
     out_format(output, " in snapshot %u\n", finding->damage.snapshot);
 }
 
 /* A block may have been overrun that lay there before: no snapshot shows when. */
-static void text_damage_cause(struct text_output *output, const struct heap_finding *finding)
+static void errors_text_damage_cause(struct text_output *output, const struct heap_finding *finding)
 {
     bool has_header = finding->neighbours.after.address == finding->address + 8;
-    if (is_of_released(finding)) {
+    if (errors_is_of_released(finding)) {
         out_text(output, "  the block, or one that lay there before, was written beyond its end\n");
     } else if (!finding->block_address) {
         out_text(output, "  by a write before its start, or beyond the end of a block that is not "
@@ -424,10 +426,10 @@ static void text_damage_cause(struct text_output *output, const struct heap_find
 }
 
 /* Writes the released block before the header, if the finding is about the block behind. */
-static void text_damage_released(struct report *report, const struct heap_finding *finding)
+static void errors_text_damage_released(struct report *report, const struct heap_finding *finding)
 {
     const struct heap_neighbour *before = &finding->neighbours.before;
-    if (!before->address || is_of_released(finding))
+    if (!before->address || errors_is_of_released(finding))
         return;
     say(report->output, "  released block ", hex(before->address), ", ", bytes(before->size),
         ", lay before it\n");
@@ -438,9 +440,9 @@ void report_damage_text(struct report *report, const struct heap_finding *findin
 {
     struct text_output *output = report->output;
     const struct heap_neighbour *after = &finding->neighbours.after;
-    text_damage_subject(output, finding);
-    text_damage_cause(output, finding);
-    text_damage_released(report, finding);
+    errors_text_damage_subject(output, finding);
+    errors_text_damage_cause(output, finding);
+    errors_text_damage_released(report, finding);
     if (!finding->block_address || !after->address)
         return;
     say(output, "  next block ", hex(after->address), ", ", bytes(after->size), "\n");

@@ -3,7 +3,7 @@
  */
 #include "report/errors/error_reports.h"
 
-static void text_name(struct report *report, const struct heap_fatal_pointer *pointer)
+static void fatal_text_name(struct report *report, const struct heap_fatal_pointer *pointer)
 {
     const char *name = pointer->is_register ? report_register_name(pointer->number) : NULL;
     if (!pointer->is_register)
@@ -17,13 +17,13 @@ static void text_name(struct report *report, const struct heap_fatal_pointer *po
 
 /* A register that points at no block is left out: most registers hold no pointers. The fault
  * address is always written. */
-static void text_pointer(struct report *report, const struct heap_places *places,
-                         const struct heap_fatal_pointer *pointer)
+static void fatal_text_pointer(struct report *report, const struct heap_places *places,
+                               const struct heap_fatal_pointer *pointer)
 {
     struct text_output *output = report->output;
     if (pointer->is_register && pointer->where == HEAP_FATAL_ELSEWHERE)
         return;
-    text_name(report, pointer);
+    fatal_text_name(report, pointer);
     if (pointer->where == HEAP_FATAL_ELSEWHERE || pointer->where == HEAP_FATAL_NEAR) {
         bool is_near = pointer->where == HEAP_FATAL_NEAR;
         out_text(output, " lies in no block");
@@ -74,7 +74,7 @@ static void text_fatal_earlier(struct report *report, const struct heap_fatal *f
                    (unsigned long long)(fatal->count - 1 - fatal->earlier_count));
 }
 
-static enum heap_fatal_cause cause_of(const struct report_errors *data)
+static enum heap_fatal_cause fatal_cause_of(const struct report_errors *data)
 {
     const struct heap_places *places = data->places;
     return heap_fatal_cause(data->fatal, places ? places->regions : NULL,
@@ -83,7 +83,7 @@ static enum heap_fatal_cause cause_of(const struct report_errors *data)
 
 static void text_fatal_cause(struct report *report, const struct report_errors *data)
 {
-    enum heap_fatal_cause cause = cause_of(data);
+    enum heap_fatal_cause cause = fatal_cause_of(data);
     if (cause == HEAP_FATAL_JUMP)
         out_text(report->output, "  it jumped to the fault address\n");
     if (cause == HEAP_FATAL_OVERFLOW)
@@ -106,7 +106,7 @@ void report_fatal_text(struct report *report, const struct report_errors *data)
     report_stack_text(report, fatal->signal.stack);
     text_fatal_cause(report, data);
     if (fatal->has_address)
-        text_pointer(report, data->places, &fatal->pointers[0]);
+        fatal_text_pointer(report, data->places, &fatal->pointers[0]);
     text_fatal_snapshot(report, fatal);
     text_fatal_earlier(report, fatal);
     out_char(output, '\n');
@@ -122,7 +122,7 @@ void report_registers_text(struct report *report, const struct report_errors *da
         if (!has_heading)
             out_text(report->output, "\nRegisters that pointed at blocks when it died\n");
         has_heading = true;
-        text_pointer(report, data->places, &fatal->pointers[i]);
+        fatal_text_pointer(report, data->places, &fatal->pointers[i]);
     }
 }
 
@@ -172,7 +172,7 @@ void row_fatal(struct row *row, const struct report_errors *data)
     }
     row_begin_object(row, "fatal_signal");
     row_fatal_signal(row, &fatal->signal);
-    row_text(row, "cause", causes[cause_of(data)]);
+    row_text(row, "cause", causes[fatal_cause_of(data)]);
     row_snapshot(row, "snapshot", fatal->snapshot.number ? &fatal->snapshot : NULL);
     if (fatal->has_address)
         row_fatal_pointer(row, "fault", data->places, &fatal->pointers[0]);

@@ -18,15 +18,15 @@ static const struct heap_block *match_block(const struct heap_search *search,
 }
 
 /* Whether the match was there before the block was. */
-static bool is_older(const struct heap_search *search, const struct heap_match *match)
+static bool find_is_older(const struct heap_search *search, const struct heap_match *match)
 {
     const struct heap_block *block = match_block(search, match);
     return block &&
            ttd_position_compare(match_snapshot(search, match)->position, block->allocated) < 0;
 }
 
-static void text_match(struct report *report, const struct report_search *data,
-                       const struct heap_match *match)
+static void find_text_match(struct report *report, const struct report_search *data,
+                            const struct heap_match *match)
 {
     const struct heap_search *search = data->search;
     const struct heap_block *block = match_block(search, match);
@@ -37,7 +37,7 @@ static void text_match(struct report *report, const struct report_search *data,
     if (block) {
         say(output, ", ", bytes(match->address - block->address), " into block ");
         report_block_text(report, block);
-        if (is_older(search, match))
+        if (find_is_older(search, match))
             out_text(output, "; the snapshot is older than this block");
     } else {
         out_text(output, ", in no live block");
@@ -46,7 +46,7 @@ static void text_match(struct report *report, const struct report_search *data,
 }
 
 /* Writes the pages that were searched, and the snapshots that the matches are of. */
-static void text_scope(struct report *report, const struct heap_search *search)
+static void find_text_scope(struct report *report, const struct heap_search *search)
 {
     struct text_output *output = report->output;
     if (!search->searched && !search->unreadable) {
@@ -67,7 +67,7 @@ static void text_find(struct report *report, const struct report_search *data)
     if (search->searched || search->unreadable || !data->referrers) {
         say(output, BOLD, counted(search->total, "place"), " at ",
             moment(report, search->outcome.position), PLAIN, "\n");
-        text_scope(report, search);
+        find_text_scope(report, search);
     }
     report_certainty_text(report);
     if (search->target) {
@@ -84,7 +84,7 @@ static void text_find(struct report *report, const struct report_search *data)
             out_char(output, '\n');
         }
         snapshot = match->snapshot;
-        text_match(report, data, match);
+        find_text_match(report, data, match);
     }
     if (search->total > search->count)
         say(output, "… and ", counted(search->total - search->count, "place"),
@@ -93,15 +93,15 @@ static void text_find(struct report *report, const struct report_search *data)
         report_pointers_text(report, data->referrers);
 }
 
-static void json_match(struct row *row, const struct report_search *data,
-                       const struct heap_match *match)
+static void find_json_match(struct row *row, const struct report_search *data,
+                            const struct heap_match *match)
 {
     const struct heap_search *search = data->search;
     row_hex(row, "address", match->address);
     row_hex_if(row, "value", data->options->kind != HEAP_SEARCH_PATTERN, match->value);
     row_snapshot(row, "snapshot", match_snapshot(search, match));
     row_block(row, "block", match_block(search, match));
-    row_bool(row, "is_older_than_block", is_older(search, match));
+    row_bool(row, "is_older_than_block", find_is_older(search, match));
 }
 
 static void json_find(struct report *report, const struct report_search *data)
@@ -117,7 +117,7 @@ static void json_find(struct report *report, const struct report_search *data)
     row_pointers(&row, "pointers", data->referrers);
     row_unsigned(&row, "total_places", search->total);
     ROW_EACH(&row, "places", struct heap_match, match, search->matches, search->count)
-    json_match(&row, data, match);
+    find_json_match(&row, data, match);
     row_end_object(&row);
 }
 
@@ -134,7 +134,7 @@ struct csv_word {
     const struct heap_place *root;
 };
 
-static void csv_word(struct row *row, const struct csv_word *word)
+static void find_csv_word(struct row *row, const struct csv_word *word)
 {
     row_hex_if(row, "address", word->has_address, word->address);
     row_hex_if(row, "value", word->has_value, word->value);
@@ -150,7 +150,7 @@ static void csv_word(struct row *row, const struct csv_word *word)
 
 /* Writes the words that point at the block by the snapshot of references. A register has no
  * address. */
-static void csv_pointers(struct row *row, const struct heap_referrers *referrers)
+static void find_csv_pointers(struct row *row, const struct heap_referrers *referrers)
 {
     const struct heap_reach *reach = &referrers->reach;
     uint64_t target = heap_nodes_address(&reach->nodes, referrers->target);
@@ -178,7 +178,7 @@ static void csv_pointers(struct row *row, const struct heap_referrers *referrers
             word.address = (region ? region->begin : 0) + referrer->offset;
         }
         row_begin_record(row);
-        csv_word(row, &word);
+        find_csv_word(row, &word);
     }
 }
 
@@ -189,21 +189,22 @@ static void csv_find(struct report *report, const struct report_search *data)
     struct row row;
     row_open(&row, report);
     row_begin_header(&row);
-    csv_word(&row, &(struct csv_word){.snapshot = &no_snapshot});
+    find_csv_word(&row, &(struct csv_word){.snapshot = &no_snapshot});
     report->left_out += search->total - search->count;
     for (size_t i = 0; i < search->count; i++) {
         const struct heap_match *match = &search->matches[i];
         row_begin_record(&row);
-        csv_word(&row, &(struct csv_word){.has_address = true,
-                                          .address = match->address,
-                                          .has_value = data->options->kind != HEAP_SEARCH_PATTERN,
-                                          .value = match->value,
-                                          .snapshot = match_snapshot(search, match),
-                                          .block = match_block(search, match),
-                                          .is_older = is_older(search, match)});
+        find_csv_word(&row,
+                      &(struct csv_word){.has_address = true,
+                                         .address = match->address,
+                                         .has_value = data->options->kind != HEAP_SEARCH_PATTERN,
+                                         .value = match->value,
+                                         .snapshot = match_snapshot(search, match),
+                                         .block = match_block(search, match),
+                                         .is_older = find_is_older(search, match)});
     }
     if (data->referrers)
-        csv_pointers(&row, data->referrers);
+        find_csv_pointers(&row, data->referrers);
 }
 
 void report_matches(struct report *report, const struct report_search *data)

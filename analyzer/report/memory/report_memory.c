@@ -24,15 +24,15 @@ struct dump {
 };
 
 /* Takes the next part of the range; false at the end, and when the trace cannot be read. */
-static bool dump_take_part(struct contents_cursor *cursor, struct report_memory *data,
-                           struct contents_part *part)
+static bool memory_dump_take_part(struct contents_cursor *cursor, struct report_memory *data,
+                                  struct contents_part *part)
 {
     enum ttd_status status = contents_cursor_next(cursor, part, &data->error);
     data->status = status == TTD_END ? TTD_OK : status;
     return status == TTD_OK;
 }
 
-static struct contents_cursor dump_begin(struct report_memory *data)
+static struct contents_cursor memory_dump_begin(struct report_memory *data)
 {
     struct heap_memory *memory = data->memory;
     return contents_cursor_begin(&memory->extents, &memory->pages, memory->options.first,
@@ -41,7 +41,8 @@ static struct contents_cursor dump_begin(struct report_memory *data)
 
 /* The edge of a block before the byte at an address, or a blank. Between two rows the one that ends
  * stands in the first row, and the one that begins in the second. */
-static char edge(const struct heap_memory *memory, uint64_t address, bool can_begin, bool can_end)
+static char memory_edge(const struct heap_memory *memory, uint64_t address, bool can_begin,
+                        bool can_end)
 {
     const struct heap_block *block = heap_memory_block(memory, address);
     const struct heap_block *before = address ? heap_memory_block(memory, address - 1) : NULL;
@@ -51,7 +52,8 @@ static char edge(const struct heap_memory *memory, uint64_t address, bool can_be
 }
 
 /* Names the blocks that begin up to an address, or lie at the begin of the range. */
-static void dump_text_blocks(struct dump *dump, const struct contents_part *part, uint64_t last)
+static void memory_dump_text_blocks(struct dump *dump, const struct contents_part *part,
+                                    uint64_t last)
 {
     const struct heap_memory *memory = dump->data->memory;
     struct text_output *output = dump->report->output;
@@ -66,7 +68,7 @@ static void dump_text_blocks(struct dump *dump, const struct contents_part *part
     }
 }
 
-static void dump_text_snapshot(struct dump *dump, const struct contents_part *part)
+static void memory_dump_text_snapshot(struct dump *dump, const struct contents_part *part)
 {
     if (part->state == CONTENTS_UNKNOWN || dump->snapshot == part->snapshot)
         return;
@@ -78,7 +80,7 @@ static void dump_text_snapshot(struct dump *dump, const struct contents_part *pa
 }
 
 /* Writes up to 16 bytes; the first one is at its place in a row. */
-static void text_row(struct dump *dump, uint64_t first, const uint8_t *bytes, size_t count)
+static void memory_text_row(struct dump *dump, uint64_t first, const uint8_t *bytes, size_t count)
 {
     const struct heap_memory *memory = dump->data->memory;
     struct text_output *output = dump->report->output;
@@ -90,8 +92,9 @@ static void text_row(struct dump *dump, uint64_t first, const uint8_t *bytes, si
         uint64_t offset = first - skipped + i;
         if (i == ROW / 2)
             out_char(output, ' ');
-        out_char(output,
-                 is_there || i == skipped + count ? edge(memory, offset, is_there, i > 0) : ' ');
+        out_char(output, is_there || i == skipped + count
+                             ? memory_edge(memory, offset, is_there, i > 0)
+                             : ' ');
         if (is_there)
             out_format(output, "%02x", bytes[i - skipped]);
         else
@@ -99,14 +102,15 @@ static void text_row(struct dump *dump, uint64_t first, const uint8_t *bytes, si
         uint8_t byte = is_there ? bytes[i - skipped] : ' ';
         text[i] = is_there && (byte < ' ' || byte > '~') ? '.' : (char)byte;
     }
-    out_char(output, skipped + count == ROW ? edge(memory, first + count, false, true) : ' ');
+    out_char(output,
+             skipped + count == ROW ? memory_edge(memory, first + count, false, true) : ' ');
     out_text(output, "  ");
     out_write(output, text, skipped + count);
     out_char(output, '\n');
 }
 
 /* Whether no block begins or ends in a row. */
-static bool dump_is_within(const struct heap_memory *memory, uint64_t first)
+static bool memory_dump_is_within(const struct heap_memory *memory, uint64_t first)
 {
     const struct heap_block *block = heap_memory_block(memory, first);
     return block ? block->address < first && heap_block_last(block) - first >= ROW
@@ -114,10 +118,10 @@ static bool dump_is_within(const struct heap_memory *memory, uint64_t first)
 }
 
 /* A row that is the same as the one before, and in the same block, is left out. */
-static bool repeats(struct dump *dump, uint64_t first, const uint8_t *bytes, size_t count)
+static bool memory_repeats(struct dump *dump, uint64_t first, const uint8_t *bytes, size_t count)
 {
     bool is_same = dump->has_row && count == ROW && memcmp(dump->row, bytes, ROW) == 0 &&
-                   dump_is_within(dump->data->memory, first);
+                   memory_dump_is_within(dump->data->memory, first);
     dump->has_row = count == ROW;
     if (dump->has_row)
         memcpy(dump->row, bytes, ROW);
@@ -127,7 +131,7 @@ static bool repeats(struct dump *dump, uint64_t first, const uint8_t *bytes, siz
     return is_same;
 }
 
-static void text_bytes(struct dump *dump, const struct contents_part *part)
+static void memory_text_bytes(struct dump *dump, const struct contents_part *part)
 {
     uint64_t address = part->first;
     for (;;) {
@@ -135,26 +139,26 @@ static void text_bytes(struct dump *dump, const struct contents_part *part)
         size_t room = ROW - address % ROW;
         size_t count = left < room ? (size_t)left + 1 : room;
         const uint8_t *bytes = part->data + (address - part->first);
-        dump_text_blocks(dump, part, address + (count - 1));
-        if (!repeats(dump, address, bytes, count))
-            text_row(dump, address, bytes, count);
+        memory_dump_text_blocks(dump, part, address + (count - 1));
+        if (!memory_repeats(dump, address, bytes, count))
+            memory_text_row(dump, address, bytes, count);
         if (left < room)
             return;
         address += count;
     }
 }
 
-static void text_part(struct dump *dump, const struct contents_part *part)
+static void memory_text_part(struct dump *dump, const struct contents_part *part)
 {
     static const char *const names[] = {"unknown: no snapshot has it", "not readable",
                                         "unknown: the trace is damaged", "zeros"};
     struct text_output *output = dump->report->output;
-    dump_text_snapshot(dump, part);
+    memory_dump_text_snapshot(dump, part);
     if (part->state == CONTENTS_BYTES) {
-        text_bytes(dump, part);
+        memory_text_bytes(dump, part);
         return;
     }
-    dump_text_blocks(dump, part, part->last);
+    memory_dump_text_blocks(dump, part, part->last);
     dump->has_row = false;
     say(output, hex(part->first), tab(20), " ", bytes(heap_add(part->last - part->first, 1)), " ",
         names[part->state], "\n");
@@ -164,13 +168,13 @@ static void text_memory(struct report *report, struct report_memory *data)
 {
     const struct heap_memory_options *options = &data->memory->options;
     struct dump dump = {.report = report, .data = data, .snapshot = SIZE_MAX};
-    struct contents_cursor cursor = dump_begin(data);
+    struct contents_cursor cursor = memory_dump_begin(data);
     struct contents_part part;
     say(report->output, BOLD, hex(options->first), " to ", hex(options->last), " at ",
         moment(report, data->memory->outcome.position), PLAIN, "\n");
     report_certainty_text(report);
-    while (!report->output->error && dump_take_part(&cursor, data, &part)) {
-        text_part(&dump, &part);
+    while (!report->output->error && memory_dump_take_part(&cursor, data, &part)) {
+        memory_text_part(&dump, &part);
         if (part.state == CONTENTS_ZERO || part.state == CONTENTS_BYTES)
             dump.known = heap_add(dump.known, heap_add(part.last - part.first, 1));
     }
@@ -178,8 +182,8 @@ static void text_memory(struct report *report, struct report_memory *data)
         grouped(dump.known), " are known\n");
 }
 
-static void row_part(struct row *row, const struct heap_memory *memory,
-                     const struct contents_part *part)
+static void memory_row_part(struct row *row, const struct heap_memory *memory,
+                            const struct contents_part *part)
 {
     uint64_t size = heap_add(part->last - part->first, 1);
     const struct ttd_snapshot *snapshot = NULL;
@@ -210,7 +214,7 @@ void report_memory(struct report *report, struct report_memory *data)
         text_memory(report, data);
         return;
     }
-    struct contents_cursor cursor = dump_begin(data);
+    struct contents_cursor cursor = memory_dump_begin(data);
     row_open(&row, report);
     row_position(&row, "position", memory->outcome.position);
     row_certainty(&row);
@@ -218,10 +222,10 @@ void report_memory(struct report *report, struct report_memory *data)
     row_unsigned(&row, "size", heap_add(memory->options.last - memory->options.first, 1));
     row_begin_array(&row, "parts");
     if (row_begin_header(&row))
-        row_part(&row, memory, &part);
-    while (!report->output->error && dump_take_part(&cursor, data, &part)) {
+        memory_row_part(&row, memory, &part);
+    while (!report->output->error && memory_dump_take_part(&cursor, data, &part)) {
         row_begin_record(&row);
-        row_part(&row, memory, &part);
+        memory_row_part(&row, memory, &part);
     }
     row_end_array(&row);
     row_begin_array(&row, "blocks");
@@ -235,8 +239,8 @@ void report_memory(struct report *report, struct report_memory *data)
  * were complete. */
 
 /* Adds the snapshots of moving memory that cover the range, each once. */
-static void add_torn(struct certainty *certainty, const struct heap_snapshots *snapshots,
-                     const struct contents_extents *extents)
+static void memory_add_torn(struct certainty *certainty, const struct heap_snapshots *snapshots,
+                            const struct contents_extents *extents)
 {
     uint32_t told_snapshots[CERTAINTY_REASONS_MAX];
     size_t count = 0;
@@ -254,7 +258,7 @@ static void add_torn(struct certainty *certainty, const struct heap_snapshots *s
 
 /* Returns the position of the oldest snapshot that covers a part of the range; the least one if
  * none covers some part. */
-static struct ttd_position oldest_of(const struct heap_memory *memory)
+static struct ttd_position memory_oldest_of(const struct heap_memory *memory)
 {
     const struct contents_extents *extents = &memory->extents;
     uint64_t next = memory->options.first;
@@ -274,8 +278,8 @@ static struct ttd_position oldest_of(const struct heap_memory *memory)
 void report_judge_contents(struct certainty *certainty, const struct heap_memory *memory)
 {
     const struct heap_snapshots *snapshots = &memory->snapshots;
-    struct ttd_position oldest = oldest_of(memory);
-    add_torn(certainty, snapshots, &memory->extents);
+    struct ttd_position oldest = memory_oldest_of(memory);
+    memory_add_torn(certainty, snapshots, &memory->extents);
     for (size_t i = 0; i < snapshots->count; i++) {
         const struct ttd_snapshot *snapshot = &snapshots->snapshots[i];
         bool is_incomplete = snapshot->flags & TTD_SNAPSHOT_INCOMPLETE || snapshot->missing;

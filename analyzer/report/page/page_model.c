@@ -11,7 +11,8 @@ void page_begin_part(struct text_output *output, const char *name)
     say(output, "#", name, "\n");
 }
 
-static void patterns_json(struct row *row, const char *key, const struct view_patterns *patterns)
+static void model_patterns_json(struct row *row, const char *key,
+                                const struct view_patterns *patterns)
 {
     row_begin_array(row, key);
     for (size_t i = 0; i < patterns->count; i++)
@@ -19,7 +20,7 @@ static void patterns_json(struct row *row, const char *key, const struct view_pa
     row_end_array(row);
 }
 
-static void islands_json(struct row *row, const struct heap_island_filter *island)
+static void model_islands_json(struct row *row, const struct heap_island_filter *island)
 {
     char guid[GUID_TEXT];
     row_text(row, "client", island->has_client ? guid_text(island->client, guid) : NULL);
@@ -47,9 +48,9 @@ void page_write_facts(struct report *report, const struct page_facts *facts)
     else
         row_position(&row, "to", facts->last);
     row_bool(&row, "has_times", facts->has_times);
-    patterns_json(&row, "include", &facts->filters->include);
-    patterns_json(&row, "exclude", &facts->filters->exclude);
-    islands_json(&row, facts->island);
+    model_patterns_json(&row, "include", &facts->filters->include);
+    model_patterns_json(&row, "exclude", &facts->filters->exclude);
+    model_islands_json(&row, facts->island);
     row_end_object(&row);
 }
 
@@ -57,8 +58,8 @@ void page_write_facts(struct report *report, const struct page_facts *facts)
 
 /* Writes for each call site the number of the thread that allocated its blocks, from 1 in the
  * series by thread; 0 if there are several. */
-static void site_threads_json(struct row *row, const struct page_sites *sites,
-                              const struct heap_ticks *ticks)
+static void model_site_threads_json(struct row *row, const struct page_sites *sites,
+                                    const struct heap_ticks *ticks)
 {
     const struct heap_tick_series *by_stack = &ticks->series[HEAP_TICK_BY_STACK];
     const struct heap_tick_series *by_thread = &ticks->series[HEAP_TICK_BY_THREAD];
@@ -73,8 +74,8 @@ static void site_threads_json(struct row *row, const struct page_sites *sites,
 }
 
 /* Writes the call sites; stacks as differences, since they come in increasing order at first. */
-static enum ttd_status sites_json(struct row *row, const struct page_sites *sites,
-                                  const struct heap_ticks *ticks, struct page_calls *calls)
+static enum ttd_status model_sites_json(struct row *row, const struct page_sites *sites,
+                                        const struct heap_ticks *ticks, struct page_calls *calls)
 {
     struct page_site *found = malloc((sites->count + 1) * sizeof *found);
     enum ttd_status status = found ? TTD_OK : TTD_ERROR_NO_MEMORY;
@@ -97,7 +98,7 @@ static enum ttd_status sites_json(struct row *row, const struct page_sites *site
         for (size_t i = 0; i < sites->count; i++)
             row_unsigned(row, NULL, found[i].up);
         row_end_array(row);
-        site_threads_json(row, sites, ticks);
+        model_site_threads_json(row, sites, ticks);
         row_end_object(row);
     }
     free(found);
@@ -105,7 +106,7 @@ static enum ttd_status sites_json(struct row *row, const struct page_sites *site
 }
 
 /* Writes the call sites that stand for others, and for how many; null if none does. */
-static void others_json(struct row *row, const struct page_sites *sites)
+static void model_others_json(struct row *row, const struct page_sites *sites)
 {
     if (!sites->other_count) {
         row_null(row, "others");
@@ -117,7 +118,7 @@ static void others_json(struct row *row, const struct page_sites *sites)
     row_end_object(row);
 }
 
-static void names_json(struct report *report, struct row *row, const struct heap_ticks *ticks)
+static void model_names_json(struct report *report, struct row *row, const struct heap_ticks *ticks)
 {
     const struct definitions *definitions = report->definitions;
     const struct heap_tick_series *threads = &ticks->series[HEAP_TICK_BY_THREAD];
@@ -148,7 +149,7 @@ enum ttd_status page_write_heap(struct report *report, const struct page_heap *h
     row.report = report;
     row_begin_object(&row, NULL);
     row_certainty(&row);
-    others_json(&row, &sites);
+    model_others_json(&row, &sites);
     if (status == TTD_OK)
         status = page_usage_json(&row, heap->usage, &sites);
     page_ticks_json(&row, heap->ticks);
@@ -160,8 +161,8 @@ enum ttd_status page_write_heap(struct report *report, const struct page_heap *h
     if (status == TTD_OK)
         status = page_lost_json(&row, heap->leaks, &sites);
     if (status == TTD_OK)
-        status = sites_json(&row, &sites, heap->ticks, heap->calls);
-    names_json(report, &row, heap->ticks);
+        status = model_sites_json(&row, &sites, heap->ticks, heap->calls);
+    model_names_json(report, &row, heap->ticks);
     row_end_object(&row);
     out_char(report->output, '\n');
     page_sites_free(&sites);
@@ -261,7 +262,7 @@ static enum ttd_status page_add_frame(struct page_calls *calls, const struct fra
     return status;
 }
 
-static enum ttd_status descend(struct page_calls *calls, uint32_t frame, uint32_t *node)
+static enum ttd_status model_descend(struct page_calls *calls, uint32_t frame, uint32_t *node)
 {
     uint32_t below = map_get(&calls->node_index, *node, frame);
     if (below == MAP_NONE) {
@@ -279,8 +280,8 @@ static enum ttd_status descend(struct page_calls *calls, uint32_t frame, uint32_
 }
 
 /* Adds the frames of one address below the node of its caller. */
-static enum ttd_status find_node(void *context, const struct ttd_stack *stack, uint32_t above,
-                                 uint32_t *fact)
+static enum ttd_status model_find_node(void *context, const struct ttd_stack *stack, uint32_t above,
+                                       uint32_t *fact)
 {
     struct page_calls *calls = context;
     struct view_site site;
@@ -294,7 +295,7 @@ static enum ttd_status find_node(void *context, const struct ttd_stack *stack, u
         status = page_add_frame(calls, &calls->scratch.frames[i],
                                 &calls->view->frames[site.first + i], &frame);
         if (status == TTD_OK)
-            status = descend(calls, frame, &node);
+            status = model_descend(calls, frame, &node);
     }
     *fact = node + 1;
     return status;
@@ -303,7 +304,7 @@ static enum ttd_status find_node(void *context, const struct ttd_stack *stack, u
 enum ttd_status page_calls_number(void *context, ttd_id stack, uint64_t *number)
 {
     struct page_calls *calls = context;
-    struct stack_memo_finder finder = {.context = calls, .find = find_node};
+    struct stack_memo_finder finder = {.context = calls, .find = model_find_node};
     uint32_t fact = 0;
     enum ttd_status status =
         stack_memo_find(&calls->memo, &calls->view->definitions->stacks, stack, &finder, &fact);
@@ -312,8 +313,8 @@ enum ttd_status page_calls_number(void *context, ttd_id stack, uint64_t *number)
 }
 
 /* Finds the node of the first frames of `site`: all or the outer ones of an address. */
-static enum ttd_status node_of(struct page_calls *calls, const struct ttd_stack *caller,
-                               struct view_site site, uint32_t *node)
+static enum ttd_status model_node_of(struct page_calls *calls, const struct ttd_stack *caller,
+                                     struct view_site site, uint32_t *node)
 {
     struct view_site whole;
     uint64_t number = 0;
@@ -336,11 +337,11 @@ enum ttd_status page_calls_add(struct page_calls *calls, ttd_id stack, struct pa
     if (status == TTD_END)
         return TTD_OK;
     if (status == TTD_OK)
-        status = node_of(calls, &caller, frames, &node);
+        status = model_node_of(calls, &caller, frames, &node);
     if (status == TTD_OK)
         status = view_find_own_caller(calls->view, stack, &caller, &frames);
     if (status == TTD_OK)
-        status = node_of(calls, &caller, frames, &own);
+        status = model_node_of(calls, &caller, frames, &own);
     if (status != TTD_OK)
         return status;
     site->node = node + 1;
@@ -349,7 +350,7 @@ enum ttd_status page_calls_add(struct page_calls *calls, ttd_id stack, struct pa
     return TTD_OK;
 }
 
-static void frames_json(const struct page_calls *calls, struct row *row)
+static void model_frames_json(const struct page_calls *calls, struct row *row)
 {
     static const char *const names[] = {"function", "module", "file", "line", "flags"};
     row_begin_object(row, "frames");
@@ -376,7 +377,7 @@ static void frames_json(const struct page_calls *calls, struct row *row)
     row_end_object(row);
 }
 
-static void nodes_json(const struct page_calls *calls, struct row *row)
+static void model_nodes_json(const struct page_calls *calls, struct row *row)
 {
     row_begin_object(row, "nodes");
     /* The distance to the parent: 0 for none. Most are small, and compress well. */
@@ -400,8 +401,8 @@ void page_write_calls(const struct page_calls *calls, const char *name, struct t
     row_init_json(&row, output, false);
     row_begin_object(&row, NULL);
     page_strings_json(&calls->strings, &row, "strings");
-    frames_json(calls, &row);
-    nodes_json(calls, &row);
+    model_frames_json(calls, &row);
+    model_nodes_json(calls, &row);
     row_end_object(&row);
     out_char(output, '\n');
 }
@@ -410,8 +411,8 @@ void page_write_calls(const struct page_calls *calls, const char *name, struct t
  */
 
 /* Writes a property of all stacks: the number in the trace, or that in the tree. */
-static enum ttd_status write_column(struct row *row, const struct stack_table *table,
-                                    struct page_calls *calls)
+static enum ttd_status model_write_column(struct row *row, const struct stack_table *table,
+                                          struct page_calls *calls)
 {
     enum ttd_status status = TTD_OK;
     uint64_t last = 0;
@@ -436,10 +437,10 @@ enum ttd_status page_write_stacks(struct report *report, struct page_calls *call
     row_init_json(&row, report->output, false);
     row_begin_object(&row, NULL);
     row_begin_array(&row, "stack");
-    (void)write_column(&row, table, NULL);
+    (void)model_write_column(&row, table, NULL);
     row_end_array(&row);
     row_begin_array(&row, "number");
-    enum ttd_status status = write_column(&row, table, calls);
+    enum ttd_status status = model_write_column(&row, table, calls);
     row_end_array(&row);
     row_end_object(&row);
     out_char(report->output, '\n');

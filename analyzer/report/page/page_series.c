@@ -30,8 +30,8 @@ static uint64_t page_tick_value(const struct heap_tick *tick, enum column column
 
 /* Writes a number; of those that go on from tick to tick, the difference to the one before; and how
  * far the peak is above the end of the tick. */
-static void column_json(struct row *row, const struct heap_ticks *ticks, size_t i,
-                        enum column column)
+static void series_column_json(struct row *row, const struct heap_ticks *ticks, size_t i,
+                               enum column column)
 {
     const struct heap_tick *tick = &ticks->ticks[i];
     uint64_t value = page_tick_value(tick, column);
@@ -50,8 +50,8 @@ static const char *const span_columns[SPAN_COLUMNS] = {
     [SPAN_BEGIN] = "begin", [SPAN_BLOCKS] = "blocks", [SPAN_BYTES] = "bytes"};
 
 /* Writes a property of the spans that end in a tick; of ticks, the difference to the one before. */
-static void spans_of_tick_json(struct row *row, const struct heap_ticks *ticks, size_t end,
-                               enum span_column column, size_t *last)
+static void series_spans_of_tick_json(struct row *row, const struct heap_ticks *ticks, size_t end,
+                                      enum span_column column, size_t *last)
 {
     const struct heap_tick_span *spans = heap_spans_of(&ticks->spans, end);
     for (size_t begin = 0; begin < end; begin++) {
@@ -68,7 +68,7 @@ static void spans_of_tick_json(struct row *row, const struct heap_ticks *ticks, 
 
 /* Writes the blocks that outlive their tick: how many ticks are one, how many spans end in each
  * that is left, and the properties of these. */
-static void spans_json(struct row *row, const struct heap_ticks *ticks)
+static void series_spans_json(struct row *row, const struct heap_ticks *ticks)
 {
     row_begin_object(row, "spans");
     row_unsigned(row, "width", ticks->spans.width);
@@ -80,7 +80,7 @@ static void spans_json(struct row *row, const struct heap_ticks *ticks)
         size_t last = 0;
         row_begin_array(row, span_columns[column]);
         for (size_t end = 0; end < ticks->span_count; end++)
-            spans_of_tick_json(row, ticks, end, (enum span_column)column, &last);
+            series_spans_of_tick_json(row, ticks, end, (enum span_column)column, &last);
         row_end_array(row);
     }
     row_end_object(row);
@@ -96,7 +96,7 @@ void page_ticks_json(struct row *row, const struct heap_ticks *ticks)
     for (int column = 0; column < COLUMNS; column++) {
         row_begin_array(row, columns[column]);
         for (size_t i = 0; i < ticks->count; i++)
-            column_json(row, ticks, i, (enum column)column);
+            series_column_json(row, ticks, i, (enum column)column);
         row_end_array(row);
     }
     row_end_object(row);
@@ -105,7 +105,7 @@ void page_ticks_json(struct row *row, const struct heap_ticks *ticks)
     row_unsigned(row, "bytes", heap_sum_value(ticks->peak.bytes));
     row_unsigned(row, "blocks", ticks->peak.blocks);
     row_end_object(row);
-    spans_json(row, ticks);
+    series_spans_json(row, ticks);
 }
 
 enum sample_column { SAMPLE_TIME, SAMPLE_RESIDENT, SAMPLE_MAPPED, SAMPLE_COLUMNS };
@@ -114,8 +114,8 @@ static const char *const sample_columns[] = {"time", "resident", "mapped"};
 
 /* Writes an array of one column of the samples; of each `width` of them those of the one with the
  * most resident memory. */
-static void sample_column_json(struct row *row, const struct heap_memory_samples *samples,
-                               size_t width, enum sample_column column)
+static void series_sample_column_json(struct row *row, const struct heap_memory_samples *samples,
+                                      size_t width, enum sample_column column)
 {
     row_begin_array(row, sample_columns[column]);
     for (size_t begin = 0; begin < samples->count; begin += width) {
@@ -134,11 +134,11 @@ void page_memory_json(struct row *row, const struct heap_memory_samples *samples
     size_t width = samples->count / PAGE_SAMPLES_MAX + 1;
     row_begin_object(row, "memory");
     for (int column = 0; column < SAMPLE_COLUMNS; column++)
-        sample_column_json(row, samples, width, (enum sample_column)column);
+        series_sample_column_json(row, samples, width, (enum sample_column)column);
     row_end_object(row);
 }
 
-static void signed_json(struct row *row, int64_t value)
+static void series_signed_json(struct row *row, int64_t value)
 {
     uint64_t size = value < 0 ? -(uint64_t)value : (uint64_t)value;
     row_difference(row, NULL, value < 0 ? size : 0, value < 0 ? 0 : size);
@@ -153,17 +153,17 @@ void page_changes_json(struct row *row, const char *key, const struct heap_tick_
     row_end_array(row);
     row_begin_array(row, "bytes");
     for (size_t i = 0; i < count; i++)
-        signed_json(row, changes[i].bytes);
+        series_signed_json(row, changes[i].bytes);
     row_end_array(row);
     row_begin_array(row, "blocks");
     for (size_t i = 0; i < count; i++)
-        signed_json(row, changes[i].blocks);
+        series_signed_json(row, changes[i].blocks);
     row_end_array(row);
 }
 
 /* Writes the changes: how many each tick has; their records, as differences from one to the next;
  * and their bytes and blocks. */
-static void changes_json(struct row *row, const struct heap_tick_series *series)
+static void series_changes_json(struct row *row, const struct heap_tick_series *series)
 {
     row_begin_array(row, "counts");
     for (size_t i = 0; i < series->tick_count; i++)
@@ -187,14 +187,15 @@ static enum ttd_status series_json(struct row *row, const char *name,
         last = number;
     }
     row_end_array(row);
-    changes_json(row, series);
+    series_changes_json(row, series);
     row_end_object(row);
     return status;
 }
 
 /* Writes the series by stack; the stacks of one call site are one record. */
-static enum ttd_status stacks_json(struct row *row, const char *name,
-                                   const struct heap_tick_series *series, struct page_sites *sites)
+static enum ttd_status series_stacks_json(struct row *row, const char *name,
+                                          const struct heap_tick_series *series,
+                                          struct page_sites *sites)
 {
     struct heap_tick_series folded;
     if (!sites->other_count)
@@ -214,7 +215,7 @@ enum ttd_status page_series_json(struct row *row, const struct heap_ticks *ticks
     row_begin_object(row, "series");
     for (int key = 0; key < HEAP_TICK_KEYS && status == TTD_OK; key++)
         status = key == HEAP_TICK_BY_STACK
-                     ? stacks_json(row, names[key], &ticks->series[key], sites)
+                     ? series_stacks_json(row, names[key], &ticks->series[key], sites)
                      : series_json(row, names[key], &ticks->series[key], NULL);
     row_end_object(row);
     return status;
@@ -223,7 +224,7 @@ enum ttd_status page_series_json(struct row *row, const struct heap_ticks *ticks
 /* Amounts of call sites beside those at ticks: in the whole trace, at the peak, and lost. */
 
 /* Adds the amounts of a call site to the others'. */
-static void add_to_others(struct heap_site *others, const struct heap_site *site)
+static void series_add_to_others(struct heap_site *others, const struct heap_site *site)
 {
     others->allocations += site->allocations;
     others->temporary += site->temporary;
@@ -235,8 +236,8 @@ static void add_to_others(struct heap_site *others, const struct heap_site *site
 
 /* Lists the written members of the usage, by number of the call site: those that are not among the
  * others, then these. NULL without memory. */
-static struct heap_site *list_usage(const struct heap_usage *usage, struct page_sites *sites,
-                                    size_t *count)
+static struct heap_site *series_list_usage(const struct heap_usage *usage, struct page_sites *sites,
+                                           size_t *count)
 {
     struct heap_site *list = malloc((usage->count + 1) * sizeof *list);
     struct heap_site others = {.allocations = 0};
@@ -247,7 +248,7 @@ static struct heap_site *list_usage(const struct heap_usage *usage, struct page_
         if (is_kept)
             list[(*count)++] = usage->sites[i];
         else
-            add_to_others(&others, &usage->sites[i]);
+            series_add_to_others(&others, &usage->sites[i]);
     }
     if (list && sites->other_count)
         list[(*count)++] = others;
@@ -260,7 +261,7 @@ enum ttd_status page_usage_json(struct row *row, const struct heap_usage *usage,
 {
     static const char *const names[] = {"allocations", "bytes", "temporary", "temporary_bytes"};
     size_t count;
-    struct heap_site *list = list_usage(usage, sites, &count);
+    struct heap_site *list = series_list_usage(usage, sites, &count);
     if (!list)
         return TTD_ERROR_NO_MEMORY;
     row_begin_object(row, "usage");
@@ -280,8 +281,9 @@ enum ttd_status page_usage_json(struct row *row, const struct heap_usage *usage,
 }
 
 /* Adds up groups by call site: those among the others as one, the last. */
-static enum ttd_status fold_groups(const struct heap_groups *groups, struct page_sites *sites,
-                                   struct heap_tick_change *sums, size_t *count)
+static enum ttd_status series_fold_groups(const struct heap_groups *groups,
+                                          struct page_sites *sites, struct heap_tick_change *sums,
+                                          size_t *count)
 {
     struct heap_tick_change others = {.record = sites->others};
     enum ttd_status status = TTD_OK;
@@ -304,12 +306,14 @@ static enum ttd_status fold_groups(const struct heap_groups *groups, struct page
 }
 
 /* Writes the blocks of groups by call site. */
-static enum ttd_status groups_json(struct row *row, const char *key,
-                                   const struct heap_groups *groups, struct page_sites *sites)
+static enum ttd_status series_groups_json(struct row *row, const char *key,
+                                          const struct heap_groups *groups,
+                                          struct page_sites *sites)
 {
     size_t count = 0;
     struct heap_tick_change *sums = malloc((groups->count + 1) * sizeof *sums);
-    enum ttd_status status = sums ? fold_groups(groups, sites, sums, &count) : TTD_ERROR_NO_MEMORY;
+    enum ttd_status status =
+        sums ? series_fold_groups(groups, sites, sums, &count) : TTD_ERROR_NO_MEMORY;
     row_begin_object(row, key);
     row_begin_array(row, "site");
     for (size_t i = 0; i < count; i++)
@@ -329,7 +333,7 @@ static enum ttd_status groups_json(struct row *row, const char *key,
 }
 
 /* The sums of call sites at a tick, by record of the series. NULL without memory. */
-static struct heap_tick_change *sums_at(const struct heap_tick_series *series, size_t tick)
+static struct heap_tick_change *series_sums_at(const struct heap_tick_series *series, size_t tick)
 {
     struct heap_tick_change *sums = calloc(series->count + 1, sizeof *sums);
     size_t end = tick < series->tick_count ? series->ends[tick] : series->change_count;
@@ -343,7 +347,7 @@ static struct heap_tick_change *sums_at(const struct heap_tick_series *series, s
 }
 
 /* The tick of the peak. */
-static size_t tick_of_peak(const struct heap_ticks *ticks)
+static size_t series_tick_of_peak(const struct heap_ticks *ticks)
 {
     size_t tick = 0;
     while (tick + 1 < ticks->count &&
@@ -354,8 +358,9 @@ static size_t tick_of_peak(const struct heap_ticks *ticks)
 
 /* Subtracts the tick's sums from the peak's; most become zero. Drops the others, and sets `record`
  * of those that are left to the call site. */
-static enum ttd_status take_peak(const struct heap_ticks *ticks, struct heap_tick_change *sums,
-                                 struct page_sites *sites, size_t *count)
+static enum ttd_status series_take_peak(const struct heap_ticks *ticks,
+                                        struct heap_tick_change *sums, struct page_sites *sites,
+                                        size_t *count)
 {
     const struct heap_tick_series *series = &ticks->series[HEAP_TICK_BY_STACK];
     enum ttd_status status = TTD_OK;
@@ -395,7 +400,7 @@ static enum ttd_status peak_series_json(struct row *row, const char *name,
                                         size_t tick)
 {
     const struct heap_tick_series *series = &ticks->series[key];
-    struct heap_tick_change *sums = sums_at(series, tick);
+    struct heap_tick_change *sums = series_sums_at(series, tick);
     size_t count = 0;
     if (!sums)
         return TTD_ERROR_NO_MEMORY;
@@ -415,7 +420,8 @@ static enum ttd_status peak_series_json(struct row *row, const char *name,
 }
 
 /* Writes the tick that the peak would end. */
-static enum ttd_status peak_tick_json(struct row *row, const struct heap_ticks *ticks, size_t tick)
+static enum ttd_status series_peak_tick_json(struct row *row, const struct heap_ticks *ticks,
+                                             size_t tick)
 {
     const struct heap_tick *peak = &ticks->peak_tick;
     row_unsigned(row, "event", peak->event);
@@ -437,15 +443,16 @@ static enum ttd_status peak_tick_json(struct row *row, const struct heap_ticks *
 enum ttd_status page_peak_json(struct row *row, const struct heap_ticks *ticks,
                                struct page_sites *sites)
 {
-    size_t tick = tick_of_peak(ticks), count;
-    struct heap_tick_change *sums = sums_at(&ticks->series[HEAP_TICK_BY_STACK], tick);
-    enum ttd_status status = sums ? take_peak(ticks, sums, sites, &count) : TTD_ERROR_NO_MEMORY;
+    size_t tick = series_tick_of_peak(ticks), count;
+    struct heap_tick_change *sums = series_sums_at(&ticks->series[HEAP_TICK_BY_STACK], tick);
+    enum ttd_status status =
+        sums ? series_take_peak(ticks, sums, sites, &count) : TTD_ERROR_NO_MEMORY;
     if (status == TTD_OK) {
         row_begin_object(row, "at_peak");
         row_unsigned(row, "tick", tick);
         page_changes_json(row, "site", sums, count);
         if (ticks->has_peak_tick)
-            status = peak_tick_json(row, ticks, tick);
+            status = series_peak_tick_json(row, ticks, tick);
         row_end_object(row);
     }
     free(sums);
@@ -466,7 +473,7 @@ enum ttd_status page_lost_json(struct row *row, const struct heap_leaks *leaks,
     }
     row_begin_object(row, "lost");
     for (size_t kind = 0; kind < sizeof names / sizeof names[0] && status == TTD_OK; kind++)
-        status = groups_json(row, names[kind], &leaks->kinds[kind], sites);
+        status = series_groups_json(row, names[kind], &leaks->kinds[kind], sites);
     row_end_object(row);
     return status;
 }

@@ -57,8 +57,8 @@ enum ttd_status page_sites_add(struct page_sites *sites, ttd_id stack, uint32_t 
 
 /* ---- Choosing ---- */
 
-static enum ttd_status find_candidate(struct candidates *candidates, ttd_id stack,
-                                      struct candidate **candidate)
+static enum ttd_status page_sites_find_candidate(struct candidates *candidates, ttd_id stack,
+                                                 struct candidate **candidate)
 {
     uint32_t index = map_get(&candidates->index, stack, 0);
     if (index == MAP_NONE) {
@@ -75,23 +75,24 @@ static enum ttd_status find_candidate(struct candidates *candidates, ttd_id stac
     return TTD_OK;
 }
 
-static void raise_to(uint64_t *amount, uint64_t value)
+static void page_sites_raise_to(uint64_t *amount, uint64_t value)
 {
     if (value > *amount)
         *amount = value;
 }
 
-static enum ttd_status add_usage(struct candidates *candidates, const struct heap_usage *usage)
+static enum ttd_status page_sites_add_usage(struct candidates *candidates,
+                                            const struct heap_usage *usage)
 {
     enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < usage->count && status == TTD_OK; i++) {
         const struct heap_site *site = &usage->sites[i];
         struct candidate *candidate;
-        status = find_candidate(candidates, site->key.stack, &candidate);
+        status = page_sites_find_candidate(candidates, site->key.stack, &candidate);
         if (status != TTD_OK)
             break;
-        raise_to(&candidate->amounts[ALLOCATED_BYTES], heap_sum_value(site->bytes));
-        raise_to(&candidate->amounts[ALLOCATIONS], site->allocations);
+        page_sites_raise_to(&candidate->amounts[ALLOCATED_BYTES], heap_sum_value(site->bytes));
+        page_sites_raise_to(&candidate->amounts[ALLOCATIONS], site->allocations);
     }
     return status;
 }
@@ -105,7 +106,7 @@ static enum ttd_status page_add_series(struct candidates *candidates,
     enum ttd_status status = live ? TTD_OK : TTD_ERROR_NO_MEMORY;
     struct candidate *candidate;
     for (size_t i = 0; i < series->count && status == TTD_OK; i++) {
-        status = find_candidate(candidates, series->records[i].key, &candidate);
+        status = page_sites_find_candidate(candidates, series->records[i].key, &candidate);
         if (status == TTD_OK)
             live[i].record = (uint32_t)(candidate - candidates->items);
     }
@@ -115,30 +116,31 @@ static enum ttd_status page_add_series(struct candidates *candidates,
         candidate = &candidates->items[sum->record];
         sum->bytes = (int64_t)((uint64_t)sum->bytes + (uint64_t)change->bytes);
         sum->blocks += change->blocks;
-        raise_to(&candidate->amounts[LIVE_BYTES], (uint64_t)sum->bytes);
-        raise_to(&candidate->amounts[LIVE_BLOCKS], (uint64_t)sum->blocks);
+        page_sites_raise_to(&candidate->amounts[LIVE_BYTES], (uint64_t)sum->bytes);
+        page_sites_raise_to(&candidate->amounts[LIVE_BLOCKS], (uint64_t)sum->blocks);
     }
     free(live);
     return status;
 }
 
-static enum ttd_status add_peak(struct candidates *candidates, const struct heap_groups *at_peak)
+static enum ttd_status page_sites_add_peak(struct candidates *candidates,
+                                           const struct heap_groups *at_peak)
 {
     enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < at_peak->count && status == TTD_OK; i++) {
         const struct heap_group *group = &at_peak->items[i];
         struct candidate *candidate;
-        status = find_candidate(candidates, group->key.stack, &candidate);
+        status = page_sites_find_candidate(candidates, group->key.stack, &candidate);
         if (status != TTD_OK)
             break;
-        raise_to(&candidate->amounts[LIVE_BYTES], group->bytes);
-        raise_to(&candidate->amounts[LIVE_BLOCKS], group->blocks);
+        page_sites_raise_to(&candidate->amounts[LIVE_BYTES], group->bytes);
+        page_sites_raise_to(&candidate->amounts[LIVE_BLOCKS], group->blocks);
     }
     return status;
 }
 
 /* The largest amount first; of equal ones the first candidate. */
-static int compare_ranks(const void *a, const void *b)
+static int page_sites_compare_ranks(const void *a, const void *b)
 {
     const struct rank *x = a, *y = b;
     if (x->amount != y->amount)
@@ -148,7 +150,8 @@ static int compare_ranks(const void *a, const void *b)
 
 /* Keeps the candidates that have most, as many for each amount. Returns how many are kept; sets
  * `status` to TTD_ERROR_NO_MEMORY without memory. */
-static size_t keep_largest(struct candidates *candidates, size_t max, enum ttd_status *status)
+static size_t page_sites_keep_largest(struct candidates *candidates, size_t max,
+                                      enum ttd_status *status)
 {
     struct rank *ranks = malloc((candidates->count + 1) * sizeof *ranks);
     size_t kept = 0;
@@ -157,7 +160,7 @@ static size_t keep_largest(struct candidates *candidates, size_t max, enum ttd_s
     for (int amount = 0; amount < AMOUNTS && ranks; amount++) {
         for (size_t i = 0; i < candidates->count; i++)
             ranks[i] = (struct rank){candidates->items[i].amounts[amount], i};
-        qsort(ranks, candidates->count, sizeof *ranks, compare_ranks);
+        qsort(ranks, candidates->count, sizeof *ranks, page_sites_compare_ranks);
         for (size_t i = 0; i < max / AMOUNTS && i < candidates->count; i++) {
             struct candidate *candidate = &candidates->items[ranks[i].candidate];
             kept += !candidate->is_kept;
@@ -169,8 +172,9 @@ static size_t keep_largest(struct candidates *candidates, size_t max, enum ttd_s
 }
 
 /* Numbers the candidates that are kept: the sites of the usage, the others, the rest. */
-static enum ttd_status number_kept(struct page_sites *sites, const struct candidates *candidates,
-                                   const struct heap_usage *usage, size_t kept)
+static enum ttd_status page_sites_number_kept(struct page_sites *sites,
+                                              const struct candidates *candidates,
+                                              const struct heap_usage *usage, size_t kept)
 {
     enum ttd_status status = TTD_OK;
     uint32_t number;
@@ -198,19 +202,19 @@ enum ttd_status page_sites_choose(struct page_sites *sites, const struct heap_ti
     *sites = (struct page_sites){.count = 0};
     map_init(&sites->index);
     map_init(&candidates.index);
-    enum ttd_status status = add_usage(&candidates, usage);
+    enum ttd_status status = page_sites_add_usage(&candidates, usage);
     if (status == TTD_OK)
         status = page_add_series(&candidates, &ticks->series[HEAP_TICK_BY_STACK]);
     if (status == TTD_OK)
-        status = add_peak(&candidates, &ticks->at_peak);
+        status = page_sites_add_peak(&candidates, &ticks->at_peak);
     size_t kept = candidates.count;
     if (status == TTD_OK && candidates.count > max)
-        kept = keep_largest(&candidates, max, &status);
+        kept = page_sites_keep_largest(&candidates, max, &status);
     else
         for (size_t i = 0; i < candidates.count; i++)
             candidates.items[i].is_kept = true;
     if (status == TTD_OK)
-        status = number_kept(sites, &candidates, usage, kept);
+        status = page_sites_number_kept(sites, &candidates, usage, kept);
     free(candidates.items);
     map_free(&candidates.index);
     return status;
@@ -220,8 +224,9 @@ enum ttd_status page_sites_choose(struct page_sites *sites, const struct heap_ti
 
 /* Renumbers the records that are kept, by their old numbers; the record of the others is the last.
  */
-static enum ttd_status fold_records(struct page_sites *sites, const struct heap_tick_series *series,
-                                    uint32_t *records, struct heap_tick_series *folded)
+static enum ttd_status page_sites_fold_records(struct page_sites *sites,
+                                               const struct heap_tick_series *series,
+                                               uint32_t *records, struct heap_tick_series *folded)
 {
     uint32_t number;
     for (size_t i = 0; i < series->count; i++) {
@@ -242,8 +247,8 @@ static enum ttd_status fold_records(struct page_sites *sites, const struct heap_
 }
 
 /* Adds the changes of a tick; the others count as one site. */
-static void fold_tick(const struct heap_tick_series *series, size_t tick, const uint32_t *records,
-                      struct heap_tick_series *folded)
+static void page_sites_fold_tick(const struct heap_tick_series *series, size_t tick,
+                                 const uint32_t *records, struct heap_tick_series *folded)
 {
     uint32_t last = (uint32_t)folded->count - 1;
     struct heap_tick_change others = {.record = last};
@@ -272,9 +277,9 @@ enum ttd_status page_sites_fold(struct page_sites *sites, const struct heap_tick
     folded->ends = malloc((series->tick_count + 1) * sizeof *folded->ends);
     bool has_memory = records && folded->records && folded->changes && folded->ends;
     enum ttd_status status =
-        has_memory ? fold_records(sites, series, records, folded) : TTD_ERROR_NO_MEMORY;
+        has_memory ? page_sites_fold_records(sites, series, records, folded) : TTD_ERROR_NO_MEMORY;
     for (size_t tick = 0; tick < series->tick_count && status == TTD_OK; tick++)
-        fold_tick(series, tick, records, folded);
+        page_sites_fold_tick(series, tick, records, folded);
     free(records);
     return status;
 }

@@ -201,7 +201,7 @@ static struct below_sites below_sum(struct report *report, const struct heap_gro
     return sites;
 }
 
-static void text_below(struct report *report, const struct heap_group *group)
+static void details_text_below(struct report *report, const struct heap_group *group)
 {
     struct text_output *output = report->output;
     struct below_sites sites = below_sum(report, group);
@@ -223,8 +223,8 @@ static struct heap_place leak_holder_place(const struct report_leaks *data,
     return heap_place_of(&data->leaks->places, holder->region, holder->offset);
 }
 
-static void text_holder(struct report *report, const struct report_leaks *data,
-                        const struct heap_holder *holder)
+static void details_text_holder(struct report *report, const struct report_leaks *data,
+                                const struct heap_holder *holder)
 {
     struct text_output *output = report->output;
     out_text(output, ", held by ");
@@ -243,13 +243,13 @@ void leaks_details_text(struct report *report, const struct report_leaks *data,
     say(output, "  group ", number(number), ":   ",
         group->blocks == 1 ? "block " : "the first is block ", hex(group->address));
     if (group->holder)
-        text_holder(report, data, group->holder);
+        details_text_holder(report, data, group->holder);
     out_char(output, '\n');
-    text_below(report, group);
+    details_text_below(report, group);
 }
 
-static void row_holder(struct row *row, const struct report_leaks *data,
-                       const struct heap_holder *holder)
+static void details_row_holder(struct row *row, const struct report_leaks *data,
+                               const struct heap_holder *holder)
 {
     bool is_root = holder && !holder->block.address;
     struct heap_place place;
@@ -277,7 +277,7 @@ static void row_holder(struct row *row, const struct report_leaks *data,
 }
 
 /* Writes the largest call sites below a group; in CSV as texts such as "4096:12". */
-static void row_below(struct row *row, const struct heap_group *group)
+static void details_row_below(struct row *row, const struct heap_group *group)
 {
     struct below_sites sites = below_sum(row->report, group);
     bool is_field = !row->is_json && row_begin_field(row, "below");
@@ -309,7 +309,7 @@ void row_leak_details(struct row *row, const struct report_leaks *data,
     row_hex_if(row, "address", group, group ? group->address : 0);
     if (!row->is_json || group->kind == HEAP_POSSIBLY_LOST ||
         report_leak_kinds[group->kind].held_by)
-        row_holder(row, data, group ? group->holder : NULL);
+        details_row_holder(row, data, group ? group->holder : NULL);
     if (!row->is_json || (data->leaks->snapshot.number && group->kind == HEAP_DEFINITELY_LOST))
-        row_below(row, group);
+        details_row_below(row, group);
 }

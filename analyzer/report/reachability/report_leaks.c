@@ -21,7 +21,7 @@ static void text_leak_notes(struct report *report, const struct report_leaks *da
 }
 
 /* Writes the number of unreleased blocks, where the lost ones are unknown. */
-static void text_live(struct report *report, const struct report_leaks *data)
+static void leaks_text_live(struct report *report, const struct report_leaks *data)
 {
     const struct heap_groups *groups = &data->leaks->kinds[HEAP_NOT_SEEN];
     struct text_output *output = report->output;
@@ -43,7 +43,8 @@ static void text_live(struct report *report, const struct report_leaks *data)
     report_no_snapshot_text(report);
 }
 
-static void text_kind(struct report *report, const struct heap_groups *groups, const char *label)
+static void leaks_text_kind(struct report *report, const struct heap_groups *groups,
+                            const char *label)
 {
     if (!groups->blocks)
         return;
@@ -54,7 +55,7 @@ static void text_kind(struct report *report, const struct heap_groups *groups, c
 }
 
 /* Writes the verdicts of the snapshot: lost blocks and others in one line each. */
-static void text_classes(struct report *report, const struct report_leaks *data)
+static void leaks_text_classes(struct report *report, const struct report_leaks *data)
 {
     const struct heap_groups *groups = data->leaks->kinds;
     struct text_output *output = report->output;
@@ -66,16 +67,18 @@ static void text_classes(struct report *report, const struct report_leaks *data)
     }
     say(output, PLAIN, "\n");
     report_estimate_text(output, "    ", &lost->estimate);
-    text_kind(report, &groups[HEAP_INDIRECTLY_LOST],
-              "Indirectly lost, held by these (--show indirect to list): ");
-    text_kind(report, &groups[HEAP_POSSIBLY_LOST], "Possibly lost, held by doubtful pointers: ");
-    text_kind(report, &groups[HEAP_HELD_BY_STALE],
-              "Held only by possibly stale words (--show stale to list): ");
-    text_kind(report, &groups[HEAP_HELD_WEAKLY],
-              "Held only by an ending stack or a register (--show stack): ");
-    text_kind(report, &groups[HEAP_REACHABLE], "Still reachable (--show reachable to list): ");
-    text_kind(report, &groups[HEAP_NOT_SEEN],
-              "Allocated after the snapshot, not known (--show all to list): ");
+    leaks_text_kind(report, &groups[HEAP_INDIRECTLY_LOST],
+                    "Indirectly lost, held by these (--show indirect to list): ");
+    leaks_text_kind(report, &groups[HEAP_POSSIBLY_LOST],
+                    "Possibly lost, held by doubtful pointers: ");
+    leaks_text_kind(report, &groups[HEAP_HELD_BY_STALE],
+                    "Held only by possibly stale words (--show stale to list): ");
+    leaks_text_kind(report, &groups[HEAP_HELD_WEAKLY],
+                    "Held only by an ending stack or a register (--show stack): ");
+    leaks_text_kind(report, &groups[HEAP_REACHABLE],
+                    "Still reachable (--show reachable to list): ");
+    leaks_text_kind(report, &groups[HEAP_NOT_SEEN],
+                    "Allocated after the snapshot, not known (--show all to list): ");
     out_text(output, "By ");
     report_snapshot_why_text(report, &data->leaks->snapshot);
     out_char(output, '\n');
@@ -91,15 +94,15 @@ static struct report_nested leaks_count_nested(const struct heap_leaks *leaks)
 }
 
 /* Returns the call that created the heap of a group, if the groups are by heap. */
-static struct heap_call creation(const struct report *report, const struct report_leaks *data,
-                                 const struct heap_group *group)
+static struct heap_call leaks_creation(const struct report *report, const struct report_leaks *data,
+                                       const struct heap_group *group)
 {
     const struct view_label *label = view_find_label(report->view, group->key);
     const struct heap_tree_node *heap = heap_tree_get(data->heaps, (ttd_id)label->number);
     return heap ? heap->created : heap_call_none();
 }
 
-static void text_groups(struct report *report, const struct report_leaks *data)
+static void leaks_text_groups(struct report *report, const struct report_leaks *data)
 {
     struct text_output *output = report->output;
     size_t listed = leaks_listed(data);
@@ -123,7 +126,7 @@ static void text_groups(struct report *report, const struct report_leaks *data)
         report_site_text(report, group->key);
         leaks_details_text(report, data, group, i + 1);
         if (data->heaps) {
-            struct heap_call created = creation(report, data, group);
+            struct heap_call created = leaks_creation(report, data, group);
             report_call_text(report, "created", &created);
         }
     }
@@ -146,11 +149,11 @@ static void text_leaks(struct report *report, const struct report_leaks *data)
 {
     out_bold(report->output);
     if (data->leaks->snapshot.number)
-        text_classes(report, data);
+        leaks_text_classes(report, data);
     else
-        text_live(report, data);
-    text_kind(report, &data->leaks->kinds[HEAP_UNKNOWN],
-              "Unknown, perhaps released while recording was off (--show unknown to list): ");
+        leaks_text_live(report, data);
+    leaks_text_kind(report, &data->leaks->kinds[HEAP_UNKNOWN],
+                    "Unknown, perhaps released while recording was off (--show unknown to list): ");
     report_nested_text(report->output, "", leaks_count_nested(data->leaks));
     report_runtime_text(report);
     report_known_findings_text(report, REPORT_BLOCKS);
@@ -158,7 +161,7 @@ static void text_leaks(struct report *report, const struct report_leaks *data)
     report_certainty_text(report);
     const struct report_amounts amounts = leaks_amounts(data);
     report_wrapper_text(report, &amounts);
-    text_groups(report, data);
+    leaks_text_groups(report, data);
     report_runtime_groups_text(report, true);
 }
 
@@ -177,7 +180,7 @@ static void json_leak(struct row *row, const struct report_leaks *data,
         row_lost(row, group->lost);
     }
     if (data->heaps) {
-        struct heap_call created = creation(row->report, data, group);
+        struct heap_call created = leaks_creation(row->report, data, group);
         row_call(row, "created", &created);
     }
     row_leak_details(row, data, group, number);
@@ -266,7 +269,7 @@ static void csv_leaks(struct row *row, const struct report_leaks *data)
 
 /* Writes the stacks that have more blocks than in the baseline. By other keys than the stack, a
  * growth has no group to belong to. */
-static void csv_growths(struct row *row, const struct report_leaks *data)
+static void leaks_csv_growths(struct row *row, const struct report_leaks *data)
 {
     const struct report_known_findings *known_findings = row->report->known_findings;
     struct ttd_position no_position = ttd_position_invalid();
@@ -302,7 +305,7 @@ void report_leaks(struct report *report, const struct report_leaks *data)
         json_leaks(&row, data);
     } else {
         csv_leaks(&row, data);
-        csv_growths(&row, data);
+        leaks_csv_growths(&row, data);
     }
     row_end_object(&row);
 }

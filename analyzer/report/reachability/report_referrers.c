@@ -19,7 +19,7 @@ static struct heap_place referrer_place(const struct heap_referrers *referrers,
     return heap_place_of(&referrers->places, referrer->region, referrer->offset);
 }
 
-static void text_flags(struct text_output *output, const struct heap_referrer *referrer)
+static void referrers_text_flags(struct text_output *output, const struct heap_referrer *referrer)
 {
     if (referrer->target_offset && referrer->kind != HEAP_REFERRER_CHAIN)
         out_format(output, ", to its byte %llu", (unsigned long long)referrer->target_offset);
@@ -90,7 +90,7 @@ static void text_referrer(struct report *report, const struct heap_referrers *re
             out_format(output, "byte %llu of ", (unsigned long long)referrer->offset);
         report_node_text(report, &referrers->reach, referrer->node);
     }
-    text_flags(output, referrer);
+    referrers_text_flags(output, referrer);
     uint64_t address = heap_referrer_address(referrers, referrer);
     if (address != TTD_UNKNOWN)
         say(output, ", word at ", hex(address));
@@ -99,7 +99,7 @@ static void text_referrer(struct report *report, const struct heap_referrers *re
 }
 
 /* The words of released memory that are not listed. */
-static uint64_t relics_left_out(const struct heap_referrers *referrers)
+static uint64_t referrers_relics_left_out(const struct heap_referrers *referrers)
 {
     uint64_t count = referrers->relic_count;
     for (size_t i = 0; i < referrers->count; i++)
@@ -107,9 +107,9 @@ static uint64_t relics_left_out(const struct heap_referrers *referrers)
     return count;
 }
 
-static void text_lines(struct report *report, const struct heap_referrers *referrers)
+static void referrers_text_lines(struct report *report, const struct heap_referrers *referrers)
 {
-    uint64_t left_out = relics_left_out(referrers);
+    uint64_t left_out = referrers_relics_left_out(referrers);
     for (size_t i = 0; i < referrers->count; i++)
         text_referrer(report, referrers, &referrers->lines[i]);
     if (!left_out)
@@ -135,10 +135,10 @@ void report_pointers_text(struct report *report, const struct heap_referrers *re
     out_text(output, ", ");
     text_referrer_total(output, referrers);
     out_char(output, '\n');
-    text_lines(report, referrers);
+    referrers_text_lines(report, referrers);
 }
 
-static void text_target(struct report *report, const struct report_referrers *data)
+static void referrers_text_target(struct report *report, const struct report_referrers *data)
 {
     const struct heap_referrers *referrers = data->referrers;
     struct heap_block copy;
@@ -180,12 +180,12 @@ static void text_referrers(struct report *report, const struct report_referrers 
         say(report->output, bytes(data->group->bytes), " in ", blocks(data->group->blocks), " ",
             report_leak_kinds[data->group->kind].text, "\n");
     }
-    text_target(report, data);
-    text_lines(report, referrers);
+    referrers_text_target(report, data);
+    referrers_text_lines(report, referrers);
 }
 
-static void row_root(struct row *row, const struct heap_referrers *referrers,
-                     const struct heap_referrer *referrer)
+static void referrers_row_root(struct row *row, const struct heap_referrers *referrers,
+                               const struct heap_referrer *referrer)
 {
     if (referrer->kind != HEAP_REFERRER_ROOT && referrer->kind != HEAP_REFERRER_RELIC) {
         row_null(row, "root");
@@ -209,7 +209,7 @@ static void json_referrer(struct row *row, const struct heap_referrers *referrer
     row_unsigned(row, "depth", referrer->depth);
     row_block(row, "block", referrer_block(referrers, referrer->node, &copy));
     row_name(row, "class", report_node_class(row->report, &referrers->reach, referrer->node));
-    row_root(row, referrers, referrer);
+    referrers_row_root(row, referrers, referrer);
     uint64_t address = heap_referrer_address(referrers, referrer);
     row_hex_if(row, "address", address != TTD_UNKNOWN, address);
     row_count(row, "offset", referrer_offset(referrer));
@@ -231,7 +231,7 @@ static void json_referrer(struct row *row, const struct heap_referrers *referrer
 }
 
 /* Writes the members about the words that point at the block. */
-static void json_pointers(struct row *row, const struct heap_referrers *referrers)
+static void referrers_json_pointers(struct row *row, const struct heap_referrers *referrers)
 {
     row_count(row, "distance",
               referrers->distance == GRAPH_NONE ? TTD_UNKNOWN : referrers->distance);
@@ -251,7 +251,7 @@ void row_pointers(struct row *row, const char *key, const struct heap_referrers 
     }
     row_begin_object(row, key);
     row_snapshot(row, "snapshot", &referrers->reach.snapshot);
-    json_pointers(row, referrers);
+    referrers_json_pointers(row, referrers);
     row_end_object(row);
 }
 
@@ -265,10 +265,10 @@ static void json_referrers(struct row *row, const struct report_referrers *data)
     row_certainty(row);
     row_snapshot(row, "snapshot", snapshot->number ? snapshot : NULL);
     row_block(row, "block", referrer_block(referrers, referrers->target, &copy));
-    json_pointers(row, referrers);
+    referrers_json_pointers(row, referrers);
 }
 
-static void csv_earlier(struct row *row, const struct heap_owner *earlier)
+static void referrers_csv_earlier(struct row *row, const struct heap_owner *earlier)
 {
     row_hex_if(row, "earlier_block", earlier, earlier ? earlier->block.address : 0);
     row_unsigned_if(row, "earlier_size", earlier, earlier ? earlier->block.size : 0);
@@ -292,14 +292,14 @@ static void csv_referrer(struct row *row, const struct heap_referrers *referrers
     row_text(row, "kind", referrer_kinds[referrer->kind]);
     row_hex_if(row, "block", block, block ? block->address : 0);
     row_unsigned_if(row, "size", block, block ? block->size : 0);
-    row_root(row, referrers, referrer);
+    referrers_row_root(row, referrers, referrer);
     row_hex_if(row, "address", address != TTD_UNKNOWN, address);
     row_count(row, "offset", referrer_offset(referrer));
     row_unsigned_if(row, "target_offset", referrer->kind != HEAP_REFERRER_MORE,
                     referrer->target_offset);
     row_bool(row, "stale", referrer->flags & GRAPH_STALE);
     row_unsigned(row, "pointers", referrer->count ? referrer->count : 1);
-    csv_earlier(row, referrer->earlier);
+    referrers_csv_earlier(row, referrer->earlier);
 }
 
 void report_referrers(struct report *report, const struct report_referrers *data)
@@ -314,7 +314,7 @@ void report_referrers(struct report *report, const struct report_referrers *data
     if (row.is_json) {
         json_referrers(&row, data);
     } else {
-        report->left_out += relics_left_out(referrers);
+        report->left_out += referrers_relics_left_out(referrers);
         ROW_EACH(&row, "referrers", struct heap_referrer, referrer, referrers->lines,
                  referrers->count)
         csv_referrer(&row, referrers, referrer);

@@ -57,8 +57,8 @@ static struct ttd_string retained_class(struct report *report, const struct heap
 }
 
 /* Writes the subject of a record. Every record has the same members. */
-static void json_subject(struct row *row, const struct report_retained *data,
-                         const struct heap_retainer *retainer)
+static void retained_json_subject(struct row *row, const struct report_retained *data,
+                                  const struct heap_retainer *retainer)
 {
     const struct heap_retained *retained = data->retained;
     const struct heap_root_group *group = retained_root(retained, retainer);
@@ -81,8 +81,8 @@ static void json_subject(struct row *row, const struct report_retained *data,
     row_stack(row, "stack", is_site ? retainer->stack : TTD_NONE);
 }
 
-static void csv_subject(struct row *row, const struct report_retained *data,
-                        const struct heap_retainer *retainer)
+static void retained_csv_subject(struct row *row, const struct report_retained *data,
+                                 const struct heap_retainer *retainer)
 {
     const struct heap_root_group *group = NULL;
     const struct heap_block *block = NULL;
@@ -101,14 +101,14 @@ static void csv_subject(struct row *row, const struct report_retained *data,
         row_stack(row, "stack", retainer->stack);
 }
 
-static void row_retainer(struct row *row, const struct report_retained *data,
-                         const struct heap_retainer *retainer)
+static void retained_row_retainer(struct row *row, const struct report_retained *data,
+                                  const struct heap_retainer *retainer)
 {
     const struct heap_root_group *group =
         row->is_header ? NULL : retained_root(data->retained, retainer);
     bool is_root = group && !data->options->depth;
     if (row->is_json)
-        json_subject(row, data, retainer);
+        retained_json_subject(row, data, retainer);
     row_unsigned(row, "depth", retainer->depth);
     if (row->is_json)
         row_unsigned(row, "others", retainer->others);
@@ -122,7 +122,7 @@ static void row_retainer(struct row *row, const struct report_retained *data,
         row_count(row, "pointers", group ? group->words : TTD_UNKNOWN);
     } else {
         row_unsigned(row, "others", retainer->others);
-        csv_subject(row, data, retainer);
+        retained_csv_subject(row, data, retainer);
     }
     if (retained_is_by_label(data))
         row_site(row, retained_label(retainer));
@@ -148,7 +148,7 @@ static void data_retained(struct report *report, const struct report_retained *d
     ROW_EACH(&row, "retainers", struct heap_retainer, retainer, retained->records, retained->count)
     {
         if (!report->output->error)
-            row_retainer(&row, data, retainer);
+            retained_row_retainer(&row, data, retainer);
     }
     row_end_object(&row);
 }
@@ -215,8 +215,8 @@ static void text_retained_group(struct report *report, const struct report_retai
 
 /* A root group "leads to" blocks that others lead to as well, and "alone holds" the rest. A large
  * difference shows that the memory is shared. */
-static void text_root(struct report *report, const struct report_retained *data,
-                      const struct heap_retainer *retainer)
+static void retained_text_root(struct report *report, const struct report_retained *data,
+                               const struct heap_retainer *retainer)
 {
     const struct heap_root_group *group = retained_root(data->retained, retainer);
     struct text_output *output = report->output;
@@ -228,8 +228,8 @@ static void text_root(struct report *report, const struct report_retained *data,
         blocks(retainer->reachable_blocks), "; ", counted(group->words, "pointer"), "\n");
 }
 
-static void text_branch(struct report *report, const struct report_retained *data,
-                        const struct heap_retainer *retainer)
+static void retained_text_branch(struct report *report, const struct report_retained *data,
+                                 const struct heap_retainer *retainer)
 {
     struct text_output *output = report->output;
     for (uint32_t i = 0; i < retainer->depth; i++)
@@ -245,24 +245,24 @@ static void text_branch(struct report *report, const struct report_retained *dat
     text_retained_subject(report, data, retainer);
 }
 
-static void text_retainer(struct report *report, const struct report_retained *data,
-                          const struct heap_retainer *retainer)
+static void retained_text_retainer(struct report *report, const struct report_retained *data,
+                                   const struct heap_retainer *retainer)
 {
     if (data->options->depth) {
-        text_branch(report, data, retainer);
+        retained_text_branch(report, data, retainer);
     } else if (data->options->by == HEAP_RETAINED_BY_BLOCK) {
         out_text(report->output, "  ");
         text_retained_sums(report->output, retainer);
         out_text(report->output, ": ");
         text_retained_subject(report, data, retainer);
     } else if (data->options->by == HEAP_RETAINED_BY_ROOT) {
-        text_root(report, data, retainer);
+        retained_text_root(report, data, retainer);
     } else {
         text_retained_group(report, data, retainer);
     }
 }
 
-static void text_held_totals(struct report *report, const struct heap_held *held)
+static void retained_text_held_totals(struct report *report, const struct heap_held *held)
 {
     struct text_output *output = report->output;
     say(output, BOLD, blocks(held->blocks), ", ", sized(held->bytes), PLAIN, " by ");
@@ -280,10 +280,10 @@ static void text_retained(struct report *report, const struct report_retained *d
     if (!retained->held.reach.snapshot.number)
         report_no_snapshot_text(report);
     else
-        text_held_totals(report, &retained->held);
+        retained_text_held_totals(report, &retained->held);
     report_certainty_text(report);
     for (size_t i = 0; i < retained->count && !report->output->error; i++)
-        text_retainer(report, data, &retained->records[i]);
+        retained_text_retainer(report, data, &retained->records[i]);
     bool is_limited = data->options->limit != SIZE_MAX;
     if (retained->total > retained->count)
         say(report->output, "\n… and ",

@@ -27,16 +27,16 @@ static void place_label_add(struct label *label, struct ttd_string text)
         label->pieces[label->count++] = text;
 }
 
-static void add_text(struct label *label, const char *text)
+static void place_add_text(struct label *label, const char *text)
 {
     place_label_add(label, escape_string(text));
 }
 
-static void add_number(struct label *label, const char *format, uint64_t number)
+static void place_add_number(struct label *label, const char *format, uint64_t number)
 {
     char *scratch = label->scratch[label->scratch_count++];
     snprintf(scratch, sizeof label->scratch[0], format, (unsigned long long)number);
-    add_text(label, scratch);
+    place_add_text(label, scratch);
 }
 
 const char *report_register_name(uint64_t number)
@@ -85,27 +85,27 @@ static void place_add_variable(struct report *report, const struct heap_place *p
 {
     uint64_t offset = place->offset;
     if (place->variable) {
-        add_text(label, ": ");
+        place_add_text(label, ": ");
         place_label_add(label, definitions_function(report->definitions, place->variable->name));
         offset = place->variable_offset;
     }
     if (has_offset && (offset || !place->variable))
-        add_number(label, "+0x%llx", offset);
+        place_add_number(label, "+0x%llx", offset);
 }
 
-static void label_module(struct report *report, const struct heap_place *place, bool has_offset,
-                         struct label *label)
+static void place_label_module(struct report *report, const struct heap_place *place,
+                               bool has_offset, struct label *label)
 {
     struct ttd_string section = definitions_text(report->definitions, place->region->name);
     struct ttd_string part = {"", 0};
     if (place->variable)
         part = definitions_function(report->definitions, place->variable->name);
     place_label_add(label, place_module(report, place));
-    add_text(label, " ");
+    place_add_text(label, " ");
     if (part.size && *part.data == '.') { /* no variable, but a part of a section */
         place_label_add(label, part);
         if (has_offset && place->variable_offset)
-            add_number(label, "+0x%llx", place->variable_offset);
+            place_add_number(label, "+0x%llx", place->variable_offset);
         return;
     }
     place_label_add(label, section.size ? section : escape_string("data"));
@@ -113,84 +113,85 @@ static void label_module(struct report *report, const struct heap_place *place, 
 }
 
 /* The place of an address in a module's code or constants. */
-static void label_constant(struct report *report, const struct heap_place *place, bool has_offset,
-                           struct label *label)
+static void place_label_constant(struct report *report, const struct heap_place *place,
+                                 bool has_offset, struct label *label)
 {
     const struct definition_module *module = definitions_module(report->definitions, place->module);
     if (module)
         place_label_add(label, glob_base_name(definitions_text(report->definitions, module->path)));
     if (place->variable && place->variable->name) {
         struct ttd_string name = definitions_function(report->definitions, place->variable->name);
-        add_text(label, name.size && *name.data == '.' ? " " : ": ");
+        place_add_text(label, name.size && *name.data == '.' ? " " : ": ");
         place_label_add(label, name);
         if (has_offset && place->variable_offset)
-            add_number(label, "+0x%llx", place->variable_offset);
+            place_add_number(label, "+0x%llx", place->variable_offset);
         return;
     }
     if (has_offset)
-        add_number(label, "+0x%llx", place->module_offset);
-    add_text(label, ", code or constants");
+        place_add_number(label, "+0x%llx", place->module_offset);
+    place_add_text(label, ", code or constants");
 }
 
-static void label_stack(struct report *report, const struct heap_place *place, bool has_offset,
-                        struct label *label)
+static void place_label_stack(struct report *report, const struct heap_place *place,
+                              bool has_offset, struct label *label)
 {
     struct frame frame;
-    add_number(label, "thread %llu, stack", place->region->thread);
+    place_add_number(label, "thread %llu, stack", place->region->thread);
     if (!place_find_frame(report, place, &frame)) {
         if (has_offset)
-            add_number(label, " +0x%llx", place->offset);
+            place_add_number(label, " +0x%llx", place->offset);
         return;
     }
-    add_text(label, ", ");
+    place_add_text(label, ", ");
     if (frame.function.size) {
         place_label_add(label, frame.function);
     } else {
         place_label_add(label,
                         frame.module.size ? glob_base_name(frame.module) : escape_string("?"));
-        add_number(label, "+0x%llx", frame.offset);
+        place_add_number(label, "+0x%llx", frame.offset);
     }
     if (frame.file.size) {
-        add_text(label, " (");
+        place_add_text(label, " (");
         place_label_add(label, glob_base_name(frame.file));
         if (frame.line)
-            add_number(label, ":%llu", frame.line);
-        add_text(label, ")");
+            place_add_number(label, ":%llu", frame.line);
+        place_add_text(label, ")");
     }
     if (has_offset)
-        add_number(label, " +0x%llx", place->frame_offset);
+        place_add_number(label, " +0x%llx", place->frame_offset);
 }
 
-static void label_registers(const struct heap_place *place, bool has_offset, struct label *label)
+static void place_label_registers(const struct heap_place *place, bool has_offset,
+                                  struct label *label)
 {
     const char *name = report_register_name(place->offset / 8);
-    add_number(label, "thread %llu, ", place->region->thread);
+    place_add_number(label, "thread %llu, ", place->region->thread);
     if (!has_offset)
-        add_text(label, "registers");
+        place_add_text(label, "registers");
     else if (name)
-        add_text(label, name);
+        place_add_text(label, name);
     else
-        add_number(label, "register %llu", place->offset / 8);
+        place_add_number(label, "register %llu", place->offset / 8);
 }
 
-static void label_tls(struct report *report, const struct heap_place *place, bool has_offset,
-                      struct label *label)
+static void place_label_tls(struct report *report, const struct heap_place *place, bool has_offset,
+                            struct label *label)
 {
     if (place->region->module) {
         place_label_add(label, place_module(report, place));
-        add_text(label, " ");
+        place_add_text(label, " ");
     }
-    add_text(label, "TLS");
+    place_add_text(label, "TLS");
     if (place->region->thread)
-        add_number(label, " of thread %llu", place->region->thread);
+        place_add_number(label, " of thread %llu", place->region->thread);
     if (place->variable)
         place_add_variable(report, place, has_offset, label);
     else if (has_offset)
-        add_number(label, " +0x%llx", place->offset);
+        place_add_number(label, " +0x%llx", place->offset);
 }
 
-static void label_mapping(struct report *report, const struct heap_place *place, bool has_offset,
-                          struct label *label)
+static void place_label_mapping(struct report *report, const struct heap_place *place,
+                                bool has_offset, struct label *label)
 {
     static const char *const units[] = {" bytes)", " kB)", " MB)", " GB)", " TB)"};
     struct ttd_string name = definitions_text(report->definitions, place->region->name);
@@ -199,42 +200,42 @@ static void label_mapping(struct report *report, const struct heap_place *place,
     for (; size >= 1024 && unit < 4; unit++)
         size = (size + 512) / 1024;
     bool is_anonymous = place->region->kind == TTD_REGION_ANONYMOUS;
-    add_number(label, "mapping 0x%llx (", place->region->begin);
+    place_add_number(label, "mapping 0x%llx (", place->region->begin);
     place_label_add(
         label, name.size ? name : escape_string(is_anonymous ? "anonymous" : "shared or file"));
-    add_number(label, ", %llu", size);
-    add_text(label, units[unit]);
+    place_add_number(label, ", %llu", size);
+    place_add_text(label, units[unit]);
     if (has_offset)
-        add_number(label, " +0x%llx", place->offset);
+        place_add_number(label, " +0x%llx", place->offset);
 }
 
-static void make_label(struct report *report, const struct heap_place *place, bool has_offset,
-                       struct label *label)
+static void place_make_label(struct report *report, const struct heap_place *place, bool has_offset,
+                             struct label *label)
 {
     label->count = label->scratch_count = 0;
     if (!place->region && place->module) {
-        label_constant(report, place, has_offset, label);
+        place_label_constant(report, place, has_offset, label);
         return;
     }
     switch (place->region ? place->region->kind : TTD_REGION_HEAP) {
     case TTD_REGION_MODULE:
-        label_module(report, place, has_offset, label);
+        place_label_module(report, place, has_offset, label);
         break;
     case TTD_REGION_STACK:
-        label_stack(report, place, has_offset, label);
+        place_label_stack(report, place, has_offset, label);
         break;
     case TTD_REGION_REGISTERS:
-        label_registers(place, has_offset, label);
+        place_label_registers(place, has_offset, label);
         break;
     case TTD_REGION_TLS:
-        label_tls(report, place, has_offset, label);
+        place_label_tls(report, place, has_offset, label);
         break;
     case TTD_REGION_ANONYMOUS:
     case TTD_REGION_FILE:
-        label_mapping(report, place, has_offset, label);
+        place_label_mapping(report, place, has_offset, label);
         break;
     case TTD_REGION_HEAP:
-        add_text(label, "heap memory outside of blocks");
+        place_add_text(label, "heap memory outside of blocks");
         break;
     }
 }
@@ -242,7 +243,7 @@ static void make_label(struct report *report, const struct heap_place *place, bo
 void report_place_text(struct report *report, const struct heap_place *place, bool has_offset)
 {
     struct label label;
-    make_label(report, place, has_offset, &label);
+    place_make_label(report, place, has_offset, &label);
     for (size_t i = 0; i < label.count; i++)
         escape_text(report->output, label.pieces[i]);
 }
@@ -276,7 +277,7 @@ void row_place(struct row *row, const char *key, const struct heap_place *place,
     const struct ttd_region *region = place->region;
     if (row_is_skipped(row))
         return;
-    make_label(report, place, has_offset, &label);
+    place_make_label(report, place, has_offset, &label);
     char *text = place_label_join(report, &label, &joined);
     if (!row->is_json)
         row_string(row, key, joined);
@@ -305,7 +306,8 @@ void row_place(struct row *row, const char *key, const struct heap_place *place,
 
 /* Finds the module that has an address in its code or its constants: its data are regions. Of
  * modules that were loaded at the same place, the one that was loaded last. */
-static const struct definition_module *find_module(const struct report *report, uint64_t address)
+static const struct definition_module *place_find_module(const struct report *report,
+                                                         uint64_t address)
 {
     const struct definition_module *last = NULL, *module;
     for (ttd_id id = 1; (module = definitions_module(report->definitions, id)); id++) {
@@ -323,7 +325,7 @@ bool report_address_text(struct report *report, const char *label, const struct 
     if (places)
         place = heap_place_at(places, address);
     bool has_place = place.region || place.module;
-    const struct definition_module *module = has_place ? NULL : find_module(report, address);
+    const struct definition_module *module = has_place ? NULL : place_find_module(report, address);
     if ((place.region && place.region->kind == TTD_REGION_HEAP) ||
         (!has_place && !module && address >= NULL_END))
         return false;
@@ -352,7 +354,7 @@ void row_address(struct row *row, const struct heap_places *places, uint64_t add
 
 /* The first frame of report->frames that only passes memory on to no other; NULL if there are no
  * frames. */
-static const struct frame *block_owner_frame(const struct report *report)
+static const struct frame *place_block_owner_frame(const struct report *report)
 {
     const struct frame_list *list = &report->frames;
     for (size_t i = 0; i < list->count; i++) {
@@ -364,8 +366,8 @@ static const struct frame *block_owner_frame(const struct report *report)
     return list->count ? &list->frames[0] : NULL;
 }
 
-static void text_block_fields(struct report *report, const struct heap_block *block,
-                              struct ttd_string class_name)
+static void place_text_block_fields(struct report *report, const struct heap_block *block,
+                                    struct ttd_string class_name)
 {
     struct text_output *output = report->output;
     say(output, hex(block->address), ", ", bytes(block->size));
@@ -374,7 +376,7 @@ static void text_block_fields(struct report *report, const struct heap_block *bl
         report_function_text(report, class_name);
     }
     report_expand(report, block->stack);
-    const struct frame *owner = block_owner_frame(report);
+    const struct frame *owner = place_block_owner_frame(report);
     if (owner) {
         out_text(output, " by ");
         report_frame_text(report, owner);
@@ -388,7 +390,7 @@ static void text_block_fields(struct report *report, const struct heap_block *bl
 void report_owner_frame_text(struct report *report, ttd_id stack)
 {
     report_expand(report, stack);
-    const struct frame *owner = block_owner_frame(report);
+    const struct frame *owner = place_block_owner_frame(report);
     if (owner)
         report_frame_text(report, owner);
     else
@@ -397,7 +399,7 @@ void report_owner_frame_text(struct report *report, ttd_id stack)
 
 void report_block_text(struct report *report, const struct heap_block *block)
 {
-    text_block_fields(report, block, (struct ttd_string){"", 0});
+    place_text_block_fields(report, block, (struct ttd_string){"", 0});
 }
 
 struct ttd_string report_node_class(struct report *report, const struct heap_reach *reach,
@@ -412,7 +414,7 @@ struct ttd_string report_node_class(struct report *report, const struct heap_rea
 void report_node_text(struct report *report, const struct heap_reach *reach, uint32_t node)
 {
     struct heap_block block = heap_nodes_block(&reach->nodes, node);
-    text_block_fields(report, &block, report_node_class(report, reach, node));
+    place_text_block_fields(report, &block, report_node_class(report, reach, node));
 }
 
 void row_block(struct row *row, const char *key, const struct heap_block *block)
@@ -432,8 +434,8 @@ void row_block(struct row *row, const char *key, const struct heap_block *block)
 
 /* The blocks beside an address: they often show whose pointer has gone astray. */
 
-static void text_one(struct report *report, const struct heap_neighbour *block, uint64_t apart,
-                     bool is_before)
+static void place_text_one(struct report *report, const struct heap_neighbour *block,
+                           uint64_t apart, bool is_before)
 {
     struct text_output *output = report->output;
     if (!block->address)
@@ -447,11 +449,12 @@ static void text_one(struct report *report, const struct heap_neighbour *block, 
 void report_neighbours_text(struct report *report, const struct heap_neighbours *neighbours,
                             uint64_t address)
 {
-    text_one(report, &neighbours->before, address - neighbours->before.address, true);
-    text_one(report, &neighbours->after, neighbours->after.address - address, false);
+    place_text_one(report, &neighbours->before, address - neighbours->before.address, true);
+    place_text_one(report, &neighbours->after, neighbours->after.address - address, false);
 }
 
-static void row_neighbour(struct row *row, const char *key, const struct heap_neighbour *block)
+static void place_row_neighbour(struct row *row, const char *key,
+                                const struct heap_neighbour *block)
 {
     if (!block->address) {
         row_null(row, key);
@@ -466,6 +469,6 @@ static void row_neighbour(struct row *row, const char *key, const struct heap_ne
 
 void row_neighbours(struct row *row, const struct heap_neighbours *neighbours)
 {
-    row_neighbour(row, "before", &neighbours->before);
-    row_neighbour(row, "after", &neighbours->after);
+    place_row_neighbour(row, "before", &neighbours->before);
+    place_row_neighbour(row, "after", &neighbours->after);
 }

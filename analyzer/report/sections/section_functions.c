@@ -193,7 +193,7 @@ void report_functions_text(struct report *report, const struct report_functions 
 /* Columns of the longest name that keeps its long parameters. */
 #define COLUMNS_MAX 56
 
-static bool stands_at(struct ttd_string name, size_t offset, const char *word)
+static bool functions_stands_at(struct ttd_string name, size_t offset, const char *word)
 {
     size_t size = strlen(word);
     return name.size - offset >= size && memcmp(name.data + offset, word, size) == 0;
@@ -201,19 +201,19 @@ static bool stands_at(struct ttd_string name, size_t offset, const char *word)
 
 /* Returns the size of an operator with '<' in its name that begins at an offset; 0 if there is
  * none. */
-static size_t operator_size(struct ttd_string name, size_t offset)
+static size_t functions_operator_size(struct ttd_string name, size_t offset)
 {
     static const char *const names[] = {"operator<=>", "operator<<=", "operator<<",
                                         "operator<=", "operator<"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (stands_at(name, offset, names[i]))
+        if (functions_stands_at(name, offset, names[i]))
             return strlen(names[i]);
     }
     return 0;
 }
 
 /* Returns the size of the bracketed part at an offset: up to the end if nothing closes it. */
-static size_t arguments_size(struct ttd_string name, size_t offset)
+static size_t functions_arguments_size(struct ttd_string name, size_t offset)
 {
     size_t depth = 0;
     for (size_t i = offset; i < name.size; i++) {
@@ -228,14 +228,14 @@ static size_t arguments_size(struct ttd_string name, size_t offset)
 }
 
 /* Copies a name without parameters of more characters than these. */
-static size_t drop_parameters(struct ttd_string name, char *text, size_t longest)
+static size_t functions_drop_parameters(struct ttd_string name, char *text, size_t longest)
 {
     static const char *const kept[] = {"(anonymous namespace)", "()"};
     size_t size = 0;
     for (size_t i = 0; i < name.size;) {
-        bool is_kept =
-            name.data[i] != '(' || stands_at(name, i, kept[0]) || stands_at(name, i, kept[1]);
-        size_t left_out = is_kept ? 0 : arguments_size(name, i);
+        bool is_kept = name.data[i] != '(' || functions_stands_at(name, i, kept[0]) ||
+                       functions_stands_at(name, i, kept[1]);
+        size_t left_out = is_kept ? 0 : functions_arguments_size(name, i);
         if (left_out > longest) {
             memcpy(text + size, "(…)", strlen("(…)"));
             size += strlen("(…)");
@@ -247,7 +247,7 @@ static size_t drop_parameters(struct ttd_string name, char *text, size_t longest
     return size;
 }
 
-static size_t columns_of(struct ttd_string text)
+static size_t functions_columns_of(struct ttd_string text)
 {
     size_t count = 0;
     for (size_t i = 0; i < text.size; i++)
@@ -255,21 +255,21 @@ static size_t columns_of(struct ttd_string text)
     return count;
 }
 
-static size_t shorten(struct ttd_string name, char *text)
+static size_t functions_shorten(struct ttd_string name, char *text)
 {
     static const char string[] =
         "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >";
     size_t size = 0;
     for (size_t i = 0; i < name.size;) {
-        size_t copied = operator_size(name, i);
+        size_t copied = functions_operator_size(name, i);
         size_t left_out = 0;
         const char *replacement = "<…>";
-        if (stands_at(name, i, string)) {
+        if (functions_stands_at(name, i, string)) {
             left_out = sizeof string - 1;
             replacement = "std::string";
         } else if (!copied && i && name.data[i] == '<') {
             /* At the begin stands a type of Rust, such as "<Map<I, F> as Iterator>::fold". */
-            left_out = arguments_size(name, i);
+            left_out = functions_arguments_size(name, i);
         }
         if (left_out > ARGUMENTS_MAX) {
             memcpy(text + size, replacement, strlen(replacement));
@@ -293,10 +293,10 @@ static struct ttd_string function_shorten(const struct report *report, struct tt
     if (!report->shows_all && name.size > ARGUMENTS_MAX && memchr(name.data, '<', name.size))
         *text = malloc(name.size);
     if (*text)
-        name = (struct ttd_string){*text, shorten(name, *text)};
+        name = (struct ttd_string){*text, functions_shorten(name, *text)};
     /* Never longer: the text may be shortened in its place. */
-    if (*text && columns_of(name) > COLUMNS_MAX)
-        name.size = drop_parameters(name, *text, ARGUMENTS_MAX);
+    if (*text && functions_columns_of(name) > COLUMNS_MAX)
+        name.size = functions_drop_parameters(name, *text, ARGUMENTS_MAX);
     return name;
 }
 
@@ -310,7 +310,7 @@ void report_function_text(struct report *report, struct ttd_string name)
 size_t report_function_columns(const struct report *report, struct ttd_string name)
 {
     char *text;
-    size_t columns = columns_of(function_shorten(report, name, &text));
+    size_t columns = functions_columns_of(function_shorten(report, name, &text));
     free(text);
     return columns;
 }
@@ -331,12 +331,12 @@ void report_function_cut(struct report *report, struct ttd_string name, size_t c
 {
     char *text, *copy = NULL;
     name = function_shorten(report, name, &text);
-    size_t count = columns_of(name);
+    size_t count = functions_columns_of(name);
     if (count > columns && memchr(name.data, '(', name.size))
         copy = malloc(name.size);
     if (copy) {
-        name = (struct ttd_string){copy, drop_parameters(name, copy, strlen("(…)"))};
-        count = columns_of(name);
+        name = (struct ttd_string){copy, functions_drop_parameters(name, copy, strlen("(…)"))};
+        count = functions_columns_of(name);
     }
     if (count <= columns || columns < 3) {
         escape_text(report->output, name);
@@ -418,8 +418,9 @@ static void wrapper_count(struct wrapper_candidate *candidate, const struct fram
         candidate->callers[candidate->caller_count++] = frame[1].name;
 }
 
-static bool report_find_wrapper(struct report *report, const struct report_amounts *groups,
-                                struct report_wrapper *wrapper)
+static bool functions_report_find_wrapper(struct report *report,
+                                          const struct report_amounts *groups,
+                                          struct report_wrapper *wrapper)
 {
     struct wrapper_candidate candidates[CANDIDATES];
     size_t count = 0, looked_at = 0;
@@ -475,7 +476,7 @@ static bool wrapper_needs_quotes(struct ttd_string name)
 void report_wrapper_text(struct report *report, const struct report_amounts *groups)
 {
     struct report_wrapper wrapper;
-    if (!report_find_wrapper(report, groups, &wrapper))
+    if (!functions_report_find_wrapper(report, groups, &wrapper))
         return;
     const char *quote = wrapper_needs_quotes(wrapper.function) ? "'" : "";
     say(report->output, "Most of these come through ", wrapper.function,
@@ -488,7 +489,7 @@ void row_wrapper(struct row *row, const struct report_amounts *groups)
     struct report_wrapper wrapper;
     if (row_is_skipped(row))
         return;
-    if (!report_find_wrapper(row->report, groups, &wrapper)) {
+    if (!functions_report_find_wrapper(row->report, groups, &wrapper)) {
         row_null(row, "wrapper");
         return;
     }

@@ -19,7 +19,7 @@ void report_group_positions_text(struct report *report, const struct heap_group 
 
 /* Estimates by the blocks of a sample; they stand for others. */
 
-static uint64_t estimate_number(double estimate)
+static uint64_t groups_estimate_number(double estimate)
 {
     return estimate < 0.5 ? 0 : estimate < 1e19 ? (uint64_t)(estimate + 0.5) : UINT64_MAX;
 }
@@ -29,8 +29,9 @@ void report_estimate_text(struct text_output *output, const char *indent,
 {
     if (estimate->blocks <= 0)
         return;
-    say(output, indent, "a sample, estimated in all: ", blocks(estimate_number(estimate->blocks)),
-        ", ", bytes(estimate_number(estimate->bytes)), "\n");
+    say(output, indent,
+        "a sample, estimated in all: ", blocks(groups_estimate_number(estimate->blocks)), ", ",
+        bytes(groups_estimate_number(estimate->bytes)), "\n");
 }
 
 void row_estimate(struct row *row, const struct heap_estimate *estimate)
@@ -38,9 +39,9 @@ void row_estimate(struct row *row, const struct heap_estimate *estimate)
     if (!row->report->has_estimates)
         return;
     row_unsigned_if(row, "estimated_blocks", estimate,
-                    estimate ? estimate_number(estimate->blocks) : 0);
+                    estimate ? groups_estimate_number(estimate->blocks) : 0);
     row_unsigned_if(row, "estimated_bytes", estimate,
-                    estimate ? estimate_number(estimate->bytes) : 0);
+                    estimate ? groups_estimate_number(estimate->bytes) : 0);
 }
 
 static struct report_amount group_amount_at(const void *groups, size_t index)
@@ -150,8 +151,9 @@ void report_snapshot_why_text(struct report *report, const struct ttd_snapshot *
         out_text(report->output, reasons[snapshot->reason]);
 }
 
-static void json_class_sums(struct row *row, const char *key, const struct heap_groups *groups,
-                            enum heap_leak_kind first, enum heap_leak_kind last)
+static void groups_json_class_sums(struct row *row, const char *key,
+                                   const struct heap_groups *groups, enum heap_leak_kind first,
+                                   enum heap_leak_kind last)
 {
     uint64_t blocks = 0;
     uint64_t bytes = 0;
@@ -176,14 +178,16 @@ void row_classes(struct row *row, const struct heap_leaks *leaks)
         return;
     }
     row_begin_object(row, "classes");
-    json_class_sums(row, "definitely_lost", groups, HEAP_DEFINITELY_LOST, HEAP_DEFINITELY_LOST);
-    json_class_sums(row, "indirectly_lost", groups, HEAP_INDIRECTLY_LOST, HEAP_INDIRECTLY_LOST);
-    json_class_sums(row, "possibly_lost", groups, HEAP_POSSIBLY_LOST, HEAP_POSSIBLY_LOST);
-    json_class_sums(row, "still_reachable", groups, HEAP_HELD_BY_STALE, HEAP_REACHABLE);
-    json_class_sums(row, "held_by_stale", groups, HEAP_HELD_BY_STALE, HEAP_HELD_BY_STALE);
-    json_class_sums(row, "held_by_stack", groups, HEAP_HELD_WEAKLY, HEAP_HELD_WEAKLY);
-    json_class_sums(row, "not_seen", groups, HEAP_NOT_SEEN, HEAP_NOT_SEEN);
-    json_class_sums(row, "unknown", groups, HEAP_UNKNOWN, HEAP_UNKNOWN);
+    groups_json_class_sums(row, "definitely_lost", groups, HEAP_DEFINITELY_LOST,
+                           HEAP_DEFINITELY_LOST);
+    groups_json_class_sums(row, "indirectly_lost", groups, HEAP_INDIRECTLY_LOST,
+                           HEAP_INDIRECTLY_LOST);
+    groups_json_class_sums(row, "possibly_lost", groups, HEAP_POSSIBLY_LOST, HEAP_POSSIBLY_LOST);
+    groups_json_class_sums(row, "still_reachable", groups, HEAP_HELD_BY_STALE, HEAP_REACHABLE);
+    groups_json_class_sums(row, "held_by_stale", groups, HEAP_HELD_BY_STALE, HEAP_HELD_BY_STALE);
+    groups_json_class_sums(row, "held_by_stack", groups, HEAP_HELD_WEAKLY, HEAP_HELD_WEAKLY);
+    groups_json_class_sums(row, "not_seen", groups, HEAP_NOT_SEEN, HEAP_NOT_SEEN);
+    groups_json_class_sums(row, "unknown", groups, HEAP_UNKNOWN, HEAP_UNKNOWN);
     row_end_object(row);
 }
 
@@ -264,19 +268,19 @@ static const struct {
     const char *amount;
 } units[] = {{"block", "byte"}, {"finding", "call"}};
 
-static void text_known_sums(struct text_output *output, enum report_unit unit, uint64_t count,
-                            uint64_t amount)
+static void groups_text_known_sums(struct text_output *output, enum report_unit unit,
+                                   uint64_t count, uint64_t amount)
 {
     say(output, counted(count, units[unit].count), ", ", counted(amount, units[unit].amount));
 }
 
 /* Number of growths that are shown. */
-static size_t known_shown_growths(const struct report *report)
+static size_t groups_known_shown_growths(const struct report *report)
 {
     return report_shown(report->known_findings->growth_count, report->view->options.limit);
 }
 
-static void text_growths(struct report *report, enum report_unit unit)
+static void groups_text_growths(struct report *report, enum report_unit unit)
 {
     const struct report_known_findings *known_findings = report->known_findings;
     struct text_output *output = report->output;
@@ -285,7 +289,7 @@ static void text_growths(struct report *report, enum report_unit unit)
     say(output, BOLD, "Grown since the baseline: ",
         counted(known_findings->growth_count, unit == REPORT_BLOCKS ? "stack" : "finding"), PLAIN,
         "\n");
-    for (size_t i = 0; i < known_shown_growths(report); i++) {
+    for (size_t i = 0; i < groups_known_shown_growths(report); i++) {
         const struct report_growth *growth = &known_findings->growths[i];
         out_text(output, "  ");
         if (unit == REPORT_FINDINGS)
@@ -294,9 +298,9 @@ static void text_growths(struct report *report, enum report_unit unit)
             counted(growth->now, unit == REPORT_BLOCKS ? "block" : "call"), "\n");
         report_stack_text(report, growth->stack);
     }
-    if (known_shown_growths(report) < known_findings->growth_count)
+    if (groups_known_shown_growths(report) < known_findings->growth_count)
         out_format(output, "  … and %zu more\n",
-                   known_findings->growth_count - known_shown_growths(report));
+                   known_findings->growth_count - groups_known_shown_growths(report));
 }
 
 void report_known_findings_text(struct report *report, enum report_unit unit)
@@ -305,33 +309,33 @@ void report_known_findings_text(struct report *report, enum report_unit unit)
     struct text_output *output = report->output;
     if (known_findings && known_findings->suppressed) {
         out_text(output, "Suppressed: ");
-        text_known_sums(output, unit, known_findings->suppressed,
-                        known_findings->suppressed_amount);
+        groups_text_known_sums(output, unit, known_findings->suppressed,
+                               known_findings->suppressed_amount);
         out_char(output, '\n');
         for (size_t i = 0; i < known_findings->suppressions->count; i++) {
             const struct suppression *rule = &known_findings->suppressions->rules[i];
             if (!rule->matched)
                 continue;
             out_text(output, "  ");
-            text_known_sums(output, unit, rule->matched, rule->amount);
+            groups_text_known_sums(output, unit, rule->matched, rule->amount);
             say(output, " by ", rule->name, " (", escape_string(rule->file), ":",
                 number(rule->line), ")\n");
         }
     }
     if (known_findings && known_findings->has_baseline) {
         out_text(output, "In the baseline: ");
-        text_known_sums(output, unit, known_findings->in_baseline,
-                        known_findings->in_baseline_amount);
+        groups_text_known_sums(output, unit, known_findings->in_baseline,
+                               known_findings->in_baseline_amount);
         out_char(output, '\n');
-        text_growths(report, unit);
+        groups_text_growths(report, unit);
     }
 }
 
 /* The pairs of members for sums: matched by a rule, suppressed by any rule, and in the baseline. */
 enum json_prefix { MATCHED, SUPPRESSED, KNOWN };
 
-static void row_known_sums(struct row *row, enum json_prefix prefix, enum report_unit unit,
-                           uint64_t count, uint64_t amount)
+static void groups_row_known_sums(struct row *row, enum json_prefix prefix, enum report_unit unit,
+                                  uint64_t count, uint64_t amount)
 {
     static const char *const names[][2][2] = {
         [MATCHED] = {{"blocks", "bytes"}, {"findings", "calls"}},
@@ -342,12 +346,12 @@ static void row_known_sums(struct row *row, enum json_prefix prefix, enum report
     row_unsigned(row, names[prefix][unit][1], amount);
 }
 
-static void row_growths(struct row *row)
+static void groups_row_growths(struct row *row)
 {
     const struct report *report = row->report;
     row_unsigned(row, "grown", report->known_findings->growth_count);
     row_begin_array(row, "growths");
-    for (size_t i = 0; i < known_shown_growths(report); i++) {
+    for (size_t i = 0; i < groups_known_shown_growths(report); i++) {
         const struct report_growth *growth = &report->known_findings->growths[i];
         row_begin_object(row, NULL);
         row_text(row, "kind", baseline_kind_name(growth->kind));
@@ -364,15 +368,15 @@ void row_known_findings(struct row *row, enum report_unit unit)
 {
     const struct report_known_findings *known_findings = row->report->known_findings;
     if (known_findings && known_findings->has_suppressions) {
-        row_known_sums(row, SUPPRESSED, unit, known_findings->suppressed,
-                       known_findings->suppressed_amount);
+        groups_row_known_sums(row, SUPPRESSED, unit, known_findings->suppressed,
+                              known_findings->suppressed_amount);
         row_begin_array(row, "suppressions");
         for (size_t i = 0; i < known_findings->suppressions->count; i++) {
             const struct suppression *rule = &known_findings->suppressions->rules[i];
             if (!rule->matched)
                 continue;
             row_begin_object(row, NULL);
-            row_known_sums(row, MATCHED, unit, rule->matched, rule->amount);
+            groups_row_known_sums(row, MATCHED, unit, rule->matched, rule->amount);
             row_string(row, "rule", rule->name);
             row_text(row, "file", rule->file);
             row_unsigned(row, "line", rule->line);
@@ -381,8 +385,8 @@ void row_known_findings(struct row *row, enum report_unit unit)
         row_end_array(row);
     }
     if (known_findings && known_findings->has_baseline) {
-        row_known_sums(row, KNOWN, unit, known_findings->in_baseline,
-                       known_findings->in_baseline_amount);
-        row_growths(row);
+        groups_row_known_sums(row, KNOWN, unit, known_findings->in_baseline,
+                              known_findings->in_baseline_amount);
+        groups_row_growths(row);
     }
 }

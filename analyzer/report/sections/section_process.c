@@ -59,7 +59,7 @@ void report_signal_number_text(struct text_output *output, uint32_t number)
 }
 
 /* Describes one of a signal's own codes; NULL if it is not known. */
-static const char *own_code(const struct ttd_fatal_signal *signal)
+static const char *process_own_code(const struct ttd_fatal_signal *signal)
 {
     for (size_t i = 0; i < sizeof signal_codes / sizeof *signal_codes; i++) {
         if (signal_codes[i].number == signal->signal && signal->code <= CODES_MAX)
@@ -69,7 +69,7 @@ static const char *own_code(const struct ttd_fatal_signal *signal)
 }
 
 /* Describes a signal's code; NULL if it is not known. */
-static const char *signal_reason(const struct ttd_fatal_signal *signal)
+static const char *process_signal_reason(const struct ttd_fatal_signal *signal)
 {
     static const char *const sent[] = {
         "sent by kill",           "sent by sigqueue",           "a timer expired",
@@ -79,13 +79,13 @@ static const char *signal_reason(const struct ttd_fatal_signal *signal)
         return "sent by the kernel";
     if (signal->code <= 0)
         return signal->code > -(int64_t)(sizeof sent / sizeof sent[0]) ? sent[-signal->code] : NULL;
-    return own_code(signal);
+    return process_own_code(signal);
 }
 
 void report_signal_text(struct report *report, const struct ttd_fatal_signal *signal)
 {
     struct text_output *output = report->output;
-    const char *reason = signal_reason(signal);
+    const char *reason = process_signal_reason(signal);
     report_signal_number_text(output, signal->signal);
     if (!ttd_position_is_valid(signal->position)) {
         out_text(output, ", of which nothing more was recorded");
@@ -116,7 +116,7 @@ void row_signal(struct row *row, const struct ttd_fatal_signal *signal)
         row_difference(row, "code", 0 - (uint64_t)signal->code, 0);
     else
         row_unsigned(row, "code", (uint64_t)signal->code);
-    row_text(row, "reason", signal_reason(signal));
+    row_text(row, "reason", process_signal_reason(signal));
     row_position(row, "position", signal->position);
     row_unsigned(row, "wall_time_ns", signal->wall_time);
     row_unsigned(row, "thread", signal->thread);
@@ -199,8 +199,8 @@ void report_no_snapshot_text(struct report *report)
 
 /* The release of the only block that held a lost block is the likely error: the program should have
  * released what it held before. */
-static void text_releases(struct report *report, const struct heap_lost_range *lost,
-                          uint64_t blocks)
+static void process_text_releases(struct report *report, const struct heap_lost_range *lost,
+                                  uint64_t blocks)
 {
     struct text_output *output = report->output;
     bool is_one = lost->released == 1;
@@ -223,7 +223,7 @@ void report_lost_text(struct report *report, const struct heap_lost_range *lost,
     say(output, "lost after ", moment(report, lost->after), ", at ", moment(report, lost->before),
         " at the latest");
     if (lost->released)
-        text_releases(report, lost, blocks);
+        process_text_releases(report, lost, blocks);
     out_char(output, '\n');
 }
 

@@ -30,7 +30,7 @@ void report_tree_heading(struct text_output *output, const char *name, size_t en
     say(output, tab(end > size ? end - size : 0), name);
 }
 
-static void text_percent(struct text_output *output, uint64_t part, uint64_t total)
+static void tree_text_percent(struct text_output *output, uint64_t part, uint64_t total)
 {
     /* The rounded number decides the width: 9.95 is written as 10.0. */
     double percent = total ? (double)part * 100 / (double)total : 0;
@@ -93,7 +93,7 @@ static void text_tree(struct report *report, const struct report_tree *data)
     for (uint32_t i = 0; (i = view_tree_next(data->tree, i, limit)) != VIEW_NO_NODE;) {
         const struct heap_amount *amount = &data->tree->nodes[i].total;
         report_tree_number(output, "", amount->bytes, END_BYTES);
-        text_percent(output, amount->weight, root->total.weight);
+        tree_text_percent(output, amount->weight, root->total.weight);
         report_tree_number(output, "", amount->count, END_COUNT);
         report_tree_name(report, data->tree, &data->tree->nodes[i], limit);
     }

@@ -28,7 +28,7 @@ struct ttd_string report_label_name(const struct report *report, const struct vi
 
 /* A function without a name is identified by module and offset, as tools that look it up take them.
  */
-static void text_function(struct report *report, const struct view_label *label)
+static void site_text_function(struct report *report, const struct view_label *label)
 {
     struct text_output *output = report->output;
     struct ttd_string module = glob_base_name(label->module);
@@ -53,7 +53,7 @@ static void text_function(struct report *report, const struct view_label *label)
 }
 
 /* A heap without a name is identified by its handle, as the program saw it. */
-static void text_owner(struct report *report, const char *kind, const struct view_label *label)
+static void site_text_owner(struct report *report, const char *kind, const struct view_label *label)
 {
     struct ttd_string text = report_label_name(report, label);
     out_format(report->output, "%s %u ", kind, (unsigned)label->number);
@@ -84,7 +84,7 @@ void report_label_text(struct report *report, const struct view_label *label)
         out_text(output, "(no stack was recorded)");
         break;
     case LABEL_FUNCTION:
-        text_function(report, label);
+        site_text_function(report, label);
         break;
     case LABEL_FILE:
         if (label->name.size) {
@@ -101,10 +101,10 @@ void report_label_text(struct report *report, const struct view_label *label)
             out_text(output, "(in no module)");
         break;
     case LABEL_THREAD:
-        text_owner(report, "thread", label);
+        site_text_owner(report, "thread", label);
         break;
     case LABEL_HEAP:
-        text_owner(report, "heap", label);
+        site_text_owner(report, "heap", label);
         break;
     case LABEL_CLASS:
         text_site_class(report, label);
@@ -159,7 +159,7 @@ void report_site_text(struct report *report, struct heap_key key)
 
 /* Returns the label of a record. A group without frames, and a header, get an empty label of the
  * kind that all groups have, so that they have the same members. */
-static struct view_label label_of(const struct row *row, struct heap_key key)
+static struct view_label site_label_of(const struct row *row, struct heap_key key)
 {
     static const enum label_kind kinds[] = {LABEL_NONE,   LABEL_FUNCTION, LABEL_FILE, LABEL_MODULE,
                                             LABEL_THREAD, LABEL_HEAP,     LABEL_CLASS};
@@ -179,7 +179,7 @@ void row_site(struct row *row, struct heap_key key)
         row_stack(row, "stack", key.stack);
         return;
     }
-    struct view_label label = label_of(row, key);
+    struct view_label label = site_label_of(row, key);
     row_label(row, &label);
 }
 

@@ -39,7 +39,7 @@ struct frame_layout {
     bool has_module;
 };
 
-static struct frame_layout frame_fit(const struct report *report, const struct frame *frame)
+static struct frame_layout stack_frame_fit(const struct report *report, const struct frame *frame)
 {
     const struct text_output *output = report->output;
     struct frame_layout layout = {SIZE_MAX, true, true};
@@ -67,8 +67,8 @@ static struct frame_layout frame_fit(const struct report *report, const struct f
     return layout;
 }
 
-static void frame_place_text(struct report *report, const struct frame *frame,
-                             const struct frame_layout *layout)
+static void stack_frame_place_text(struct report *report, const struct frame *frame,
+                                   const struct frame_layout *layout)
 {
     struct text_output *output = report->output;
     if (!frame->file.size)
@@ -83,7 +83,7 @@ void report_frame_text(struct report *report, const struct frame *frame)
 {
     struct text_output *output = report->output;
     struct ttd_string module = glob_base_name(frame->module);
-    struct frame_layout layout = frame_fit(report, frame);
+    struct frame_layout layout = stack_frame_fit(report, frame);
     if (!frame->function.size) {
         if (module.size)
             escape_text(output, module);
@@ -96,7 +96,7 @@ void report_frame_text(struct report *report, const struct frame *frame)
     } else {
         report_function_cut(report, frame->function, layout.function);
     }
-    frame_place_text(report, frame, &layout);
+    stack_frame_place_text(report, frame, &layout);
     if (module.size && layout.has_module)
         say(output, " in ", module);
     if (frame->is_inlined)
@@ -120,7 +120,7 @@ bool report_stack_is_cut(struct report *report)
 /* Frames of one round of a recursion at most, and the smallest number of rounds that is folded. */
 enum { ROUND_MAX = 8, ROUNDS_FOLDED = 4 };
 
-static bool are_same_calls(const struct frame *x, const struct frame *y)
+static bool stack_are_same_calls(const struct frame *x, const struct frame *y)
 {
     return x->address == y->address && x->is_inlined == y->is_inlined &&
            x->function.size == y->function.size &&
@@ -128,20 +128,20 @@ static bool are_same_calls(const struct frame *x, const struct frame *y)
 }
 
 /* Counts how often the `size` frames at the begin are repeated at once. */
-static size_t count_rounds(const struct frame *frames, size_t count, size_t size)
+static size_t stack_count_rounds(const struct frame *frames, size_t count, size_t size)
 {
     size_t same = 0;
-    while (size + same < count && are_same_calls(&frames[same], &frames[size + same]))
+    while (size + same < count && stack_are_same_calls(&frames[same], &frames[size + same]))
         same++;
     return same / size;
 }
 
 /* Returns how many frames make a round of a recursion that goes on long enough to be folded, and
  * sets how often it is repeated; 0 if there is no such recursion here. */
-static size_t find_recursion(const struct frame *frames, size_t count, size_t *rounds)
+static size_t stack_find_recursion(const struct frame *frames, size_t count, size_t *rounds)
 {
     for (size_t size = 1; size <= ROUND_MAX && size < count; size++) {
-        *rounds = count_rounds(frames, count, size);
+        *rounds = stack_count_rounds(frames, count, size);
         if (*rounds >= ROUNDS_FOLDED)
             return size;
     }
@@ -161,7 +161,7 @@ static bool stack_is_foreign(const struct report *report, const struct frame *fr
 
 /* Writes a frame with its number, or how many frames were not recorded there. Returns how many
  * frames it is. */
-static uint64_t text_frame(struct report *report, const struct frame *frame, uint64_t number)
+static uint64_t stack_text_frame(struct report *report, const struct frame *frame, uint64_t number)
 {
     struct text_output *output = report->output;
     uint64_t left_out = frame->module_id ? 0 : TTD_FRAMES_LEFT_OUT_COUNT(frame->offset);
@@ -182,7 +182,7 @@ static uint64_t text_frame(struct report *report, const struct frame *frame, uin
 }
 
 /* Writes frames; frames of a recursion only once. */
-static void text_frames(struct report *report, size_t count)
+static void stack_text_frames(struct report *report, size_t count)
 {
     struct text_output *output = report->output;
     const struct frame *frames = report->frames.frames;
@@ -190,7 +190,7 @@ static void text_frames(struct report *report, size_t count)
     uint64_t number = 0;
     for (size_t i = 0, folded_at = count; i < count; i++) {
         if (folded_at == count && !report->shows_all &&
-            (size = find_recursion(&frames[i], count - i, &rounds)))
+            (size = stack_find_recursion(&frames[i], count - i, &rounds)))
             folded_at = i + size;
         if (i == folded_at) {
             out_format(output, "    … %zu × ", rounds);
@@ -204,12 +204,12 @@ static void text_frames(struct report *report, size_t count)
             folded_at = count;
         }
         if (i < count)
-            number += text_frame(report, &frames[i], number);
+            number += stack_text_frame(report, &frames[i], number);
     }
 }
 
 /* Says why the last frame has no caller: most often its module was built without unwind data. */
-static void text_cut(struct report *report)
+static void stack_text_cut(struct report *report)
 {
     struct text_output *output = report->output;
     struct ttd_string module =
@@ -229,7 +229,7 @@ void report_frames_text(struct report *report, bool is_cut)
     /* Frames below main(), or below the first function of a thread, are those of the runtimes, the
      * same in every stack. */
     size_t shown_count = report->shows_all ? count : runtime_begin_of(&report->frames) + 1;
-    text_frames(report, shown_count < count ? shown_count : count);
+    stack_text_frames(report, shown_count < count ? shown_count : count);
     if (shown_count < count) {
         const struct frame *outermost = &report->frames.frames[shown_count - 1];
         say(report->output, "    … ", counted(count - shown_count, "frame"), " below ");
@@ -244,7 +244,7 @@ void report_frames_text(struct report *report, bool is_cut)
     if (!count)
         out_text(report->output, "    (no stack was recorded)\n");
     if (is_cut)
-        text_cut(report);
+        stack_text_cut(report);
 }
 
 void report_stack_text(struct report *report, ttd_id stack)
@@ -277,7 +277,7 @@ void row_stack(struct row *row, const char *key, ttd_id stack)
 }
 
 /* Writes the frames as one field, such as "malloc;f;main". */
-static void row_frames_field(struct row *row, const char *key, bool is_cut)
+static void stack_row_frames_field(struct row *row, const char *key, bool is_cut)
 {
     static const char unknown[] = "(callers unknown)";
     const struct frame_list *list = &row->report->frames;
@@ -303,7 +303,7 @@ void row_frames(struct row *row, const char *key, bool is_cut)
 {
     const struct frame_list *list = &row->report->frames;
     if (!row->is_json) {
-        row_frames_field(row, key, is_cut);
+        stack_row_frames_field(row, key, is_cut);
         return;
     }
     row_begin_array(row, key);
@@ -359,7 +359,7 @@ void report_call_text(struct report *report, const char *label, const struct hea
     report_stack_text(report, call->stack);
 }
 
-static void row_init(struct row *row, struct report *report, bool is_indented)
+static void stack_row_init(struct row *row, struct report *report, bool is_indented)
 {
     if (report->sink)
         row_init_sink(row, report->output, report->sink);
@@ -374,13 +374,13 @@ static void row_init(struct row *row, struct report *report, bool is_indented)
 
 void row_open(struct row *row, struct report *report)
 {
-    row_init(row, report, true);
+    stack_row_init(row, report, true);
     row_begin_object(row, NULL);
 }
 
 void row_open_line(struct row *row, struct report *report, bool is_header)
 {
-    row_init(row, report, false);
+    stack_row_init(row, report, false);
     row->is_header = is_header;
     row_begin_record(row);
 }
@@ -394,7 +394,7 @@ void row_close_line(struct row *row)
 
 bool row_open_only(struct row *row, struct report *report)
 {
-    row_init(row, report, true);
+    stack_row_init(row, report, true);
     row->has_verdict = false;
     if (!row_begin_header(row))
         row_begin_record(row);

@@ -6,7 +6,7 @@
 
 /* The report of `diff` over a range: blocks by whether they were allocated and released in it. */
 
-static const char *quadrant_text(enum heap_quadrant quadrant)
+static const char *diff_quadrant_text(enum heap_quadrant quadrant)
 {
     switch (quadrant) {
     case HEAP_AIFI:
@@ -21,13 +21,13 @@ static const char *quadrant_text(enum heap_quadrant quadrant)
 }
 
 /* Writes one quadrant: blocks that were both, or neither, allocated and released in the range. */
-static void text_quadrant(struct report *report, const struct report_diff *data,
-                          enum heap_quadrant quadrant)
+static void diff_text_quadrant(struct report *report, const struct report_diff *data,
+                               enum heap_quadrant quadrant)
 {
     struct text_output *output = report->output;
     static const char *const titles[HEAP_QUADRANTS] = {"AIFI", "AIFO", "AOFI", "AOFO"};
     const struct heap_groups *groups = &data->diff->quadrants[quadrant];
-    say(output, BOLD, titles[quadrant], PLAIN, ", ", quadrant_text(quadrant), ": ",
+    say(output, BOLD, titles[quadrant], PLAIN, ", ", diff_quadrant_text(quadrant), ": ",
         blocks(groups->blocks), ", ", sized(groups->bytes));
 }
 
@@ -40,7 +40,7 @@ static struct report_nested diff_count_nested(const struct heap_groups *groups)
 }
 
 /* Writes the lost blocks among those that the range has added. */
-static void text_lost(struct report *report, const struct heap_leaks *lost)
+static void diff_text_lost(struct report *report, const struct heap_leaks *lost)
 {
     struct text_output *output = report->output;
     if (!lost->snapshot.number)
@@ -65,11 +65,11 @@ static void text_diff(struct report *report, const struct report_diff *data)
 {
     for (int n = 0; n < HEAP_QUADRANTS; n++) {
         enum heap_quadrant i = quadrant_order[n];
-        text_quadrant(report, data, i);
+        diff_text_quadrant(report, data, i);
         out_char(report->output, '\n');
         report_nested_text(report->output, "    ", diff_count_nested(&data->diff->quadrants[i]));
         if (i == HEAP_AIFO)
-            text_lost(report, data->lost);
+            diff_text_lost(report, data->lost);
     }
     report_unknown_text(report, &data->diff->unknown);
     report_runtime_text(report);
@@ -79,15 +79,15 @@ static void text_diff(struct report *report, const struct report_diff *data)
         if (!data->diff->quadrants[i].count)
             continue;
         out_char(report->output, '\n');
-        text_quadrant(report, data, i);
+        diff_text_quadrant(report, data, i);
         out_text(report->output, ":\n");
         report_groups_text(report, &data->diff->quadrants[i], false);
     }
     report_runtime_groups_text(report, false);
 }
 
-static void row_quadrant(struct row *row, enum heap_quadrant quadrant,
-                         const struct heap_groups *groups)
+static void diff_row_quadrant(struct row *row, enum heap_quadrant quadrant,
+                              const struct heap_groups *groups)
 {
     struct report_nested nested = diff_count_nested(groups);
     row_begin_object(row, heap_quadrant_name(quadrant));
@@ -117,7 +117,7 @@ void report_diff(struct report *report, const struct report_diff *data)
     row_classes(&row, lost);
     row_text(&row, "by", view_key_name(report->view->options.by));
     for (int i = 0; i < HEAP_QUADRANTS; i++)
-        row_quadrant(&row, (enum heap_quadrant)i, &data->diff->quadrants[i]);
+        diff_row_quadrant(&row, (enum heap_quadrant)i, &data->diff->quadrants[i]);
     row_runtime_groups(&row);
     row_end_object(&row);
 }
@@ -148,14 +148,14 @@ struct node_sides {
 
 static const char *const side_names[HEAP_SIDES] = {"old", "new"};
 
-static const char *kind_name(enum heap_change_kind kind)
+static const char *diff_kind_name(enum heap_change_kind kind)
 {
     static const char *const names[HEAP_CHANGE_KINDS] = {"new", "gone", "grown", "shrunk", "same"};
     return names[kind];
 }
 
 /* Number of changes that are asked for. Unchanged groups come last. */
-static size_t wanted(const struct report_compare *data)
+static size_t diff_wanted(const struct report_compare *data)
 {
     const struct heap_comparison *comparison = data->comparison;
     size_t same = data->has_same ? 0 : comparison->kinds[HEAP_CHANGE_SAME];
@@ -164,8 +164,8 @@ static size_t wanted(const struct report_compare *data)
 
 /* Returns the key of a change, and switches the report to the definitions that it refers to: those
  * of the new heap if the group is there, else of the old one. */
-static struct heap_key use_side(struct report *report, const struct report_compare *data,
-                                const struct heap_change *change)
+static struct heap_key diff_use_side(struct report *report, const struct report_compare *data,
+                                     const struct heap_change *change)
 {
     enum heap_side side = change->blocks[HEAP_NEW] ? HEAP_NEW : HEAP_OLD;
     report->definitions = data->sides[side].definitions;
@@ -173,8 +173,8 @@ static struct heap_key use_side(struct report *report, const struct report_compa
     return change->keys[side];
 }
 
-static struct fingerprint fingerprint_of(struct report *report, struct fingerprinter *fingerprinter,
-                                         ttd_id stack)
+static struct fingerprint diff_fingerprint_of(struct report *report,
+                                              struct fingerprinter *fingerprinter, ttd_id stack)
 {
     struct fingerprint result = {0, 0};
     enum ttd_status status = fingerprint_stack(fingerprinter, report->definitions, stack, &result);
@@ -183,33 +183,33 @@ static struct fingerprint fingerprint_of(struct report *report, struct fingerpri
     return result;
 }
 
-static void text_compare_signed(struct text_output *output, uint64_t old, uint64_t new,
-                                const char *unit)
+static void diff_text_compare_signed(struct text_output *output, uint64_t old, uint64_t new,
+                                     const char *unit)
 {
     bool has_grown = old <= new;
     out_char(output, has_grown ? '+' : '-');
     report_count(output, has_grown ? new - old : old - new, unit);
 }
 
-static void text_change(struct report *report, const struct report_compare *data,
-                        const struct heap_change *change)
+static void diff_text_change(struct report *report, const struct report_compare *data,
+                             const struct heap_change *change)
 {
     struct text_output *output = report->output;
     say(output, "\n", BOLD);
-    text_compare_signed(output, change->bytes[HEAP_OLD], change->bytes[HEAP_NEW], "byte");
+    diff_text_compare_signed(output, change->bytes[HEAP_OLD], change->bytes[HEAP_NEW], "byte");
     out_text(output, ", ");
-    text_compare_signed(output, change->blocks[HEAP_OLD], change->blocks[HEAP_NEW], "block");
-    say(output, PLAIN, ", ", kind_name(heap_change_kind_of(change)));
+    diff_text_compare_signed(output, change->blocks[HEAP_OLD], change->blocks[HEAP_NEW], "block");
+    say(output, PLAIN, ", ", diff_kind_name(heap_change_kind_of(change)));
     if (change->blocks[HEAP_OLD] && change->blocks[HEAP_NEW])
         say(output, ": from ", bytes(change->bytes[HEAP_OLD]), " in ",
             blocks(change->blocks[HEAP_OLD]), " to ", bytes(change->bytes[HEAP_NEW]), " in ",
             blocks(change->blocks[HEAP_NEW]));
     out_char(output, '\n');
-    report_site_text(report, use_side(report, data, change));
+    report_site_text(report, diff_use_side(report, data, change));
 }
 
 /** Writes the sums of both heaps and their difference, without ending the last line. */
-static void text_compare_sums(struct report *report, const struct report_compare *data)
+static void diff_text_compare_sums(struct report *report, const struct report_compare *data)
 {
     const struct report_live *old = &data->sides[HEAP_OLD].live;
     const struct report_live *new = &data->sides[HEAP_NEW].live;
@@ -221,24 +221,24 @@ static void text_compare_sums(struct report *report, const struct report_compare
         report_live_nested_text(output, "    ", live);
     }
     say(output, BOLD, "Change: ");
-    text_compare_signed(output, old->bytes, new->bytes, "byte");
+    diff_text_compare_signed(output, old->bytes, new->bytes, "byte");
     out_text(output, ", ");
-    text_compare_signed(output, old->blocks, new->blocks, "block");
+    diff_text_compare_signed(output, old->blocks, new->blocks, "block");
     out_plain(output);
 }
 
-static void text_kinds(struct report *report, const struct heap_comparison *comparison)
+static void diff_text_kinds(struct report *report, const struct heap_comparison *comparison)
 {
     struct text_output *output = report->output;
     out_format(output, "; %ss:", view_key_name(report->view->options.by));
     for (int i = 0; i < HEAP_CHANGE_KINDS; i++)
         say(output, i ? ", " : " ", grouped(comparison->kinds[i]), " ",
-            kind_name((enum heap_change_kind)i));
+            diff_kind_name((enum heap_change_kind)i));
     out_char(output, '\n');
 }
 
 /** Writes, for each heap, the sums of the blocks that the runtimes keep; they are not counted. */
-static void text_compare_runtime(struct report *report, const struct report_compare *data)
+static void diff_text_compare_runtime(struct report *report, const struct report_compare *data)
 {
     for (int i = 0; i < HEAP_SIDES; i++) {
         const struct report_runtime *runtime = data->sides[i].runtime;
@@ -251,7 +251,7 @@ static void text_compare_runtime(struct report *report, const struct report_comp
 }
 
 /** Writes a line for each reason why one of the heaps is uncertain. */
-static void text_compare_certainty(struct report *report, const struct report_compare *data)
+static void diff_text_compare_certainty(struct report *report, const struct report_compare *data)
 {
     for (int i = 0; i < HEAP_SIDES; i++) {
         const struct certainty *certainty = data->sides[i].certainty;
@@ -261,23 +261,23 @@ static void text_compare_certainty(struct report *report, const struct report_co
     }
 }
 
-static struct node_sides sides_of(const struct heap_amount *old, const struct heap_amount *new)
+static struct node_sides diff_sides_of(const struct heap_amount *old, const struct heap_amount *new)
 {
     return (struct node_sides){{old->bytes, new->bytes}, {old->count, new->count}};
 }
 
-static struct node_sides compare_tree_total(const struct view_tree *tree, uint32_t node)
+static struct node_sides diff_compare_tree_total(const struct view_tree *tree, uint32_t node)
 {
-    return sides_of(&tree->old[node].total, &tree->nodes[node].total);
+    return diff_sides_of(&tree->old[node].total, &tree->nodes[node].total);
 }
 
-static struct node_sides self_of(const struct view_tree *tree, uint32_t node)
+static struct node_sides diff_self_of(const struct view_tree *tree, uint32_t node)
 {
-    return sides_of(&tree->old[node].self, &tree->nodes[node].self);
+    return diff_sides_of(&tree->old[node].self, &tree->nodes[node].self);
 }
 
-static void text_compare_tree_signed(struct text_output *output, const uint64_t amounts[HEAP_SIDES],
-                                     size_t end)
+static void diff_text_compare_tree_signed(struct text_output *output,
+                                          const uint64_t amounts[HEAP_SIDES], size_t end)
 {
     bool has_shrunk = amounts[HEAP_OLD] > amounts[HEAP_NEW];
     uint64_t distance =
@@ -285,7 +285,7 @@ static void text_compare_tree_signed(struct text_output *output, const uint64_t 
     report_tree_number(output, has_shrunk ? "-" : "+", distance, end);
 }
 
-static void text_compare_tree_header(struct text_output *output)
+static void diff_text_compare_tree_header(struct text_output *output)
 {
     out_dim(output);
     report_tree_heading(output, "change", END_CHANGE);
@@ -296,22 +296,22 @@ static void text_compare_tree_header(struct text_output *output)
 }
 
 /* Write data->tree: a whole text or CSV file, or members of an object. */
-static void text_compare_tree(struct report *report, const struct report_compare *data)
+static void diff_text_compare_tree(struct report *report, const struct report_compare *data)
 {
     const struct view_tree *tree = data->tree;
     struct text_output *output = report->output;
-    text_compare_sums(report, data);
+    diff_text_compare_sums(report, data);
     out_char(output, '\n');
-    text_compare_runtime(report, data);
-    text_compare_certainty(report, data);
+    diff_text_compare_runtime(report, data);
+    diff_text_compare_certainty(report, data);
     if (!tree->linked)
         return;
     out_char(output, '\n');
-    text_compare_tree_header(output);
+    diff_text_compare_tree_header(output);
     for (uint32_t i = 0; (i = view_tree_next(tree, i, report->limit)) != VIEW_NO_NODE;) {
-        struct node_sides total = compare_tree_total(tree, i);
-        text_compare_tree_signed(output, total.bytes, END_CHANGE);
-        text_compare_tree_signed(output, total.blocks, END_BLOCKS);
+        struct node_sides total = diff_compare_tree_total(tree, i);
+        diff_text_compare_tree_signed(output, total.bytes, END_CHANGE);
+        diff_text_compare_tree_signed(output, total.blocks, END_BLOCKS);
         report_tree_number(output, "", total.bytes[HEAP_OLD], END_OLD);
         report_tree_number(output, "", total.bytes[HEAP_NEW], END_NEW);
         report_tree_name(report, tree, &tree->nodes[i], report->limit);
@@ -320,7 +320,7 @@ static void text_compare_tree(struct report *report, const struct report_compare
 }
 
 /* Writes the amounts of both heaps, and their difference. */
-static void row_sides(struct row *row, const struct node_sides *sides)
+static void diff_row_sides(struct row *row, const struct node_sides *sides)
 {
     row_difference(row, "change_blocks", sides->blocks[HEAP_OLD], sides->blocks[HEAP_NEW]);
     row_difference(row, "change_bytes", sides->bytes[HEAP_OLD], sides->bytes[HEAP_NEW]);
@@ -330,12 +330,12 @@ static void row_sides(struct row *row, const struct node_sides *sides)
     row_unsigned(row, "new_bytes", sides->bytes[HEAP_NEW]);
 }
 
-static void row_compare_node(struct row *row, const struct view_tree *tree, uint32_t node)
+static void diff_row_compare_node(struct row *row, const struct view_tree *tree, uint32_t node)
 {
-    struct node_sides total = compare_tree_total(tree, node);
-    struct node_sides self = self_of(tree, node);
+    struct node_sides total = diff_compare_tree_total(tree, node);
+    struct node_sides self = diff_self_of(tree, node);
     row_unsigned(row, "depth", tree->nodes[node].depth);
-    row_sides(row, &total);
+    diff_row_sides(row, &total);
     row_unsigned(row, "old_self_blocks", self.blocks[HEAP_OLD]);
     row_unsigned(row, "old_self_bytes", self.bytes[HEAP_OLD]);
     row_unsigned(row, "new_self_blocks", self.blocks[HEAP_NEW]);
@@ -345,13 +345,13 @@ static void row_compare_node(struct row *row, const struct view_tree *tree, uint
 
 /* Writes bytes of the old heap and of the new one for each stack. Unchanged stacks are included, as
  * the base of a differential flame graph. */
-static void folded_compare(struct report *report, const struct report_compare *data)
+static void diff_folded_compare(struct report *report, const struct report_compare *data)
 {
     const struct view_tree *tree = data->tree;
     struct arena arena = {0};
     uint32_t *path = report_tree_path_room(report, tree, &arena);
     for (uint32_t i = 0; path && (i = view_tree_next(tree, i, SIZE_MAX)) != VIEW_NO_NODE;) {
-        struct node_sides self = self_of(tree, i);
+        struct node_sides self = diff_self_of(tree, i);
         if (!self.bytes[HEAP_OLD] && !self.bytes[HEAP_NEW])
             continue;
         report_folded_begin(report->output, report_compare_is_certain(data));
@@ -363,25 +363,25 @@ static void folded_compare(struct report *report, const struct report_compare *d
     arena_free(&arena);
 }
 
-static void text_compare(struct report *report, const struct report_compare *data)
+static void diff_text_compare(struct report *report, const struct report_compare *data)
 {
     if (data->tree) {
-        text_compare_tree(report, data);
+        diff_text_compare_tree(report, data);
         return;
     }
     const struct heap_comparison *comparison = data->comparison;
     size_t changed = comparison->count - comparison->kinds[HEAP_CHANGE_SAME];
-    size_t count = report_shown(wanted(data), report->limit);
-    text_compare_sums(report, data);
-    text_kinds(report, comparison);
-    text_compare_runtime(report, data);
-    text_compare_certainty(report, data);
+    size_t count = report_shown(diff_wanted(data), report->limit);
+    diff_text_compare_sums(report, data);
+    diff_text_kinds(report, comparison);
+    diff_text_compare_runtime(report, data);
+    diff_text_compare_certainty(report, data);
     for (size_t i = 0; i < count; i++)
-        text_change(report, data, &comparison->changes[i]);
+        diff_text_change(report, data, &comparison->changes[i]);
     report_site_more(report, changed - count);
 }
 
-static void row_side(struct row *row, const struct report_compare *data, enum heap_side which)
+static void diff_row_side(struct row *row, const struct report_compare *data, enum heap_side which)
 {
     const struct report_side *side = &data->sides[which];
     row_begin_object(row, side_names[which]);
@@ -397,24 +397,24 @@ static void row_side(struct row *row, const struct report_compare *data, enum he
     row_end_object(row);
 }
 
-static void row_change(struct row *row, const struct report_compare *data,
-                       const struct heap_change *change, struct fingerprinter *fingerprinter)
+static void diff_row_change(struct row *row, const struct report_compare *data,
+                            const struct heap_change *change, struct fingerprinter *fingerprinter)
 {
     struct report *report = row->report;
     char text[FINGERPRINT_TEXT] = "";
-    struct heap_key key = use_side(report, data, change);
-    row_text(row, "change", kind_name(heap_change_kind_of(change)));
-    row_sides(row, &(struct node_sides){{change->bytes[HEAP_OLD], change->bytes[HEAP_NEW]},
-                                        {change->blocks[HEAP_OLD], change->blocks[HEAP_NEW]}});
+    struct heap_key key = diff_use_side(report, data, change);
+    row_text(row, "change", diff_kind_name(heap_change_kind_of(change)));
+    diff_row_sides(row, &(struct node_sides){{change->bytes[HEAP_OLD], change->bytes[HEAP_NEW]},
+                                             {change->blocks[HEAP_OLD], change->blocks[HEAP_NEW]}});
     if (report->view->options.by == VIEW_BY_STACK) {
         if (!row->is_header)
-            fingerprint_format(fingerprint_of(report, fingerprinter, key.stack), text);
+            fingerprint_format(diff_fingerprint_of(report, fingerprinter, key.stack), text);
         row_text(row, "fingerprint", text);
     }
     row_site(row, key);
 }
 
-static void row_changes(struct row *row, const struct report_compare *data)
+static void diff_row_changes(struct row *row, const struct report_compare *data)
 {
     static const char *const totals[HEAP_CHANGE_KINDS] = {
         "new_stacks", "gone_stacks", "grown_stacks", "shrunk_stacks", "same_stacks"};
@@ -422,12 +422,12 @@ static void row_changes(struct row *row, const struct report_compare *data)
     for (int i = 0; i < HEAP_CHANGE_KINDS; i++)
         row_unsigned(row, totals[i], data->comparison->kinds[i]);
     ROW_EACH(row, "changes", struct heap_change, change, data->comparison->changes,
-             row_listed(row, wanted(data)))
-    row_change(row, data, change, &fingerprinter);
+             row_listed(row, diff_wanted(data)))
+    diff_row_change(row, data, change, &fingerprinter);
     fingerprinter_free(&fingerprinter);
 }
 
-static void data_compare(struct report *report, const struct report_compare *data)
+static void diff_data_compare(struct report *report, const struct report_compare *data)
 {
     const struct report_live *old = &data->sides[HEAP_OLD].live;
     const struct report_live *new = &data->sides[HEAP_NEW].live;
@@ -435,16 +435,16 @@ static void data_compare(struct report *report, const struct report_compare *dat
     row_open(&row, report);
     row.is_certain = report_compare_is_certain(data);
     row_bool(&row, "certain", row.is_certain);
-    row_side(&row, data, HEAP_OLD);
-    row_side(&row, data, HEAP_NEW);
+    diff_row_side(&row, data, HEAP_OLD);
+    diff_row_side(&row, data, HEAP_NEW);
     row_difference(&row, "change_blocks", old->blocks, new->blocks);
     row_difference(&row, "change_bytes", old->bytes, new->bytes);
     if (data->tree) {
         row_tree(&row, &report->view->options);
         row_unsigned(&row, "total_nodes", data->tree->linked);
-        row_tree_nodes(&row, data->tree, row_compare_node);
+        row_tree_nodes(&row, data->tree, diff_row_compare_node);
     } else {
-        row_changes(&row, data);
+        diff_row_changes(&row, data);
     }
     row_end_object(&row);
 }
@@ -452,9 +452,9 @@ static void data_compare(struct report *report, const struct report_compare *dat
 void report_compare(struct report *report, const struct report_compare *data)
 {
     if (report->form == REPORT_TEXT)
-        text_compare(report, data);
+        diff_text_compare(report, data);
     else if (report->form == REPORT_FOLDED)
-        folded_compare(report, data);
+        diff_folded_compare(report, data);
     else
-        data_compare(report, data);
+        diff_data_compare(report, data);
 }

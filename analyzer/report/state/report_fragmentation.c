@@ -3,7 +3,8 @@
 #include "report/state/state_reports.h"
 
 /* Serves a region and the sum of all regions. In the sum, the space between regions is no gap. */
-static void text_region_sums(struct text_output *output, const struct heap_region *region)
+static void fragmentation_text_region_sums(struct text_output *output,
+                                           const struct heap_region *region)
 {
     say(output, sized(region->used), " in ", blocks(region->blocks), "; ", sized(region->unused),
         " in ", counted(region->gaps, "gap"));
@@ -13,7 +14,7 @@ static void text_region_sums(struct text_output *output, const struct heap_regio
 }
 
 /* Tells the allocator's overhead apart from the memory that it keeps free. */
-static void text_overhead(struct text_output *output, const struct heap_region *total)
+static void fragmentation_text_overhead(struct text_output *output, const struct heap_region *total)
 {
     if (total->unused)
         say(output, "Of the gaps ", rounded(total->overhead), " are overhead, under ",
@@ -25,7 +26,7 @@ static void text_overhead(struct text_output *output, const struct heap_region *
 #define SPARSE_SHOWN 5
 
 /* Writes the sparse pages, and the call sites whose blocks keep most of them. */
-static void text_sparse(struct report *report, const struct heap_sparse_pages *sparse)
+static void fragmentation_text_sparse(struct report *report, const struct heap_sparse_pages *sparse)
 {
     struct text_output *output = report->output;
     if (!sparse->sparse)
@@ -50,24 +51,24 @@ static void text_fragmentation(struct report *report,
     struct text_output *output = report->output;
     say(output, BOLD, counted(fragmentation->count, "region"), " at ",
         moment(report, fragmentation->outcome.position), ": ");
-    text_region_sums(output, &fragmentation->total);
+    fragmentation_text_region_sums(output, &fragmentation->total);
     out_plain(output);
-    text_overhead(output, &fragmentation->total);
+    fragmentation_text_overhead(output, &fragmentation->total);
     report_certainty_text(report);
     if (fragmentation->count)
         out_char(output, '\n');
     for (size_t i = 0; i < fragmentation->count && i < report->limit; i++) {
         say(output, "  ", hex(fragmentation->regions[i].begin), " to ",
             hex(fragmentation->regions[i].last), ": ");
-        text_region_sums(output, &fragmentation->regions[i]);
+        fragmentation_text_region_sums(output, &fragmentation->regions[i]);
     }
     if (fragmentation->count > report->limit)
         say(output, "… and ", counted(fragmentation->count - report->limit, "region"),
             " more (--limit 0 for all)\n");
-    text_sparse(report, &fragmentation->sparse);
+    fragmentation_text_sparse(report, &fragmentation->sparse);
 }
 
-static void row_region_sums(struct row *row, const struct heap_region *region)
+static void fragmentation_row_region_sums(struct row *row, const struct heap_region *region)
 {
     row_unsigned(row, "blocks", region->blocks);
     row_unsigned(row, "used_bytes", region->used);
@@ -77,7 +78,7 @@ static void row_region_sums(struct row *row, const struct heap_region *region)
     row_unsigned(row, "largest_gap", region->largest_gap);
 }
 
-static void row_sparse(struct row *row, const struct heap_sparse_pages *sparse)
+static void fragmentation_row_sparse(struct row *row, const struct heap_sparse_pages *sparse)
 {
     row_unsigned(row, "pages", sparse->pages);
     row_unsigned(row, "sparse_pages", sparse->sparse);
@@ -104,15 +105,15 @@ void report_fragmentation(struct report *report, const struct heap_fragmentation
     row_open(&row, report);
     row_position(&row, "position", fragmentation->outcome.position);
     row_certainty(&row);
-    row_region_sums(&row, &fragmentation->total);
+    fragmentation_row_region_sums(&row, &fragmentation->total);
     row_unsigned(&row, "total_regions", fragmentation->count);
     ROW_EACH(&row, "regions", struct heap_region, region, fragmentation->regions,
              row_listed(&row, fragmentation->count))
     {
         row_hex(&row, "begin", region->begin);
         row_hex(&row, "last", region->last);
-        row_region_sums(&row, region);
+        fragmentation_row_region_sums(&row, region);
     }
-    row_sparse(&row, &fragmentation->sparse);
+    fragmentation_row_sparse(&row, &fragmentation->sparse);
     row_end_object(&row);
 }

@@ -9,7 +9,7 @@ bool report_owner_is_unknown(const struct report *report, const struct heap_owne
 }
 
 /* How a reallocation moved the block: a word, or NULL if it did not. */
-static const char *move_name(const struct heap_owner *owner)
+static const char *history_move_name(const struct heap_owner *owner)
 {
     static const char *const names[] = {[HEAP_MOVE_COPIED] = "copied",
                                         [HEAP_MOVE_REMAPPED] = "remapped",
@@ -18,9 +18,9 @@ static const char *move_name(const struct heap_owner *owner)
     return has_moved ? names[owner->move] : NULL;
 }
 
-static const char *move_text(const struct heap_owner *owner)
+static const char *history_move_text(const struct heap_owner *owner)
 {
-    if (!move_name(owner) || owner->move == HEAP_MOVE_UNKNOWN)
+    if (!history_move_name(owner) || owner->move == HEAP_MOVE_UNKNOWN)
         return "";
     return owner->move == HEAP_MOVE_REMAPPED ? ", its pages mapped here" : ", copied";
 }
@@ -31,7 +31,7 @@ void report_owner_text(struct report *report, const struct heap_owner *owner)
     struct heap_call allocated = heap_call_of_block(&owner->block);
     say(output, hex(owner->block.address), ", ", bytes(owner->block.size));
     if (owner->previous_address)
-        say(output, ", before that at ", hex(owner->previous_address), move_text(owner));
+        say(output, ", before that at ", hex(owner->previous_address), history_move_text(owner));
     out_char(output, '\n');
     report_call_text(report, "allocated", &allocated);
     if (owner->overlapped)
@@ -66,13 +66,13 @@ static void text_history(struct report *report, const struct heap_history *histo
 }
 
 /* When the only block that held it was released; invalid if that is not known. */
-static struct ttd_position holder_released(const struct heap_lost_range *lost)
+static struct ttd_position history_holder_released(const struct heap_lost_range *lost)
 {
     return lost->released ? lost->first_release : ttd_position_invalid();
 }
 
 /* The columns of an owner in CSV: it has no objects. */
-static void row_owner_columns(struct row *row, const struct heap_owner *owner)
+static void history_row_owner_columns(struct row *row, const struct heap_owner *owner)
 {
     const struct heap_call *released = &owner->released;
     bool is_released = heap_call_is_known(released);
@@ -91,13 +91,13 @@ static void row_owner_columns(struct row *row, const struct heap_owner *owner)
     row_position(row, "lost_after", is_lost ? owner->lost->after : ttd_position_invalid());
     row_position(row, "lost_before", is_lost ? owner->lost->before : ttd_position_invalid());
     row_position(row, "holder_released",
-                 is_lost ? holder_released(owner->lost) : ttd_position_invalid());
+                 is_lost ? history_holder_released(owner->lost) : ttd_position_invalid());
     row_bool(row, "unknown", report_owner_is_unknown(row->report, owner));
     row_hex_if(row, "previous_address", owner->previous_address, owner->previous_address);
-    row_text(row, "moved", move_name(owner));
+    row_text(row, "moved", history_move_name(owner));
 }
 
-static void row_owner_members(struct row *row, const struct heap_owner *owner)
+static void history_row_owner_members(struct row *row, const struct heap_owner *owner)
 {
     struct heap_call allocated = heap_call_of_block(&owner->block);
     row_hex(row, "address", owner->block.address);
@@ -108,13 +108,13 @@ static void row_owner_members(struct row *row, const struct heap_owner *owner)
     row_bool(row, "unknown", report_owner_is_unknown(row->report, owner));
     row_bool(row, "overlapped", owner->overlapped);
     row_hex_if(row, "previous_address", owner->previous_address, owner->previous_address);
-    row_text(row, "moved", move_name(owner));
+    row_text(row, "moved", history_move_name(owner));
     row_call(row, "allocated_by", &allocated);
     row_call(row, "released_by", &owner->released);
     if (owner->lost) {
         row_position(row, "lost_after", owner->lost->after);
         row_position(row, "lost_before", owner->lost->before);
-        row_position(row, "holder_released", holder_released(owner->lost));
+        row_position(row, "holder_released", history_holder_released(owner->lost));
     }
 }
 
@@ -125,7 +125,7 @@ void row_owner(struct row *row, const char *key, const struct heap_owner *owner)
         return;
     }
     row_begin_object(row, key);
-    row_owner_members(row, owner);
+    history_row_owner_members(row, owner);
     row_end_object(row);
 }
 
@@ -146,9 +146,9 @@ void report_history(struct report *report, const struct heap_history *history)
     ROW_EACH(&row, "blocks", struct heap_owner, owner, history->owners, history->count)
     {
         if (row.is_json)
-            row_owner_members(&row, owner);
+            history_row_owner_members(&row, owner);
         else
-            row_owner_columns(&row, owner);
+            history_row_owner_columns(&row, owner);
     }
     row_end_object(&row);
 }

@@ -10,7 +10,7 @@
 #define COLUMN_BLOCKS 30
 #define COLUMN_BYTES  46
 
-static void text_heap(struct report *report, ttd_id id)
+static void state_text_heap(struct report *report, ttd_id id)
 {
     report_label_text(report, &(struct view_label){.kind = LABEL_HEAP, .number = id});
     const struct definition_heap *heap = definitions_heap(report->definitions, id);
@@ -18,7 +18,7 @@ static void text_heap(struct report *report, ttd_id id)
         out_format(report->output, ", in heap %u", heap->parent);
 }
 
-static void text_thread(struct report *report, ttd_id id)
+static void state_text_thread(struct report *report, ttd_id id)
 {
     report_label_text(report, &(struct view_label){.kind = LABEL_THREAD, .number = id});
 }
@@ -33,8 +33,8 @@ static void text_state_size(struct report *report, ttd_id id)
     out_text(report->output, last == 1 ? " byte" : " bytes");
 }
 
-static void text_table(struct report *report, const struct heap_groups *groups,
-                       void (*name)(struct report *report, ttd_id id))
+static void state_text_table(struct report *report, const struct heap_groups *groups,
+                             void (*name)(struct report *report, ttd_id id))
 {
     out_char(report->output, '\n');
     for (size_t i = 0; i < groups->count; i++) {
@@ -88,13 +88,13 @@ static void text_state_address(struct report *report, const struct report_state 
     report_neighbours_text(report, &data->state->neighbours, address);
 }
 
-static void text_tables(struct report *report, const struct report_state *data)
+static void state_text_tables(struct report *report, const struct report_state *data)
 {
     const struct heap_state *state = data->state;
     report_live_groups_text(report, &state->tables.by[HEAP_BY_STACK]);
-    text_table(report, &state->tables.by[HEAP_BY_HEAP], text_heap);
-    text_table(report, &state->tables.by[HEAP_BY_THREAD], text_thread);
-    text_table(report, &state->tables.by[HEAP_BY_SIZE], text_state_size);
+    state_text_table(report, &state->tables.by[HEAP_BY_HEAP], state_text_heap);
+    state_text_table(report, &state->tables.by[HEAP_BY_THREAD], state_text_thread);
+    state_text_table(report, &state->tables.by[HEAP_BY_SIZE], text_state_size);
 }
 
 void report_live_nested_text(struct text_output *output, const char *indent,
@@ -139,7 +139,7 @@ static void text_state(struct report *report, const struct report_state *data)
     }
     report_certainty_text(report);
     if (!data->owners)
-        text_tables(report, data);
+        state_text_tables(report, data);
     if (data->heaps)
         report_heap_tree_text(report, data->heaps);
     text_state_blocks(report, state);
@@ -180,7 +180,7 @@ void row_live(struct row *row, const struct report_live *live)
     row_unsigned(row, "nested_bytes", live->nested_bytes);
 }
 
-static void row_heaps(struct row *row, const struct heap_groups *groups)
+static void state_row_heaps(struct row *row, const struct heap_groups *groups)
 {
     row_begin_array(row, "heaps");
     for (size_t i = 0; i < groups->count; i++) {
@@ -198,7 +198,7 @@ static void row_heaps(struct row *row, const struct heap_groups *groups)
     row_end_array(row);
 }
 
-static void row_threads(struct row *row, const struct heap_groups *groups)
+static void state_row_threads(struct row *row, const struct heap_groups *groups)
 {
     row_begin_array(row, "threads");
     for (size_t i = 0; i < groups->count; i++) {
@@ -229,7 +229,7 @@ static void row_state_sizes(struct row *row, const struct heap_groups *groups)
     row_end_array(row);
 }
 
-static void row_blocks(struct row *row, const struct heap_state *state)
+static void state_row_blocks(struct row *row, const struct heap_state *state)
 {
     row_begin_array(row, "blocks");
     for (size_t i = 0; i < state->block_count; i++) {
@@ -284,10 +284,10 @@ static void data_state(struct report *report, const struct report_state *data)
     row_unknown(&row, &state->unknown);
     row_runtime(&row, &report->runtime);
     row_unsigned(&row, "reallocs_in_flight", state->outcome.in_flight);
-    row_heaps(&row, &state->tables.by[HEAP_BY_HEAP]);
+    state_row_heaps(&row, &state->tables.by[HEAP_BY_HEAP]);
     if (data->heaps)
         row_heap_tree(&row, data->heaps);
-    row_threads(&row, &state->tables.by[HEAP_BY_THREAD]);
+    state_row_threads(&row, &state->tables.by[HEAP_BY_THREAD]);
     row_state_sizes(&row, &state->tables.by[HEAP_BY_SIZE]);
     row_text(&row, "by", view_key_name(report->view->options.by));
     if (report->view->classes)
@@ -295,7 +295,7 @@ static void data_state(struct report *report, const struct report_state *data)
     row_unsigned(&row, "total_groups", state->tables.by[HEAP_BY_STACK].count);
     row_live_groups(&row, &state->tables.by[HEAP_BY_STACK]);
     if (state->blocks)
-        row_blocks(&row, state);
+        state_row_blocks(&row, state);
     if (data->owners)
         row_state_address(&row, data);
     row_end_object(&row);
@@ -314,7 +314,7 @@ void report_state(struct report *report, const struct report_state *data)
 /* Deeper levels are identified by their number, so that no line grows with the depth. */
 #define INDENTED_LEVELS 16
 
-static void text_node(struct report *report, const struct heap_tree_node *node)
+static void state_text_node(struct report *report, const struct heap_tree_node *node)
 {
     struct text_output *output = report->output;
     uint32_t indented = node->level < INDENTED_LEVELS ? node->level : INDENTED_LEVELS;
@@ -339,11 +339,11 @@ void report_heap_tree_text(struct report *report, const struct heap_tree *tree)
         out_text(report->output, "\nHeaps, below those in whose blocks they lie:\n");
     uint32_t node = HEAP_TREE_NONE;
     while ((node = heap_tree_next(tree, node)) != HEAP_TREE_NONE)
-        text_node(report, &tree->nodes[node]);
+        state_text_node(report, &tree->nodes[node]);
 }
 
-static void row_heap_tree_node(struct row *row, const struct heap_tree *tree,
-                               const struct heap_tree_node *node)
+static void state_row_heap_tree_node(struct row *row, const struct heap_tree *tree,
+                                     const struct heap_tree_node *node)
 {
     row_begin_object(row, NULL);
     row_label(row, &(struct view_label){.kind = LABEL_HEAP, .number = node->heap});
@@ -364,13 +364,13 @@ void row_heap_tree(struct row *row, const struct heap_tree *tree)
     row_begin_array(row, "heap_tree");
     uint32_t node = HEAP_TREE_NONE;
     while ((node = heap_tree_next(tree, node)) != HEAP_TREE_NONE)
-        row_heap_tree_node(row, tree, &tree->nodes[node]);
+        state_row_heap_tree_node(row, tree, &tree->nodes[node]);
     row_end_array(row);
 }
 
 /* The report of `peak`. */
 
-static void text_peak(struct report *report, const struct heap_peak_state *peak)
+static void state_text_peak(struct report *report, const struct heap_peak_state *peak)
 {
     const struct heap_groups *groups = &peak->groups;
     say(report->output, BOLD, "Peak at ", moment(report, peak->peak.position), ": ",
@@ -389,7 +389,7 @@ void report_peak(struct report *report, const struct heap_peak_state *peak)
     const struct heap_groups *groups = &peak->groups;
     struct row row;
     if (report->form == REPORT_TEXT) {
-        text_peak(report, peak);
+        state_text_peak(report, peak);
         return;
     }
     row_open(&row, report);

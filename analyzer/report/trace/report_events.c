@@ -72,7 +72,7 @@ static void text_events_begin(struct report *report, const struct report_events 
     say(report->output, PLAIN, "\n");
 }
 
-static void cell(struct text_output *output, size_t column, bool has, uint64_t value)
+static void events_cell(struct text_output *output, size_t column, bool has, uint64_t value)
 {
     if (!has)
         return;
@@ -80,7 +80,7 @@ static void cell(struct text_output *output, size_t column, bool has, uint64_t v
 }
 
 /* "{}" is a call without parameters, "{?}" one whose parameters were not recorded. */
-static void text_parameters(struct text_output *output, const struct ttd_event *event)
+static void events_text_parameters(struct text_output *output, const struct ttd_event *event)
 {
     uint64_t parameters[TTD_PARAMETERS_MAX];
     size_t count = ttd_event_parameters(event, parameters);
@@ -101,25 +101,27 @@ static void text_event(struct report *report, const struct report_event *data)
     struct text_output *output = report->output;
     say(output, "[", hex(event->number), "]", tab(COLUMN_ACTION),
         ttd_action_name((enum ttd_action)event->action), tab(COLUMN_API), ttd_api_name(event->api));
-    cell(output, COLUMN_HEAP, true, definitions_heap_handle(report->definitions, event->heap));
-    cell(output, COLUMN_ADDRESS, event_has_address(event), event->address);
-    cell(output, COLUMN_PREVIOUS, event_has_previous_address(event), event->previous_address);
-    cell(output, COLUMN_SIZE, event_has_size(event), event->size);
-    cell(output, COLUMN_BASE, event_has_base_address(event), event->base_address);
-    cell(output, COLUMN_FLAGS, true, event->flags);
-    cell(output, COLUMN_RESULT, true, event->result);
-    cell(output, COLUMN_RESERVE, event_has_limits(event), event->reserve_size);
-    cell(output, COLUMN_COMMIT, event_has_limits(event), event->commit_size);
-    cell(output, COLUMN_READ_ONLY, event_has_read_only(event), event->make_read_only);
+    events_cell(output, COLUMN_HEAP, true,
+                definitions_heap_handle(report->definitions, event->heap));
+    events_cell(output, COLUMN_ADDRESS, event_has_address(event), event->address);
+    events_cell(output, COLUMN_PREVIOUS, event_has_previous_address(event),
+                event->previous_address);
+    events_cell(output, COLUMN_SIZE, event_has_size(event), event->size);
+    events_cell(output, COLUMN_BASE, event_has_base_address(event), event->base_address);
+    events_cell(output, COLUMN_FLAGS, true, event->flags);
+    events_cell(output, COLUMN_RESULT, true, event->result);
+    events_cell(output, COLUMN_RESERVE, event_has_limits(event), event->reserve_size);
+    events_cell(output, COLUMN_COMMIT, event_has_limits(event), event->commit_size);
+    events_cell(output, COLUMN_READ_ONLY, event_has_read_only(event), event->make_read_only);
     say(output, tab(COLUMN_START), event->time_start, tab(COLUMN_END));
     if (ttd_event_returned(event))
         out_position(output, event->time_end);
     else
         out_text(output, "never");
-    cell(output, COLUMN_THREAD, true, event->thread);
+    events_cell(output, COLUMN_THREAD, true, event->thread);
     say(output, tab(COLUMN_STACK), "#", number(event->stack));
     if (data->options->shows_parameters)
-        text_parameters(output, event);
+        events_text_parameters(output, event);
     out_char(output, '\n');
     if (data->options->shows_stacks)
         report_stack_text(report, event->stack);
@@ -127,7 +129,7 @@ static void text_event(struct report *report, const struct report_event *data)
 
 /* "{}" is a call without parameters: an empty list; the list is null if they were not recorded. In
  * CSV one field has all of them, since their number differs from call to call. */
-static void row_parameters(struct row *row, const struct ttd_event *event)
+static void events_row_parameters(struct row *row, const struct ttd_event *event)
 {
     uint64_t parameters[TTD_PARAMETERS_MAX];
     size_t count = ttd_event_parameters(event, parameters);
@@ -180,7 +182,7 @@ static void row_event(struct row *row, const struct report_event *data)
     if (row->is_json)
         row_bool(row, "certain", data->is_certain);
     if (data->options->shows_parameters)
-        row_parameters(row, event);
+        events_row_parameters(row, event);
     if (data->options->shows_stacks)
         row_stack(row, "frames", event->stack);
 }
@@ -225,7 +227,7 @@ enum {
 enum { BYTES_MAX = 32, TEXT_MAX = 200 };
 
 /* Whether data are UTF-8 without control characters, other than tabs and new lines. */
-static bool is_text(struct ttd_string data)
+static bool events_is_text(struct ttd_string data)
 {
     const unsigned char *text = (const unsigned char *)data.data;
     size_t more = 0;
@@ -246,9 +248,9 @@ static bool is_text(struct ttd_string data)
 
 /* Data of a client are bytes of any form. They are written as text only if they are text, because
  * other bytes would do as they like with a terminal. */
-static void text_data(struct text_output *output, struct ttd_string data)
+static void events_text_data(struct text_output *output, struct ttd_string data)
 {
-    bool shows_text = is_text(data);
+    bool shows_text = events_is_text(data);
     size_t limit = shows_text ? TEXT_MAX : BYTES_MAX;
     if (!data.size)
         return;
@@ -265,7 +267,7 @@ static void text_data(struct text_output *output, struct ttd_string data)
         say(output, "... ", bytes(data.size));
 }
 
-static void text_marks_begin(struct report *report)
+static void events_text_marks_begin(struct report *report)
 {
     static const struct {
         size_t column;
@@ -281,7 +283,7 @@ static void text_marks_begin(struct report *report)
     say(report->output, PLAIN, "\n");
 }
 
-static void text_mark(struct report *report, bool has_times, const struct heap_mark *mark)
+static void events_text_mark(struct report *report, bool has_times, const struct heap_mark *mark)
 {
     char guid[GUID_TEXT];
     struct text_output *output = report->output;
@@ -298,13 +300,13 @@ static void text_mark(struct report *report, bool has_times, const struct heap_m
     say(output, tab(MARK_COLUMN_KIND), heap_mark_kind_name(mark->kind));
     if (guid_is_given(mark->client))
         say(output, tab(MARK_COLUMN_CLIENT), guid_text(mark->client, guid));
-    text_data(output, mark->data);
+    events_text_data(output, mark->data);
     if (mark->activity)
         say(output, "  activity ", number(mark->activity));
     out_char(output, '\n');
 }
 
-static void row_mark(struct row *row, bool has_times, const struct heap_mark *mark)
+static void events_row_mark(struct row *row, bool has_times, const struct heap_mark *mark)
 {
     const struct ttd_user_event *event = mark->event;
     bool is_of_recording = mark->kind >= HEAP_MARK_STARTED;
@@ -319,7 +321,7 @@ static void row_mark(struct row *row, bool has_times, const struct heap_mark *ma
     row_bool(row, "keyframe", event->flags & TTD_USER_EVENT_KEYFRAME);
     row_count(row, "activity", is_of_recording ? mark->activity : TTD_UNKNOWN);
     row_count(row, "throttle", is_of_recording ? mark->maximum : TTD_UNKNOWN);
-    if (is_text(mark->data))
+    if (events_is_text(mark->data))
         row_string(row, "text", mark->data);
     else
         row_null(row, "text");
@@ -331,11 +333,11 @@ void report_marks_begin(struct report *report)
     static const struct ttd_user_event no_event;
     struct row row;
     if (report->form == REPORT_TEXT)
-        text_marks_begin(report);
+        events_text_marks_begin(report);
     if (report->form != REPORT_CSV)
         return;
     row_open_line(&row, report, true);
-    row_mark(&row, false, &(struct heap_mark){.event = &no_event});
+    events_row_mark(&row, false, &(struct heap_mark){.event = &no_event});
     row_close_line(&row);
 }
 
@@ -343,11 +345,11 @@ void report_mark(struct report *report, bool has_times, const struct heap_mark *
 {
     struct row row;
     if (report->form == REPORT_TEXT) {
-        text_mark(report, has_times, mark);
+        events_text_mark(report, has_times, mark);
         return;
     }
     row_open_line(&row, report, false);
-    row_mark(&row, has_times, mark);
+    events_row_mark(&row, has_times, mark);
     row_close_line(&row);
 }
 
@@ -356,7 +358,7 @@ void report_mark(struct report *report, bool has_times, const struct heap_mark *
 /** Names of the contents of a snapshot, by the bits of ttd_snapshot_contents. */
 static const char *const contents_names[] = {"blocks", "references", "memory"};
 
-static void text_duration(struct text_output *output, uint64_t nanoseconds)
+static void events_text_duration(struct text_output *output, uint64_t nanoseconds)
 {
     static const char *const units[] = {"ns", "us", "ms", "s"};
     double value = (double)nanoseconds;
@@ -366,8 +368,8 @@ static void text_duration(struct text_output *output, uint64_t nanoseconds)
     out_format(output, "%.3g %s", value, units[unit]);
 }
 
-static void text_snapshot_contents(struct text_output *output,
-                                   const struct heap_listed_snapshot *listed)
+static void events_text_snapshot_contents(struct text_output *output,
+                                          const struct heap_listed_snapshot *listed)
 {
     const struct heap_snapshot_parts *parts = &listed->parts;
     bool is_first = true;
@@ -386,7 +388,8 @@ static void text_snapshot_contents(struct text_output *output,
     }
 }
 
-static void text_listed_snapshot(struct report *report, const struct heap_listed_snapshot *listed)
+static void events_text_listed_snapshot(struct report *report,
+                                        const struct heap_listed_snapshot *listed)
 {
     static const char *const reasons[] = {"",
                                           ", asked for from outside",
@@ -403,16 +406,16 @@ static void text_listed_snapshot(struct report *report, const struct heap_listed
     if (snapshot->thread)
         out_format(output, " (thread %u)", snapshot->thread);
     out_char(output, '\n');
-    text_snapshot_contents(output, listed);
+    events_text_snapshot_contents(output, listed);
     say(output, "\n  ", bytes(listed->parts.stored_bytes));
     out_format(output, " in the trace; taken after %.6g s; the program was held for ",
                (double)snapshot->wall_time / 1e9);
-    text_duration(output, snapshot->duration);
+    events_text_duration(output, snapshot->duration);
     say(output, snapshot->flags & TTD_SNAPSHOT_STOPPED ? ", all threads stopped" : "",
         snapshot->flags & TTD_SNAPSHOT_COPIED ? ", and copied\n" : "\n");
 }
 
-static void text_snapshots(struct report *report, const struct heap_snapshot_list *list)
+static void events_text_snapshots(struct report *report, const struct heap_snapshot_list *list)
 {
     say(report->output, BOLD, counted(list->count, "snapshot"), PLAIN);
     if (list->cut_short)
@@ -420,10 +423,10 @@ static void text_snapshots(struct report *report, const struct heap_snapshot_lis
     out_char(report->output, '\n');
     report_certainty_text(report);
     for (size_t i = 0; i < list->count; i++)
-        text_listed_snapshot(report, &list->snapshots[i]);
+        events_text_listed_snapshot(report, &list->snapshots[i]);
 }
 
-static void row_listed_snapshot(struct row *row, const struct heap_listed_snapshot *listed)
+static void events_row_listed_snapshot(struct row *row, const struct heap_listed_snapshot *listed)
 {
     const struct ttd_snapshot *snapshot = &listed->snapshot;
     const struct heap_snapshot_parts *parts = &listed->parts;
@@ -466,13 +469,13 @@ void report_snapshots(struct report *report, const struct heap_snapshot_list *li
 {
     struct row row;
     if (report->form == REPORT_TEXT) {
-        text_snapshots(report, list);
+        events_text_snapshots(report, list);
         return;
     }
     row_open(&row, report);
     row_certainty(&row);
     row_unsigned(&row, "cut_short", list->cut_short);
     ROW_EACH(&row, "snapshots", struct heap_listed_snapshot, listed, list->snapshots, list->count)
-    row_listed_snapshot(&row, listed);
+    events_row_listed_snapshot(&row, listed);
     row_end_object(&row);
 }

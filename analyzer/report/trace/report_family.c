@@ -27,18 +27,19 @@ static void text_family_sums(struct report *report, const struct report_family *
     report_count(report->output, count, data->unit);
 }
 
-static void text_uncertain(struct text_output *output)
+static void family_text_uncertain(struct text_output *output)
 {
     say(output, ALARM, "Uncertain", PLAIN, ": ");
 }
 
-static void text_process(struct text_output *output, const struct report_family_member *member)
+static void family_text_process(struct text_output *output,
+                                const struct report_family_member *member)
 {
     say(output, "process ", number(member->info.trace.process_id));
 }
 
 /* Writes the reasons why the sums are uncertain, by process. */
-static void text_reasons(struct report *report, const struct report_family *data)
+static void family_text_reasons(struct report *report, const struct report_family *data)
 {
     struct text_output *output = report->output;
     size_t count = 0;
@@ -46,26 +47,26 @@ static void text_reasons(struct report *report, const struct report_family *data
         const struct report_family_member *member = &data->members[i];
         if ((member->is_read && !member->reason) || ++count > MEMBERS_SHOWN)
             continue;
-        text_uncertain(output);
-        text_process(output, member);
+        family_text_uncertain(output);
+        family_text_process(output, member);
         say(output, ": ", member->is_read ? member->reason : "its trace cannot be read", "\n");
     }
     if (count > MEMBERS_SHOWN) {
-        text_uncertain(output);
+        family_text_uncertain(output);
         say(output, counted(count - MEMBERS_SHOWN, "process"), " more\n");
     }
     if (data->unreadable) {
-        text_uncertain(output);
+        family_text_uncertain(output);
         say(output, counted(data->unreadable, "damaged trace"),
             " beside these may be of the same recording\n");
     }
     if (data->missing_parents) {
-        text_uncertain(output);
+        family_text_uncertain(output);
         say(output, "the trace of the parent is not here, for ",
             counted(data->missing_parents, "process"), "\n");
     }
     if (data->unrecorded) {
-        text_uncertain(output);
+        family_text_uncertain(output);
         say(output, counted(data->unrecorded, "child process"),
             " of the recording ran unrecorded\n");
     }
@@ -143,7 +144,7 @@ static int family_compare_members(const void *a, const void *b)
 }
 
 /* Writes the processes with most. */
-static void text_members(struct report *report, const struct report_family *data)
+static void family_text_members(struct report *report, const struct report_family *data)
 {
     struct text_output *output = report->output;
     size_t count = 0;
@@ -158,7 +159,7 @@ static void text_members(struct report *report, const struct report_family *data
     qsort(members, count, sizeof *members, family_compare_members);
     for (size_t i = 0; i < count && i < MEMBERS_SHOWN; i++) {
         out_text(output, "  ");
-        text_process(output, members[i]);
+        family_text_process(output, members[i]);
         out_text(output, ": ");
         text_family_sums(report, data, members[i]->count, members[i]->bytes);
         say(output, ", ", escape_string(members[i]->info.path), "\n");
@@ -177,8 +178,8 @@ static void text_family(struct report *report, const struct report_family *data)
     if (data->suppressed || data->known)
         say(output, grouped(data->suppressed), " suppressed and ", grouped(data->known),
             " in the baseline, not counted\n");
-    text_reasons(report, data);
-    text_members(report, data);
+    family_text_reasons(report, data);
+    family_text_members(report, data);
     size_t count = report_shown(data->site_count, report->limit);
     for (size_t i = 0; i < count; i++)
         text_family_site(report, data, &data->sites[i]);
@@ -208,8 +209,8 @@ static void row_family_member(struct row *row, const struct report_family *data,
 }
 
 /* Writes the shares of the processes: in JSON as objects, in CSV as texts such as "1234:4096". */
-static void row_shares(struct row *row, const struct report_family *data,
-                       const struct report_family_site *site)
+static void family_row_shares(struct row *row, const struct report_family *data,
+                              const struct report_family_site *site)
 {
     const struct report_share **shares =
         row->is_header ? NULL : family_sort_shares(row->report, site);
@@ -241,7 +242,7 @@ static void row_family_site(struct row *row, const struct report_family *data,
     row_family_sums(row, data, site->count, site->bytes);
     if (!row->is_json)
         row_unsigned(row, "processes", site->share_count);
-    row_shares(row, data, site);
+    family_row_shares(row, data, site);
     family_show_frames(row->report, site);
     row_frames(row, "stack", site->is_cut);
 }
@@ -282,13 +283,14 @@ void report_family(struct report *report, const struct report_family *data)
 /* Limit on the bytes of a command in text, so that a line fits a terminal. */
 #define COMMAND_SHOWN 60
 
-static struct report_info info_of(const struct report_member *member)
+static struct report_info family_info_of(const struct report_member *member)
 {
     return (struct report_info){
         .trace = &member->trace, .is_closed = member->is_closed, .end = &member->end};
 }
 
-static void text_command(struct text_output *output, struct ttd_string command, bool is_whole)
+static void family_text_command(struct text_output *output, struct ttd_string command,
+                                bool is_whole)
 {
     struct ttd_string visible = command;
     if (!is_whole && visible.size > COMMAND_SHOWN) {
@@ -302,10 +304,10 @@ static void text_command(struct text_output *output, struct ttd_string command, 
         out_text(output, " …");
 }
 
-static void text_member(struct report *report, const struct report_member *member)
+static void family_text_member(struct report *report, const struct report_member *member)
 {
     struct text_output *output = report->output;
-    struct report_info data = info_of(member);
+    struct report_info data = family_info_of(member);
     if (info_has_origin(&member->trace)) {
         say(output, number(member->trace.process_id), tab(10),
             number(member->trace.parent_process_id));
@@ -327,11 +329,11 @@ static void text_member(struct report *report, const struct report_member *membe
     if (!member->command.size)
         return;
     out_text(output, "    ");
-    text_command(output, member->command, report->shows_all);
+    family_text_command(output, member->command, report->shows_all);
     out_char(output, '\n');
 }
 
-static void text_recording(struct report *report, const struct report_group *data)
+static void family_text_recording(struct report *report, const struct report_group *data)
 {
     struct text_output *output = report->output;
     uint64_t events = 0, lost = 0;
@@ -340,7 +342,7 @@ static void text_recording(struct report *report, const struct report_group *dat
         PLAIN);
     for (size_t i = 0; i < data->count; i++) {
         const struct report_member *member = &data->members[i];
-        text_member(report, member);
+        family_text_member(report, member);
         events += member->events;
         /* Only an End states how many events were lost. */
         lost += member->is_closed ? member->end.lost_events : 0;
@@ -353,10 +355,10 @@ static void text_recording(struct report *report, const struct report_group *dat
     out_char(output, '\n');
 }
 
-static void row_member(struct row *row, const struct report_member *member)
+static void family_row_member(struct row *row, const struct report_member *member)
 {
     char text[INFO_TIME_SIZE];
-    struct report_info data = info_of(member);
+    struct report_info data = family_info_of(member);
     const struct ttd_trace *trace = &member->trace;
     bool is_known = info_has_origin(trace);
     row_text(row, "path", member->path);
@@ -381,13 +383,13 @@ void report_recording(struct report *report, const struct report_group *data)
 {
     struct row row;
     if (report->form == REPORT_TEXT) {
-        text_recording(report, data);
+        family_text_recording(report, data);
         return;
     }
     row_open(&row, report);
     row.has_verdict = false;
     row_bytes(&row, "group", data->id->bytes, sizeof data->id->bytes);
     ROW_EACH(&row, "traces", struct report_member, member, data->members, data->count)
-    row_member(&row, member);
+    family_row_member(&row, member);
     row_end_object(&row);
 }

@@ -12,14 +12,14 @@
 
 enum { COLUMN_ACTIVITY = 38, COLUMN_COUNT = 60, COLUMN_FIRST = 72, COLUMN_LAST = 90 };
 
-static void head(struct text_output *output, const char *activity, const char *count)
+static void info_head(struct text_output *output, const char *activity, const char *count)
 {
     say(output, BOLD, "\nClient", tab(COLUMN_ACTIVITY), activity, tab(COLUMN_COUNT), count,
         tab(COLUMN_FIRST), "First", tab(COLUMN_LAST), "Last\n", PLAIN);
 }
 
-static void rows(struct text_output *output, const struct heap_client_list *list,
-                 bool has_activities)
+static void info_rows(struct text_output *output, const struct heap_client_list *list,
+                      bool has_activities)
 {
     char guid[GUID_TEXT];
     for (size_t i = 0; i < list->count; i++) {
@@ -38,12 +38,12 @@ static void rows(struct text_output *output, const struct heap_client_list *list
 void info_text_clients(struct text_output *output, const struct heap_clients *clients)
 {
     if (clients->clients.count) {
-        head(output, "", "Marks");
-        rows(output, &clients->clients, false);
+        info_head(output, "", "Marks");
+        info_rows(output, &clients->clients, false);
     }
     if (clients->activities.count) {
-        head(output, "Activity", "Islands");
-        rows(output, &clients->activities, true);
+        info_head(output, "Activity", "Islands");
+        info_rows(output, &clients->activities, true);
     }
 }
 
@@ -110,7 +110,7 @@ static void csv_info(struct report *report, const struct report_info *data)
 
 /* The report of `info` as JSON. */
 
-static void summary(struct row *row, const struct report_info *data)
+static void info_summary(struct row *row, const struct report_info *data)
 {
     const struct heap_trace_stats *stats = data->stats;
     struct ttd_position no_position = ttd_position_invalid();
@@ -157,7 +157,8 @@ static void summary(struct row *row, const struct report_info *data)
 
 /* Members of the first chunk. If that was lost, the time unit is 0 and the times of the trace mean
  * nothing, so they are null. */
-static void flag(struct row *row, const char *name, const struct ttd_trace *trace, uint32_t flag)
+static void info_flag(struct row *row, const char *name, const struct ttd_trace *trace,
+                      uint32_t flag)
 {
     if (info_has_origin(trace))
         row_bool(row, name, trace->flags & flag);
@@ -191,17 +192,17 @@ static void trace_object(struct row *row, const struct report_info *data)
               info_has_process(trace) ? trace->parent_process_id : TTD_UNKNOWN);
     row_text(row, "architecture", info_architecture(trace->architecture));
     row_count(row, "pointer_size", is_known ? trace->pointer_size : TTD_UNKNOWN);
-    flag(row, "derived", trace, TTD_TRACE_DERIVED);
-    flag(row, "inherits", trace, TTD_TRACE_INHERITS);
-    flag(row, "recovered", trace, TTD_TRACE_RECOVERED);
-    flag(row, "attached", trace, TTD_TRACE_ATTACHED);
+    info_flag(row, "derived", trace, TTD_TRACE_DERIVED);
+    info_flag(row, "inherits", trace, TTD_TRACE_INHERITS);
+    info_flag(row, "recovered", trace, TTD_TRACE_RECOVERED);
+    info_flag(row, "attached", trace, TTD_TRACE_ATTACHED);
     row_end_object(row);
 }
 
 /* Lists the threads that have events. The definition of such a thread may be lost, and then its
  * number and name are null. */
-static void thread_list(struct report *report, struct row *row,
-                        const struct heap_trace_stats *stats)
+static void info_thread_list(struct report *report, struct row *row,
+                             const struct heap_trace_stats *stats)
 {
     row_begin_array(row, "thread_list");
     for (size_t i = 0; i < stats->thread_count; i++) {
@@ -228,8 +229,8 @@ static void thread_list(struct report *report, struct row *row,
 }
 
 /* Writes a list of clients, or of activities. */
-static void json_client_list(struct row *row, const char *key, const struct heap_client_list *list,
-                             bool has_activities)
+static void info_json_client_list(struct row *row, const char *key,
+                                  const struct heap_client_list *list, bool has_activities)
 {
     char guid[GUID_TEXT];
     row_begin_array(row, key);
@@ -248,7 +249,7 @@ static void json_client_list(struct row *row, const char *key, const struct heap
     row_end_array(row);
 }
 
-static void module_list(struct report *report, struct row *row)
+static void info_module_list(struct report *report, struct row *row)
 {
     const struct idtable *modules = &report->definitions->modules;
     row_begin_array(row, "module_list");
@@ -271,7 +272,7 @@ static void module_list(struct report *report, struct row *row)
 }
 
 /* Chunks of unknown kinds, perhaps of a newer version, are one entry: "other". */
-static void chunk_list(struct row *row, const struct heap_trace_stats *stats)
+static void info_chunk_list(struct row *row, const struct heap_trace_stats *stats)
 {
     row_begin_array(row, "chunk_list");
     for (unsigned kind = 0; kind < HEAP_TRACE_STATS_KINDS; kind++) {
@@ -304,7 +305,7 @@ static void info_write_losses(struct row *row, const struct ttd_loss *losses, si
 }
 
 /* JSON lists only the first losses, and `lost_events` counts all of them; a table has all. */
-static void loss_list(struct row *row, const struct report_info *data)
+static void info_loss_list(struct row *row, const struct report_info *data)
 {
     const struct heap_losses *losses = &data->stats->outcome.losses;
     row_begin_array(row, "loss_list");
@@ -320,7 +321,7 @@ static void json_info(struct report *report, const struct report_info *data)
     struct row row;
     row_open(&row, report);
     row_certainty(&row);
-    summary(&row, data);
+    info_summary(&row, data);
     trace_object(&row, data);
     row_begin_array(&row, "metadata");
     for (size_t i = 0; i < data->metadata_count; i++) {
@@ -330,12 +331,12 @@ static void json_info(struct report *report, const struct report_info *data)
         row_end_object(&row);
     }
     row_end_array(&row);
-    thread_list(report, &row, data->stats);
-    json_client_list(&row, "client_list", &data->stats->clients.clients, false);
-    json_client_list(&row, "activity_list", &data->stats->clients.activities, true);
-    module_list(report, &row);
-    chunk_list(&row, data->stats);
-    loss_list(&row, data);
+    info_thread_list(report, &row, data->stats);
+    info_json_client_list(&row, "client_list", &data->stats->clients.clients, false);
+    info_json_client_list(&row, "activity_list", &data->stats->clients.activities, true);
+    info_module_list(report, &row);
+    info_chunk_list(&row, data->stats);
+    info_loss_list(&row, data);
     row_end_object(&row);
 }
 

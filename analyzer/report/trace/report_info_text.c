@@ -5,13 +5,13 @@
 #include "report/writers/out.h"
 
 /* Writes a number in the column of a table that begins at a position of the line. */
-static void put_column(struct text_output *output, size_t position, uint64_t value)
+static void info_text_put_column(struct text_output *output, size_t position, uint64_t value)
 {
     say(output, tab(position), grouped(value));
 }
 
 /* Writes the bold name of a line, and aligns its value. */
-static void label(struct report *report, const char *name)
+static void info_text_label(struct report *report, const char *name)
 {
     say(report->output, BOLD, name, PLAIN, tab(16));
 }
@@ -19,7 +19,7 @@ static void label(struct report *report, const char *name)
 static void text_end(struct report *report, const struct report_info *data)
 {
     struct text_output *output = report->output;
-    label(report, "End");
+    info_text_label(report, "End");
     if (!data->is_closed) {
         say(output, ALARM, "not closed cleanly: the recorder died, or is still recording\n", PLAIN);
         return;
@@ -51,7 +51,7 @@ static void text_fatal_signal(struct report *report, const struct heap_trace_sta
     struct text_output *output = report->output;
     if (!stats->has_fatal_signal)
         return;
-    label(report, "Fatal signal");
+    info_text_label(report, "Fatal signal");
     report_signal_text(report, &stats->fatal_signal);
     if (heap_fatal_has_address(&stats->fatal_signal))
         say(output, ", fault address ", hex(stats->fatal_signal.address));
@@ -66,15 +66,15 @@ static void text_origin(struct report *report, const struct report_info *data)
     struct text_output *output = report->output;
     char text[INFO_TIME_SIZE];
     info_start_time(data, text);
-    label(report, "Trace");
+    info_text_label(report, "Trace");
     say(output, escape_string(report->path), ", ", bytes(data->file_bytes));
     out_format(output, ", id %016llx\n", (unsigned long long)trace->trace_id);
     if (!info_has_origin(trace)) {
-        label(report, "Process");
+        info_text_label(report, "Process");
         out_text(output, "unknown: the first chunk of the trace is lost\n");
         return;
     }
-    label(report, "Process");
+    info_text_label(report, "Process");
     if (!info_has_process(trace)) {
         out_text(output, "unknown\n");
         return;
@@ -82,7 +82,7 @@ static void text_origin(struct report *report, const struct report_info *data)
     out_format(output, "%llu, child of %llu, %s, started %s\n",
                (unsigned long long)trace->process_id, (unsigned long long)trace->parent_process_id,
                info_architecture(trace->architecture), text);
-    label(report, "Group");
+    info_text_label(report, "Group");
     for (size_t i = 0; i < sizeof trace->group.bytes; i++)
         out_format(output, "%02x", trace->group.bytes[i]);
     if (trace->parent_trace_id) {
@@ -100,7 +100,7 @@ static void text_origin(struct report *report, const struct report_info *data)
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
         if (!(trace->flags & flags[i].flag))
             continue;
-        label(report, "Note");
+        info_text_label(report, "Note");
         say(output, flags[i].text, "\n");
     }
 }
@@ -109,7 +109,7 @@ static void text_info_counts(struct report *report, const struct report_info *da
 {
     const struct heap_trace_stats *stats = data->stats;
     struct text_output *output = report->output;
-    label(report, "Events");
+    info_text_label(report, "Events");
     out_grouped(output, stats->events);
     if (stats->events) {
         say(output, " from ", stats->first, " to ", stats->last);
@@ -122,15 +122,15 @@ static void text_info_counts(struct report *report, const struct report_info *da
         if (!stats->actions[i])
             continue;
         say(output, "  ", ttd_action_name((enum ttd_action)i));
-        put_column(output, 16, stats->actions[i]);
+        info_text_put_column(output, 16, stats->actions[i]);
         out_char(output, '\n');
     }
     if (stats->failed || stats->unfinished) {
-        label(report, "  Unsuccessful");
+        info_text_label(report, "  Unsuccessful");
         say(output, grouped(stats->failed), " failed, ", grouped(stats->unfinished),
             " never returned\n");
     }
-    label(report, "Lost events");
+    info_text_label(report, "Lost events");
     if (!heap_losses_are_exact(&stats->outcome.losses))
         out_text(output, "at least ");
     say(output, grouped(stats->outcome.losses.events), "\n");
@@ -139,12 +139,12 @@ static void text_info_counts(struct report *report, const struct report_info *da
 static void text_info_contents(struct report *report, const struct heap_trace_stats *stats)
 {
     struct text_output *output = report->output;
-    label(report, "Snapshots");
+    info_text_label(report, "Snapshots");
     out_grouped(output, stats->kinds[TTD_KIND_SNAPSHOTS].records);
     if (heap_trace_stats_references(stats))
         say(output, ", with ", counted(heap_trace_stats_references(stats), "reference"));
     out_char(output, '\n');
-    label(report, "Contents");
+    info_text_label(report, "Contents");
     if (stats->kinds[TTD_KIND_PAGES].chunks) {
         say(output, bytes(info_memory_bytes(stats)),
             " of the program's memory ('ttdanalyze redact' removes them)\n");
@@ -182,10 +182,10 @@ static void text_threads(struct report *report, const struct heap_trace_stats *s
             out_unsigned(output, definition->os_id);
         else
             out_char(output, '?');
-        put_column(output, 20, thread->events);
-        put_column(output, 32, thread->actions[TTD_ACTION_ALLOC]);
-        put_column(output, 43, thread->actions[TTD_ACTION_FREE]);
-        put_column(output, 54, thread->actions[TTD_ACTION_REALLOC]);
+        info_text_put_column(output, 20, thread->events);
+        info_text_put_column(output, 32, thread->actions[TTD_ACTION_ALLOC]);
+        info_text_put_column(output, 43, thread->actions[TTD_ACTION_FREE]);
+        info_text_put_column(output, 54, thread->actions[TTD_ACTION_REALLOC]);
         out_tab(output, 65);
         if (definition)
             escape_text(output, definitions_text(report->definitions, definition->name));
@@ -206,10 +206,10 @@ static void text_chunks(struct report *report, const struct heap_trace_stats *st
         out_text(output, kind == HEAP_TRACE_STATS_KINDS ? "all"
                          : kind                         ? ttd_kind_name(kind)
                                                         : "other");
-        put_column(output, 19, chunks->chunks);
-        put_column(output, 29, chunks->records);
-        put_column(output, 43, chunks->stored_bytes);
-        put_column(output, 57, chunks->raw_bytes);
+        info_text_put_column(output, 19, chunks->chunks);
+        info_text_put_column(output, 29, chunks->records);
+        info_text_put_column(output, 43, chunks->stored_bytes);
+        info_text_put_column(output, 57, chunks->raw_bytes);
         out_tab(output, 71);
         if (chunks->stored_bytes)
             out_format(output, "%.2f", (double)chunks->raw_bytes / (double)chunks->stored_bytes);

@@ -4,14 +4,14 @@
 #include "report/writers/out.h"
 
 /* A problem outside of events has no positions. */
-static bool has_positions(const struct ttd_problem *problem)
+static bool verify_has_positions(const struct ttd_problem *problem)
 {
     struct ttd_position no_position = ttd_position_min();
     return ttd_position_compare(problem->last_good, no_position) != 0 ||
            ttd_position_compare(problem->first_good, no_position) != 0;
 }
 
-static void text_missing(struct text_output *output, uint64_t count, const char *unit)
+static void verify_text_missing(struct text_output *output, uint64_t count, const char *unit)
 {
     if (count == TTD_UNKNOWN) {
         say(output, "an unknown number of ", unit, "s");
@@ -20,16 +20,16 @@ static void text_missing(struct text_output *output, uint64_t count, const char 
     }
 }
 
-static void text_gap(struct text_output *output, const struct ttd_problem *problem)
+static void verify_text_gap(struct text_output *output, const struct ttd_problem *problem)
 {
     out_text(output, " (missing ");
     if (problem->missing_chunks)
-        text_missing(output, problem->missing_chunks, "chunk");
+        verify_text_missing(output, problem->missing_chunks, "chunk");
     if (problem->missing_chunks && problem->missing_events)
         out_text(output, ", ");
     if (problem->missing_events)
-        text_missing(output, problem->missing_events, "event");
-    if (has_positions(problem)) {
+        verify_text_missing(output, problem->missing_events, "event");
+    if (verify_has_positions(problem)) {
         bool has_end = ttd_position_is_valid(problem->first_good);
         say(output, has_end ? " between " : " after ", problem->last_good);
         if (has_end)
@@ -38,7 +38,7 @@ static void text_gap(struct text_output *output, const struct ttd_problem *probl
     out_char(output, ')');
 }
 
-static void text_problem(struct report *report, const struct ttd_problem *problem)
+static void verify_text_problem(struct report *report, const struct ttd_problem *problem)
 {
     struct text_output *output = report->output;
     const struct ttd_error *error = &problem->error;
@@ -51,7 +51,7 @@ static void text_problem(struct report *report, const struct ttd_problem *proble
         out_text(output, ": ");
     say(output, ALARM, ttd_status_text(error->status), PLAIN, ": ", error->what);
     if (problem->missing_chunks || problem->missing_events)
-        text_gap(output, problem);
+        verify_text_gap(output, problem);
     out_char(output, '\n');
 }
 
@@ -78,9 +78,9 @@ static void text_verify_end(struct report *report, const struct report_verificat
 
 /* In JSON the array of problems stays open until report_verify_end(). Its records are objects of
  * one line, so that a report that is cut off can be read line by line. */
-static void row_problem(struct row *row, const struct ttd_problem *problem)
+static void verify_row_problem(struct row *row, const struct ttd_problem *problem)
 {
-    bool is_known = has_positions(problem);
+    bool is_known = verify_has_positions(problem);
     uint64_t offset = problem->error.offset, chunk = problem->error.chunk;
     row->has_verdict = false;
     row_text(row, "file", row->report->path);
@@ -105,24 +105,24 @@ void report_verify_begin(struct report *report)
     if (report->form != REPORT_CSV)
         return;
     row_open_line(&row, report, true);
-    row_problem(&row, &no_problem);
+    verify_row_problem(&row, &no_problem);
 }
 
 void report_problem(struct report *report, const struct ttd_problem *problem, uint64_t index)
 {
     struct row row;
     if (report->form == REPORT_TEXT) {
-        text_problem(report, problem);
+        verify_text_problem(report, problem);
         return;
     }
     if (report->form == REPORT_JSON)
         out_text(report->output, index ? ",\n    " : "\n    ");
     row_open_line(&row, report, false);
-    row_problem(&row, problem);
+    verify_row_problem(&row, problem);
 }
 
 /* Writes the members of a verdict, behind whether the trace is intact and closed. */
-static void row_verdict(struct row *row, const struct ttd_verdict *verdict)
+static void verify_row_verdict(struct row *row, const struct ttd_verdict *verdict)
 {
     row_unsigned(row, row->is_json ? "problem_count" : "problems", verdict->problems);
     row_unsigned(row, "chunks", verdict->chunks);
@@ -154,11 +154,11 @@ void report_verify_end(struct report *report, const struct report_verification *
         row_null(&row, "index_agrees");
     row_bool(&row, "ok", verdict.ok && !data->is_index_wrong);
     row_bool(&row, "closed", verdict.closed);
-    row_verdict(&row, &verdict);
+    verify_row_verdict(&row, &verdict);
     row_end_object(&row);
 }
 
-static void text_recover(struct report *report, const struct report_recovery *data)
+static void verify_text_recover(struct report *report, const struct report_recovery *data)
 {
     const struct ttd_verdict *verdict = data->verdict;
     struct text_output *output = report->output;
@@ -170,7 +170,7 @@ static void text_recover(struct report *report, const struct report_recovery *da
 }
 
 /* CSV has 0 and 1 in these records. */
-static void row_flag(struct row *row, const char *key, bool value)
+static void verify_row_flag(struct row *row, const char *key, bool value)
 {
     if (row->is_json)
         row_bool(row, key, value);
@@ -183,7 +183,7 @@ void report_recover(struct report *report, const struct report_recovery *data)
     const struct ttd_verdict *verdict = data->verdict;
     struct row row;
     if (report->form == REPORT_TEXT) {
-        text_recover(report, data);
+        verify_text_recover(report, data);
         return;
     }
     ROW_ONLY(&row, report)
@@ -191,14 +191,14 @@ void report_recover(struct report *report, const struct report_recovery *data)
         row_text(&row, "result", data->result);
         if (row.is_json)
             row_bool(&row, "ok", verdict->ok);
-        row_flag(&row, "closed", verdict->closed);
-        row_verdict(&row, verdict);
+        verify_row_flag(&row, "closed", verdict->closed);
+        verify_row_verdict(&row, verdict);
     }
 }
 
 /* The report of `redact`. */
 
-static void text_redact(struct report *report, const struct report_redaction *data)
+static void verify_text_redact(struct report *report, const struct report_redaction *data)
 {
     const struct ttd_redaction *removed = data->removed;
     struct text_output *output = report->output;
@@ -223,13 +223,13 @@ void report_redact(struct report *report, const struct report_redaction *data)
     const struct ttd_redaction *removed = data->removed;
     struct row row;
     if (report->form == REPORT_TEXT) {
-        text_redact(report, data);
+        verify_text_redact(report, data);
         return;
     }
     ROW_ONLY(&row, report)
     {
         row_text(&row, "result", data->result);
-        row_flag(&row, "has_strings", data->has_strings);
+        verify_row_flag(&row, "has_strings", data->has_strings);
         row_unsigned(&row, "page_bytes", removed->page_bytes);
         row_unsigned(&row, "memory_snapshots", removed->memory_snapshots);
         row_unsigned(&row, "registers", removed->registers);
@@ -265,7 +265,7 @@ void report_import(struct report *report, const struct report_import *data)
 
 /* The report of `index`: the index that was made. */
 
-static void text_index(struct report *report, const struct report_index *data)
+static void verify_text_index(struct report *report, const struct report_index *data)
 {
     say(report->output, escape_string(data->file), ": ", counted(data->keyframes, "keyframe"));
     if (data->summaries)
@@ -278,7 +278,7 @@ void report_index(struct report *report, const struct report_index *data)
 {
     struct row row;
     if (report->form == REPORT_TEXT) {
-        text_index(report, data);
+        verify_text_index(report, data);
         return;
     }
     ROW_ONLY(&row, report)
@@ -293,7 +293,7 @@ void report_index(struct report *report, const struct report_index *data)
 
 /* The report of `slice`, `merge` and `repack`. */
 
-static void text_remake(struct report *report, const struct report_remake *data)
+static void verify_text_remake(struct report *report, const struct report_remake *data)
 {
     struct text_output *output = report->output;
     say(output, escape_string(data->result), ": ", counted(data->events, "event"));
@@ -316,7 +316,7 @@ void report_remake(struct report *report, const struct report_remake *data)
 {
     struct row row;
     if (report->form == REPORT_TEXT) {
-        text_remake(report, data);
+        verify_text_remake(report, data);
         return;
     }
     ROW_ONLY(&row, report)

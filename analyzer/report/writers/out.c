@@ -302,7 +302,7 @@ void out_bar(struct text_output *output, double share, size_t columns)
         out_char(output, ' ');
 }
 
-static uint64_t round_time(uint64_t time, uint64_t step)
+static uint64_t out_round_time(uint64_t time, uint64_t step)
 {
     uint64_t rest = time % step;
     return time - rest + (2 * rest >= step && time - rest <= UINT64_MAX - step ? step : 0);
@@ -313,9 +313,9 @@ void time_text(char text[TIME_TEXT], uint64_t time)
     uint64_t step = 1;
     int digits = 9;
     /* Rounding up may add a digit. */
-    while (step < TIME_SECOND && round_time(time, step) >= 1000 * step)
+    while (step < TIME_SECOND && out_round_time(time, step) >= 1000 * step)
         step *= 10;
-    uint64_t rounded = round_time(time, step);
+    uint64_t rounded = out_round_time(time, step);
     for (uint64_t scale = step; scale > 1; scale /= 10)
         digits--;
     if (!rounded)
@@ -324,7 +324,7 @@ void time_text(char text[TIME_TEXT], uint64_t time)
 }
 
 /* Colours take no room on the screen, so they leave the column as it is. */
-static void style(struct text_output *output, const char *sequence)
+static void out_style(struct text_output *output, const char *sequence)
 {
     size_t column = output->column;
     if (output->has_color)
@@ -334,22 +334,22 @@ static void style(struct text_output *output, const char *sequence)
 
 void out_bold(struct text_output *output)
 {
-    style(output, "\033[1m");
+    out_style(output, "\033[1m");
 }
 
 void out_alarm(struct text_output *output)
 {
-    style(output, "\033[1;31m");
+    out_style(output, "\033[1;31m");
 }
 
 void out_dim(struct text_output *output)
 {
-    style(output, "\033[2m");
+    out_style(output, "\033[2m");
 }
 
 void out_plain(struct text_output *output)
 {
-    style(output, "\033[0m");
+    out_style(output, "\033[0m");
 }
 
 struct ttd_string escape_string(const char *text)
@@ -359,7 +359,7 @@ struct ttd_string escape_string(const char *text)
 
 /* Writes the characters from `begin` on that need no escape in any output, as nearly all characters
  * do. Returns where they end. */
-static size_t write_plain(struct text_output *output, struct ttd_string text, size_t begin)
+static size_t out_write_plain(struct text_output *output, struct ttd_string text, size_t begin)
 {
     const unsigned char *data = (const unsigned char *)text.data;
     size_t end = begin;
@@ -381,8 +381,8 @@ static void escape_write_bytes(struct text_output *output, const unsigned char *
 enum meaning { PLAIN, LIST, CELL };
 
 /* Writes one character that may need an escape, and returns its length. */
-static size_t write_one(struct text_output *output, const unsigned char *data, size_t size,
-                        enum meaning kind)
+static size_t out_write_one(struct text_output *output, const unsigned char *data, size_t size,
+                            enum meaning kind)
 {
     uint32_t character = 0;
     size_t length = visible_decode(data, size, &character);
@@ -404,8 +404,8 @@ static void escape_write_text(struct text_output *output, struct ttd_string text
                               enum meaning kind)
 {
     const unsigned char *data = (const unsigned char *)text.data;
-    for (size_t i = begin; (i = write_plain(output, text, i)) < text.size;)
-        i += write_one(output, data + i, text.size - i, kind);
+    for (size_t i = begin; (i = out_write_plain(output, text, i)) < text.size;)
+        i += out_write_one(output, data + i, text.size - i, kind);
 }
 
 void escape_text(struct text_output *output, struct ttd_string text)
@@ -476,7 +476,7 @@ static bool escape_is_blank(uint32_t character)
 /* Returns how many bytes at the beginning of a field make it a formula: '=', '+', '-', '@', or the
  * wide forms that some spreadsheets take for these; or a quote: it may hide one of them where ';'
  * separates fields; and blanks in front of it. */
-static size_t formula_size(struct ttd_string text)
+static size_t out_formula_size(struct ttd_string text)
 {
     const unsigned char *data = (const unsigned char *)text.data;
     uint32_t character = 0;
@@ -502,13 +502,13 @@ static size_t formula_size(struct ttd_string text)
 
 void escape_csv(struct text_output *output, struct ttd_string text)
 {
-    size_t formula = formula_size(text);
+    size_t formula = out_formula_size(text);
     escape_write_bytes(output, (const unsigned char *)text.data, formula);
     escape_write_text(output, text, formula, CELL);
 }
 
 /* Writes a character as one `\u` escape, or as two beyond U+FFFF. */
-static void write_unit(struct text_output *output, uint32_t character)
+static void out_write_unit(struct text_output *output, uint32_t character)
 {
     if (character > 0xFFFF) {
         out_format(output, "\\u%04x", 0xD7C0 + (character >> 10));
@@ -522,7 +522,7 @@ void escape_json(struct text_output *output, struct ttd_string text)
     const unsigned char *data = (const unsigned char *)text.data;
     if (output->error)
         return;
-    for (size_t i = 0; (i = write_plain(output, text, i)) < text.size;) {
+    for (size_t i = 0; (i = out_write_plain(output, text, i)) < text.size;) {
         uint32_t character = 0;
         size_t length = visible_decode(data + i, text.size - i, &character);
         if (!length) {
@@ -534,7 +534,7 @@ void escape_json(struct text_output *output, struct ttd_string text)
             out_char(output, '\\');
             out_char(output, (char)character);
         } else if (visible_is_hidden(character)) {
-            write_unit(output, character);
+            out_write_unit(output, character);
         } else {
             out_write(output, text.data + i, length);
         }

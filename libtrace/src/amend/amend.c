@@ -18,26 +18,26 @@ struct amending {
     const struct ttd_amendment *amendment;
 };
 
-static uint64_t ordinal(const struct ttd_recovery *recovery, enum ttd_kind kind)
+static uint64_t amend_ordinal(const struct ttd_recovery *recovery, enum ttd_kind kind)
 {
     return recovery->ordinals[kind] < ORDINAL_MAX ? recovery->ordinals[kind] : 0;
 }
 
-static struct ttd_written written_by(struct ttd_recovery *recovery)
+static struct ttd_written amend_written_by(struct ttd_recovery *recovery)
 {
     bool is_unsafe = recovery->has_gaps && recovery->strings < FIRST_SAFE_STRING;
     return (struct ttd_written){.emitter = &recovery->copy.emitter,
                                 .strings = is_unsafe ? FIRST_SAFE_STRING - 1 : recovery->strings,
                                 .modules = recovery->modules,
-                                .symbols = ordinal(recovery, TTD_KIND_SYMBOLS),
-                                .variables = ordinal(recovery, TTD_KIND_VARIABLES)};
+                                .symbols = amend_ordinal(recovery, TTD_KIND_SYMBOLS),
+                                .variables = amend_ordinal(recovery, TTD_KIND_VARIABLES)};
 }
 
 static enum ttd_status amend_add_names(void *context)
 {
     struct amending *amending = context;
     struct ttd_copy *copy = &amending->recovery.copy;
-    struct ttd_written written = written_by(&amending->recovery);
+    struct ttd_written written = amend_written_by(&amending->recovery);
     struct ttd_writer *writer;
     enum ttd_status status = ttd_writer_begin_names(&written, &copy->allocator, &writer);
     if (status != TTD_OK)
@@ -50,19 +50,19 @@ static enum ttd_status amend_add_names(void *context)
 }
 
 /** Stops copying when an intact chunk has become damaged meanwhile. */
-static bool see_change(void *context, const struct ttd_problem *problem)
+static bool amend_see_change(void *context, const struct ttd_problem *problem)
 {
     (void)context, (void)problem;
     return false;
 }
 
 /** Copies the trace of the verdict; the input is closed in any case. */
-static enum ttd_status copy_amended(struct amending *amending, const struct ttd_input *input,
-                                    const struct ttd_output *output,
-                                    const struct ttd_allocator *allocator,
-                                    const struct ttd_verdict *verdict)
+static enum ttd_status amend_copy_amended(struct amending *amending, const struct ttd_input *input,
+                                          const struct ttd_output *output,
+                                          const struct ttd_allocator *allocator,
+                                          const struct ttd_verdict *verdict)
 {
-    const struct ttd_problem_observer strict = {see_change, NULL};
+    const struct ttd_problem_observer strict = {amend_see_change, NULL};
     struct ttd_verdict copied;
     struct ttd_copy *copy = &amending->recovery.copy;
     copy->before_end = amend_add_names;
@@ -75,9 +75,9 @@ static enum ttd_status copy_amended(struct amending *amending, const struct ttd_
 }
 
 /** Checks the whole trace; it must not be a derived one. The input stays open. */
-static enum ttd_status check_input(const struct ttd_input *input,
-                                   const struct ttd_allocator *allocator,
-                                   struct ttd_verdict *verdict, struct ttd_error *error)
+static enum ttd_status amend_check_input(const struct ttd_input *input,
+                                         const struct ttd_allocator *allocator,
+                                         struct ttd_verdict *verdict, struct ttd_error *error)
 {
     struct ttd_input borrowed = *input;
     struct ttd_reader *reader;
@@ -118,10 +118,10 @@ enum ttd_status ttd_amend(const struct ttd_input *input, const struct ttd_output
         return amend_close_both(
             input, output,
             ttd_fail(error, TTD_ERROR_ARGUMENT, "argument", TTD_NOWHERE, TTD_NOWHERE));
-    enum ttd_status status = check_input(input, allocator, &checked, error);
+    enum ttd_status status = amend_check_input(input, allocator, &checked, error);
     if (status != TTD_OK)
         return amend_close_both(input, output, status);
-    status = copy_amended(&amending, input, output, allocator, &checked);
+    status = amend_copy_amended(&amending, input, output, allocator, &checked);
     if (status == TTD_OK)
         *verdict = checked;
     return status;

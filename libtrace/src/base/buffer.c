@@ -18,14 +18,14 @@ void ttd_buffer_free(struct ttd_buffer *buffer)
     *buffer = (struct ttd_buffer){.allocator = buffer->allocator};
 }
 
-static bool has_room(const struct ttd_buffer *buffer, size_t size)
+static bool buffer_has_room(const struct ttd_buffer *buffer, size_t size)
 {
     return !buffer->failed && size <= buffer->capacity - buffer->size;
 }
 
 bool ttd_buffer_reserve(struct ttd_buffer *buffer, size_t size)
 {
-    if (has_room(buffer, size))
+    if (buffer_has_room(buffer, size))
         return true;
     /* A failure sticks, so that callers check once, when all is appended. */
     if (buffer->failed)
@@ -51,7 +51,7 @@ void ttd_buffer_put(struct ttd_buffer *buffer, const void *data, size_t size)
 void ttd_buffer_put_varint(struct ttd_buffer *buffer, uint64_t value)
 {
     /* Room for the longest varint: its length is known only when it is written. */
-    if (!has_room(buffer, TTD_VARINT_MAX) && !ttd_buffer_reserve(buffer, TTD_VARINT_MAX))
+    if (!buffer_has_room(buffer, TTD_VARINT_MAX) && !ttd_buffer_reserve(buffer, TTD_VARINT_MAX))
         return;
     if (value < 0x80) {
         buffer->data[buffer->size++] = (uint8_t)value;

@@ -7,13 +7,13 @@
 
 enum { SMALL_CAPACITY = 1024 };
 
-static void *default_resize(void *context, void *block, size_t size)
+static void *memory_default_resize(void *context, void *block, size_t size)
 {
     (void)context;
     return realloc(block, size);
 }
 
-static void default_release(void *context, void *block)
+static void memory_default_release(void *context, void *block)
 {
     (void)context;
     free(block);
@@ -21,7 +21,7 @@ static void default_release(void *context, void *block)
 
 struct ttd_allocator ttd_allocator_default(void)
 {
-    struct ttd_allocator allocator = {NULL, default_resize, default_release};
+    struct ttd_allocator allocator = {NULL, memory_default_resize, memory_default_release};
     return allocator;
 }
 

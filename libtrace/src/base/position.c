@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static char *format_hex(char *text, uint64_t value)
+static char *position_format_hex(char *text, uint64_t value)
 {
     int shift = 60;
     while (shift > 0 && (value >> shift & 15) == 0)
@@ -19,15 +19,15 @@ size_t ttd_position_format(struct ttd_position position, char text[TTD_POSITION_
         memcpy(text, "Invalid", sizeof "Invalid");
         return sizeof "Invalid" - 1;
     }
-    char *end = format_hex(text, position.sequence);
+    char *end = position_format_hex(text, position.sequence);
     *end++ = ':';
-    end = format_hex(end, position.steps);
+    end = position_format_hex(end, position.steps);
     *end = '\0';
     return (size_t)(end - text);
 }
 
 /** Reads hexadecimal digits; NULL if there are none or the value exceeds 64 bits. */
-static const char *parse_hex(const char *text, uint64_t *value)
+static const char *position_parse_hex(const char *text, uint64_t *value)
 {
     const char *start = text;
     uint64_t result = 0;
@@ -55,11 +55,11 @@ static const char *parse_hex(const char *text, uint64_t *value)
 bool ttd_position_parse(const char *text, struct ttd_position *position)
 {
     struct ttd_position result;
-    text = parse_hex(text, &result.sequence);
+    text = position_parse_hex(text, &result.sequence);
     /* The result is set at the end: it is untouched if the text is wrong. */
     if (!text || *text++ != ':')
         return false;
-    text = parse_hex(text, &result.steps);
+    text = position_parse_hex(text, &result.steps);
     if (!text || *text != '\0' || !ttd_position_is_valid(result))
         return false;
     *position = result;

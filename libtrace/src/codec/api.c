@@ -33,8 +33,8 @@ size_t ttd_template_stored(const char *items)
 }
 
 /** The value of a letter other than X; false if there is none. */
-static bool item_value(char parameter, const struct ttd_event *event, uint64_t before,
-                       uint64_t *value)
+static bool api_item_value(char parameter, const struct ttd_event *event, uint64_t before,
+                           uint64_t *value)
 {
     switch (parameter) {
     case 'S':
@@ -70,7 +70,7 @@ bool ttd_template_apply(const char *items, const struct ttd_event *event, const 
     for (size_t i = 0; items[i]; i++) {
         if (items[i] == 'X')
             parameters[i] = *stored++;
-        else if (!item_value(items[i], event, i ? parameters[i - 1] : 0, &parameters[i]))
+        else if (!api_item_value(items[i], event, i ? parameters[i - 1] : 0, &parameters[i]))
             return false;
     }
     return true;
@@ -88,7 +88,7 @@ bool ttd_event_fits_template(const struct ttd_event *event)
             return false;
         if (items[i] == 'X')
             continue;
-        if (!item_value(items[i], event, i ? event->parameters[i - 1] : 0, &value) ||
+        if (!api_item_value(items[i], event, i ? event->parameters[i - 1] : 0, &value) ||
             value != event->parameters[i])
             return false;
     }

@@ -17,7 +17,8 @@ struct ttd_position ttd_decode_position(struct ttd_cursor *cursor)
 }
 
 /** Fails unless the position that was read last is valid. Returns it. */
-static struct ttd_position require_valid(struct ttd_cursor *cursor, struct ttd_position position)
+static struct ttd_position columns_require_valid(struct ttd_cursor *cursor,
+                                                 struct ttd_position position)
 {
     if (!ttd_position_is_valid(position))
         ttd_cursor_fail(cursor, "invalid position");
@@ -26,7 +27,7 @@ static struct ttd_position require_valid(struct ttd_cursor *cursor, struct ttd_p
 
 struct ttd_position ttd_decode_valid_position(struct ttd_cursor *cursor)
 {
-    return require_valid(cursor, ttd_decode_position(cursor));
+    return columns_require_valid(cursor, ttd_decode_position(cursor));
 }
 
 void ttd_encode_fixed_position(struct ttd_buffer *buffer, struct ttd_position position)
@@ -40,7 +41,7 @@ struct ttd_position ttd_decode_fixed_position(struct ttd_cursor *cursor)
     struct ttd_position position;
     position.sequence = ttd_cursor_get64(cursor);
     position.steps = ttd_cursor_get64(cursor);
-    return require_valid(cursor, position);
+    return columns_require_valid(cursor, position);
 }
 
 void ttd_split_columns(struct ttd_cursor *cursor, struct ttd_cursor *columns, size_t count)

@@ -18,8 +18,8 @@ struct file {
     struct ttd_allocator allocator;
 };
 
-static enum ttd_status new_file(int descriptor, int own, const struct ttd_allocator *allocator,
-                                struct file **result)
+static enum ttd_status posix_new_file(int descriptor, int own,
+                                      const struct ttd_allocator *allocator, struct file **result)
 {
     struct file *handle = ttd_allocate_zeroed(allocator, sizeof *handle);
     if (!handle)
@@ -107,7 +107,7 @@ static void posix_close_input(void *context)
 }
 
 /** Refuses files that cannot be read at an offset. */
-static int check_seekable(int descriptor)
+static int posix_check_seekable(int descriptor)
 {
     struct stat status;
     if (fstat(descriptor, &status) != 0)
@@ -129,13 +129,13 @@ enum ttd_status ttd_input_file(const char *path, const struct ttd_allocator *all
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (descriptor < 0)
         return ttd_fail_system(error, errno, "open", TTD_NOWHERE);
-    int refused = check_seekable(descriptor);
+    int refused = posix_check_seekable(descriptor);
     if (refused) {
         close(descriptor);
         return ttd_fail_system(error, refused, "open", TTD_NOWHERE);
     }
     struct file *handle;
-    if (new_file(descriptor, 1, &table, &handle) != TTD_OK) {
+    if (posix_new_file(descriptor, 1, &table, &handle) != TTD_OK) {
         close(descriptor);
         return ttd_fail(error, TTD_ERROR_NO_MEMORY, "memory", TTD_NOWHERE, TTD_NOWHERE);
     }
@@ -150,7 +150,7 @@ enum ttd_status ttd_output_file(const char *path, const struct ttd_allocator *al
         return ttd_fail(error, TTD_ERROR_ARGUMENT, "argument", TTD_NOWHERE, TTD_NOWHERE);
     struct ttd_allocator table = ttd_allocator_or_default(allocator);
     struct file *handle;
-    if (new_file(-1, 1, &table, &handle) != TTD_OK)
+    if (posix_new_file(-1, 1, &table, &handle) != TTD_OK)
         return ttd_fail(error, TTD_ERROR_NO_MEMORY, "memory", TTD_NOWHERE, TTD_NOWHERE);
     /* Neither replaces a file nor follows a link; readable by the owner only, since a trace may
      * hold the program's secrets. The handle comes first: no file is left if memory runs out. */
@@ -173,7 +173,7 @@ enum ttd_status ttd_output_descriptor(int descriptor, int own,
         return TTD_ERROR_ARGUMENT;
     struct ttd_allocator table = ttd_allocator_or_default(allocator);
     struct file *handle;
-    enum ttd_status status = new_file(descriptor, own, &table, &handle);
+    enum ttd_status status = posix_new_file(descriptor, own, &table, &handle);
     if (status == TTD_OK)
         *output = (struct ttd_output){handle, posix_write, posix_close};
     return status;

@@ -18,7 +18,7 @@ struct file {
     struct ttd_allocator allocator;
 };
 
-static int last_error(void)
+static int windows_last_error(void)
 {
     switch (GetLastError()) {
     case ERROR_FILE_NOT_FOUND:
@@ -56,7 +56,7 @@ static int windows_read_at(void *context, uint64_t offset, void *data, size_t si
         if (!ReadFile(f->handle, (char *)data + *got,
                       remaining < INT_MAX ? (DWORD)remaining : INT_MAX, &n, &overlapped))
             /* A read behind the end is an error here; to callers it is no bytes. */
-            return GetLastError() == ERROR_HANDLE_EOF ? 0 : last_error();
+            return GetLastError() == ERROR_HANDLE_EOF ? 0 : windows_last_error();
         if (n == 0)
             break;
         *got += n;
@@ -69,7 +69,7 @@ static int windows_size(void *context, uint64_t *size)
     const struct file *f = context;
     LARGE_INTEGER length;
     if (!GetFileSizeEx(f->handle, &length))
-        return last_error();
+        return windows_last_error();
     *size = (uint64_t)length.QuadPart;
     return 0;
 }
@@ -81,7 +81,7 @@ static int windows_write(void *context, const void *data, size_t size)
     while (size > 0) {
         DWORD n = 0;
         if (!WriteFile(f->handle, bytes, size < INT_MAX ? (DWORD)size : INT_MAX, &n, NULL))
-            return last_error();
+            return windows_last_error();
         /* No error, but no progress either: going on might never end. */
         if (n == 0)
             return EIO;
@@ -100,7 +100,7 @@ static int windows_close(void *context)
     if (f->own && f->descriptor >= 0)
         result = _close(f->descriptor) != 0 ? errno : 0;
     else if (f->own)
-        result = CloseHandle(f->handle) ? 0 : last_error();
+        result = CloseHandle(f->handle) ? 0 : windows_last_error();
     ttd_release(&allocator, f);
     return result;
 }
@@ -116,9 +116,9 @@ struct open_mode {
 };
 
 /** Opens a file whose name is in UTF-8. */
-static enum ttd_status open_path(const char *path, struct open_mode mode,
-                                 const struct ttd_allocator *allocator, struct file **result,
-                                 struct ttd_error *error)
+static enum ttd_status windows_open_path(const char *path, struct open_mode mode,
+                                         const struct ttd_allocator *allocator,
+                                         struct file **result, struct ttd_error *error)
 {
     int length = MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, NULL, 0);
     if (length <= 0)
@@ -133,7 +133,7 @@ static enum ttd_status open_path(const char *path, struct open_mode mode,
     MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, wide, length);
     HANDLE handle = CreateFileW(wide, mode.access, mode.share, NULL, mode.disposition,
                                 FILE_ATTRIBUTE_NORMAL, NULL);
-    int reason = handle == INVALID_HANDLE_VALUE ? last_error() : 0;
+    int reason = handle == INVALID_HANDLE_VALUE ? windows_last_error() : 0;
     ttd_release(allocator, wide);
     if (reason) {
         ttd_release(allocator, f);
@@ -151,7 +151,7 @@ enum ttd_status ttd_input_file(const char *path, const struct ttd_allocator *all
         return ttd_fail(error, TTD_ERROR_ARGUMENT, "argument", TTD_NOWHERE, TTD_NOWHERE);
     struct ttd_allocator table = ttd_allocator_or_default(allocator);
     struct file *f;
-    enum ttd_status status = open_path(
+    enum ttd_status status = windows_open_path(
         path, (struct open_mode){GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE, OPEN_EXISTING},
         &table, &f, error);
     if (status == TTD_OK)
@@ -166,7 +166,7 @@ enum ttd_status ttd_output_file(const char *path, const struct ttd_allocator *al
         return ttd_fail(error, TTD_ERROR_ARGUMENT, "argument", TTD_NOWHERE, TTD_NOWHERE);
     struct ttd_allocator table = ttd_allocator_or_default(allocator);
     struct file *f;
-    enum ttd_status status = open_path(
+    enum ttd_status status = windows_open_path(
         path, (struct open_mode){GENERIC_WRITE, FILE_SHARE_READ, CREATE_NEW}, &table, &f, error);
     if (status == TTD_OK)
         *output = (struct ttd_output){f, windows_write, windows_close};

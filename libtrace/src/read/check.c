@@ -40,7 +40,7 @@ static void check_report_problem(struct ttd_check *check, const struct ttd_probl
 }
 
 /** Reports the problem that was held back. */
-static void let_go(struct ttd_check *check)
+static void check_let_go(struct ttd_check *check)
 {
     if (check->is_held)
         check_report_problem(check, &check->held);
@@ -51,7 +51,7 @@ void ttd_check_damage(struct ttd_reader *reader, const struct ttd_error *error, 
                       uint64_t chunks)
 {
     struct ttd_check *check = &reader->check;
-    let_go(check);
+    check_let_go(check);
     check->verdict.problems++;
     check->held = (struct ttd_problem){.error = *error, .bytes = bytes, .missing_chunks = chunks};
     check->is_held = true;
@@ -68,13 +68,14 @@ void ttd_check_lost(struct ttd_reader *reader, const struct ttd_loss *loss)
         check->held.last_good = loss->last_good;
         check->held.first_good = loss->first_good;
     }
-    let_go(check);
+    check_let_go(check);
     if (check->loss && check->status == TTD_OK)
         check->status = check->loss(check->context, reader, loss);
 }
 
 /** Reports that a chunk says something wrong, although nothing is missing. */
-static void report_wrong(struct ttd_check *check, const struct ttd_header *header, const char *what)
+static void check_report_wrong(struct ttd_check *check, const struct ttd_header *header,
+                               const char *what)
 {
     struct ttd_problem problem = {.bytes = 0};
     ttd_fail(&problem.error, TTD_ERROR_CORRUPT, what, header->offset, header->number);
@@ -88,7 +89,7 @@ static enum ttd_status check_no_memory(const struct ttd_reader *reader, struct t
 }
 
 /** Forgets the facts about the chunk before. */
-static void begin_chunk(struct ttd_check *check)
+static void check_begin_chunk(struct ttd_check *check)
 {
     check->wrong = NULL;
     check->redefines = false;
@@ -97,7 +98,7 @@ static void begin_chunk(struct ttd_check *check)
 
 /** Takes in the heaps of the chunk's events. Returns whether stacks and heaps of all events that it
  * can have are defined. */
-static bool has_known_tables(struct ttd_id_check *ids, const struct ttd_event_state *events)
+static bool check_has_known_tables(struct ttd_id_check *ids, const struct ttd_event_state *events)
 {
     ttd_id heap = TTD_NONE;
     for (size_t i = 0; i < events->class_count; i++)
@@ -114,7 +115,8 @@ static bool has_known_tables(struct ttd_id_check *ids, const struct ttd_event_st
 }
 
 /** Whether all threads that the chunk has mentioned so far are defined. */
-static bool has_known_threads(const struct ttd_id_check *ids, const struct ttd_event_state *events)
+static bool check_has_known_threads(const struct ttd_id_check *ids,
+                                    const struct ttd_event_state *events)
 {
     for (size_t i = 0; i < events->thread_count; i++)
         if (events->threads[i].id > ids->threads)
@@ -132,8 +134,8 @@ static bool check_is_known(struct ttd_reader *reader, const struct ttd_batch *ba
     if (check->ids.unknown)
         return true;
     if (reader->is_first_batch)
-        check->has_known_tables = has_known_tables(&check->ids, events);
-    return check->has_known_tables && has_known_threads(&check->ids, events);
+        check->has_known_tables = check_has_known_tables(&check->ids, events);
+    return check->has_known_tables && check_has_known_threads(&check->ids, events);
 }
 
 enum ttd_status ttd_check_batch(struct ttd_reader *reader, const struct ttd_batch *batch,
@@ -141,7 +143,7 @@ enum ttd_status ttd_check_batch(struct ttd_reader *reader, const struct ttd_batc
 {
     struct ttd_check *check = &reader->check;
     if (reader->is_first_batch)
-        begin_chunk(check);
+        check_begin_chunk(check);
     if (check_is_known(reader, batch))
         return TTD_OK;
     const char *violation;
@@ -175,7 +177,7 @@ enum ttd_status ttd_check_stacks(struct ttd_reader *reader, bool *is_right, stru
                                     ids->depths))
         return TTD_OK;
     ids->stacks += header->record_count;
-    begin_chunk(check);
+    check_begin_chunk(check);
     *is_right = true;
     return ttd_check_chunk(reader, error);
 }
@@ -183,7 +185,7 @@ enum ttd_status ttd_check_stacks(struct ttd_reader *reader, bool *is_right, stru
 enum ttd_status ttd_check_index(struct ttd_reader *reader, struct ttd_cursor payload,
                                 struct ttd_error *error)
 {
-    begin_chunk(&reader->check);
+    check_begin_chunk(&reader->check);
     if (reader->header.kind == TTD_KIND_INDEX &&
         !ttd_index_check_chunk(reader, payload, &reader->check.wrong))
         return check_no_memory(reader, error);
@@ -224,7 +226,7 @@ enum ttd_status ttd_check_chunk(struct ttd_reader *reader, struct ttd_error *err
             check->wrong = check_end_totals(check);
     }
     if (check->wrong)
-        report_wrong(check, header, check->wrong);
+        check_report_wrong(check, header, check->wrong);
     if (check->chunk && check->status == TTD_OK)
         check->status = check->chunk(check->context, reader, header, reader->source.stored.data,
                                      check->redefines);
@@ -232,8 +234,8 @@ enum ttd_status ttd_check_chunk(struct ttd_reader *reader, struct ttd_error *err
 }
 
 /** The file, or its readable part, ends before any End. */
-static void end_early(struct ttd_reader *reader, enum ttd_status status,
-                      const struct ttd_error *error)
+static void check_end_early(struct ttd_reader *reader, enum ttd_status status,
+                            const struct ttd_error *error)
 {
     struct ttd_error open;
     ttd_fail(&open, TTD_ERROR_TRUNCATED, "not closed cleanly", reader->offset, TTD_NOWHERE);
@@ -255,8 +257,8 @@ void ttd_check_end(struct ttd_reader *reader, enum ttd_status status, const stru
     if (has_end && status == TTD_ERROR_LIMIT)
         ttd_check_damage(reader, error, reader->source.size - reader->offset, 0);
     if (!has_end && status != TTD_ERROR_UNSUPPORTED)
-        end_early(reader, status, error);
-    let_go(check);
+        check_end_early(reader, status, error);
+    check_let_go(check);
     check->verdict.ok = check->verdict.problems == 0 && check->verdict.closed;
     reader->is_intact = check->verdict.ok;
     reader->checks = false;
@@ -283,7 +285,7 @@ bool ttd_index_check_see(struct ttd_reader *reader, const struct ttd_header *hea
     return true;
 }
 
-static bool same_link(const struct ttd_index_link *a, const struct ttd_index_link *b)
+static bool check_same_link(const struct ttd_index_link *a, const struct ttd_index_link *b)
 {
     return a->offset == b->offset && a->first_event == b->first_event &&
            ttd_position_compare(a->position, b->position) == 0;
@@ -293,12 +295,12 @@ static bool same_link(const struct ttd_index_link *a, const struct ttd_index_lin
 static bool check_links(const struct ttd_index_check *check, const struct ttd_index_links *links,
                         const struct ttd_index_link *self)
 {
-    if (!same_link(&links->links[0], self))
+    if (!check_same_link(&links->links[0], self))
         return false;
     size_t i = 1;
     for (size_t distance = 1; distance <= check->seen_count; distance *= 2, i++)
         if (i >= links->count ||
-            !same_link(&links->links[i], &check->seen[check->seen_count - distance]))
+            !check_same_link(&links->links[i], &check->seen[check->seen_count - distance]))
             return false;
     return i == links->count;
 }

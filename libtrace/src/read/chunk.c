@@ -14,7 +14,7 @@ void ttd_directory_free(struct ttd_directory *directory, const struct ttd_alloca
 }
 
 /** Offset of the end of the known chunks. */
-static uint64_t directory_end(const struct ttd_directory *directory)
+static uint64_t chunk_directory_end(const struct ttd_directory *directory)
 {
     if (directory->count == 0)
         return 0;
@@ -23,7 +23,7 @@ static uint64_t directory_end(const struct ttd_directory *directory)
 }
 
 /** Returns the index of the first header at `offset` or behind; the count if there is none. */
-static size_t directory_lower_bound(const struct ttd_directory *directory, uint64_t offset)
+static size_t chunk_directory_lower_bound(const struct ttd_directory *directory, uint64_t offset)
 {
     size_t low = 0;
     size_t high = directory->count;
@@ -41,7 +41,7 @@ const struct ttd_header *ttd_directory_find(struct ttd_directory *directory, uin
 {
     size_t i = directory->next;
     if (i >= directory->count || directory->headers[i].offset != offset)
-        i = directory_lower_bound(directory, offset);
+        i = chunk_directory_lower_bound(directory, offset);
     if (i == directory->count || directory->headers[i].offset != offset)
         return NULL;
     directory->next = i + 1;
@@ -49,7 +49,7 @@ const struct ttd_header *ttd_directory_find(struct ttd_directory *directory, uin
 }
 
 /** Compares two headers as they are in a file: a struct may have padding. */
-static bool directory_is_same(const struct ttd_header *a, const struct ttd_header *b)
+static bool chunk_directory_is_same(const struct ttd_header *a, const struct ttd_header *b)
 {
     uint8_t bytes[2][TTD_HEADER_SIZE];
     ttd_header_encode(a, bytes[0]);
@@ -61,10 +61,10 @@ bool ttd_directory_add(struct ttd_directory *directory, const struct ttd_allocat
                        const struct ttd_header *header)
 {
     const struct ttd_header *known = ttd_directory_find(directory, header->offset);
-    if (known && directory_is_same(known, header))
+    if (known && chunk_directory_is_same(known, header))
         return true;
     ttd_directory_cut(directory, header->offset);
-    if (header->offset != directory_end(directory) || directory->count == TTD_DIRECTORY_MAX)
+    if (header->offset != chunk_directory_end(directory) || directory->count == TTD_DIRECTORY_MAX)
         return true;
     void *headers = directory->headers;
     if (ttd_grow_array(allocator, &headers, &directory->capacity, directory->count + 1,
@@ -78,8 +78,8 @@ bool ttd_directory_add(struct ttd_directory *directory, const struct ttd_allocat
 
 void ttd_directory_cut(struct ttd_directory *directory, uint64_t offset)
 {
-    directory->count = directory_lower_bound(directory, offset);
-    if (directory_end(directory) > offset)
+    directory->count = chunk_directory_lower_bound(directory, offset);
+    if (chunk_directory_end(directory) > offset)
         directory->count--;
 }
 
@@ -118,9 +118,9 @@ static const char *chunk_check_totals(const struct ttd_reader *reader,
  * Compares the End chunk's totals. TTD_END when a gap's loss record is due first: then it is read
  * once more.
  */
-static enum ttd_status check_end(struct ttd_reader *reader, const struct ttd_header *header,
-                                 const struct ttd_end *end, struct ttd_batch *batch,
-                                 struct ttd_error *error)
+static enum ttd_status chunk_check_end(struct ttd_reader *reader, const struct ttd_header *header,
+                                       const struct ttd_end *end, struct ttd_batch *batch,
+                                       struct ttd_error *error)
 {
     if (!reader->gap.pending) {
         const char *violation = reader->end_judged ? NULL : chunk_check_totals(reader, header, end);
@@ -161,8 +161,9 @@ enum ttd_status ttd_reader_go_on(struct ttd_reader *reader, struct ttd_batch *ba
 }
 
 /** Begins a chunk, and notes where the reader was before it. */
-static enum ttd_status begin_from_here(struct ttd_reader *reader, const struct ttd_header *header,
-                                       struct ttd_error *error)
+static enum ttd_status chunk_begin_from_here(struct ttd_reader *reader,
+                                             const struct ttd_header *header,
+                                             struct ttd_error *error)
 {
     reader->event_before = reader->next_event;
     reader->position_before = reader->position;
@@ -174,7 +175,7 @@ static enum ttd_status chunk_enter(struct ttd_reader *reader, const struct ttd_h
                                    struct ttd_batch *batch, struct ttd_error *error)
 {
     struct ttd_error detail = {.what = ""};
-    enum ttd_status status = begin_from_here(reader, header, &detail);
+    enum ttd_status status = chunk_begin_from_here(reader, header, &detail);
     if (status == TTD_OK)
         ttd_reader_pass(reader, header, false);
     else if (status == TTD_ERROR_CORRUPT || status == TTD_ERROR_UNSUPPORTED)
@@ -187,8 +188,8 @@ static enum ttd_status chunk_enter(struct ttd_reader *reader, const struct ttd_h
 }
 
 /** The End chunk: always read, for its totals. */
-static enum ttd_status next_end(struct ttd_reader *reader, const struct ttd_header *header,
-                                struct ttd_batch *batch, struct ttd_error *error)
+static enum ttd_status chunk_next_end(struct ttd_reader *reader, const struct ttd_header *header,
+                                      struct ttd_batch *batch, struct ttd_error *error)
 {
     enum ttd_status status = chunk_enter(reader, header, batch, error);
     if (status == TTD_OK && reader->records_left != 0)
@@ -196,7 +197,7 @@ static enum ttd_status next_end(struct ttd_reader *reader, const struct ttd_head
     if (status != TTD_OK || batch->synthetic)
         return status;
     struct ttd_end end = *batch->u.end;
-    status = check_end(reader, header, &end, batch, error);
+    status = chunk_check_end(reader, header, &end, batch, error);
     if (status == TTD_END) {
         /* Come back to it after the loss record. */
         reader->offset = header->offset;
@@ -212,8 +213,8 @@ static enum ttd_status next_end(struct ttd_reader *reader, const struct ttd_head
 }
 
 /** Checks a chunk that is not decoded, by its checksum; the payload of an index in full. */
-static enum ttd_status check_sum(struct ttd_reader *reader, const struct ttd_header *header,
-                                 struct ttd_error *error)
+static enum ttd_status chunk_check_sum(struct ttd_reader *reader, const struct ttd_header *header,
+                                       struct ttd_error *error)
 {
     struct ttd_cursor payload = {.error = NULL};
     if (header->kind == TTD_KIND_INDEX && header->record_count == 0)
@@ -227,8 +228,8 @@ static enum ttd_status check_sum(struct ttd_reader *reader, const struct ttd_hea
 }
 
 /** Checks all stacks of the chunk at hand at once; if that will not do, they are left. */
-static enum ttd_status accept_stacks(struct ttd_reader *reader, struct ttd_batch *batch,
-                                     struct ttd_error *error)
+static enum ttd_status chunk_accept_stacks(struct ttd_reader *reader, struct ttd_batch *batch,
+                                           struct ttd_error *error)
 {
     struct ttd_error detail = {.what = ""};
     bool is_right;
@@ -251,7 +252,7 @@ static enum ttd_status skim(struct ttd_reader *reader, const struct ttd_header *
         reader->header = *header;
         reader->event_before = reader->next_event;
         reader->position_before = reader->position;
-        status = check_sum(reader, header, &detail);
+        status = chunk_check_sum(reader, header, &detail);
         if (status != TTD_OK)
             return ttd_reader_fail_chunk(reader, &detail, batch, error);
         ttd_reader_pass(reader, header, true);
@@ -260,7 +261,7 @@ static enum ttd_status skim(struct ttd_reader *reader, const struct ttd_header *
     reader->decodes_stacks = true;
     status = chunk_enter(reader, header, batch, error);
     if (status == TTD_OK && header->kind == TTD_KIND_STACKS && reader->records_left != 0)
-        status = accept_stacks(reader, batch, error);
+        status = chunk_accept_stacks(reader, batch, error);
     while (status == TTD_OK && reader->records_left != 0)
         status = ttd_reader_go_on(reader, batch, error);
     reader->decodes_stacks = false;
@@ -281,11 +282,11 @@ static enum ttd_status skim_stacks(struct ttd_reader *reader, const struct ttd_h
 }
 
 /** Decodes all events of a chunk and gives none. TTD_END when it is damaged and was passed over. */
-static enum ttd_status try_events(struct ttd_reader *reader, const struct ttd_header *header,
-                                  struct ttd_batch *batch, struct ttd_error *error)
+static enum ttd_status chunk_try_events(struct ttd_reader *reader, const struct ttd_header *header,
+                                        struct ttd_batch *batch, struct ttd_error *error)
 {
     struct ttd_error detail = {.what = ""};
-    enum ttd_status status = begin_from_here(reader, header, &detail);
+    enum ttd_status status = chunk_begin_from_here(reader, header, &detail);
     size_t oldest = reader->events.buffer_next;
     while (status == TTD_OK && reader->records_left != 0) {
         status = ttd_reader_decode(reader, batch, &detail);
@@ -305,13 +306,14 @@ static enum ttd_status try_events(struct ttd_reader *reader, const struct ttd_he
  * known first, and reports the loss. TTD_OK with a batch that was made up, or when they are to be
  * read; TTD_END when they were passed over.
  */
-static enum ttd_status approach_events(struct ttd_reader *reader, const struct ttd_header *header,
-                                       struct ttd_batch *batch, struct ttd_error *error)
+static enum ttd_status chunk_approach_events(struct ttd_reader *reader,
+                                             const struct ttd_header *header,
+                                             struct ttd_batch *batch, struct ttd_error *error)
 {
     bool has_gap = reader->gap.pending;
     bool has_events = chunk_is_wanted(reader, TTD_KIND_EVENTS);
     if ((has_gap && reader->checks) || (has_events && (has_gap || reader->options.whole_chunks))) {
-        enum ttd_status status = try_events(reader, header, batch, error);
+        enum ttd_status status = chunk_try_events(reader, header, batch, error);
         if (status != TTD_OK || batch->synthetic)
             return status;
     }
@@ -334,12 +336,12 @@ enum ttd_status ttd_reader_enter(struct ttd_reader *reader, const struct ttd_hea
         return ttd_reader_end_unsupported(reader, &detail, batch, error);
     }
     if (header->kind == TTD_KIND_EVENTS) {
-        enum ttd_status status = approach_events(reader, header, batch, error);
+        enum ttd_status status = chunk_approach_events(reader, header, batch, error);
         if (status != TTD_OK || batch->synthetic)
             return status;
     }
     if (header->kind == TTD_KIND_END)
-        return next_end(reader, header, batch, error);
+        return chunk_next_end(reader, header, batch, error);
     if (!chunk_is_wanted(reader, header->kind)) {
         if (reader->checks)
             return skim(reader, header, batch, error);

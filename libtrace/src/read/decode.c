@@ -220,7 +220,7 @@ static enum ttd_status decode_fatal_signals(struct ttd_reader *reader, size_t *c
 
 /** Validates the header of a chunk that has one record of a fixed size. Returns a description of
  * the first violation, or NULL. */
-static const char *check_fixed(const struct ttd_header *header)
+static const char *decode_check_fixed(const struct ttd_header *header)
 {
     if (header->record_count != 1)
         return "number of records";
@@ -231,13 +231,13 @@ static const char *check_fixed(const struct ttd_header *header)
 
 /** Validates the numbers of records of a chunk of a known kind. Returns a description of the first
  * violation, or NULL. */
-static const char *check_records(const struct ttd_header *header)
+static const char *decode_check_records(const struct ttd_header *header)
 {
     unsigned properties = ttd_kind_rows[header->kind].properties;
     if (header->kind == TTD_KIND_TRACE && header->number != 0)
         return "second trace chunk";
     if (properties & TTD_KIND_IS_RAW)
-        return check_fixed(header);
+        return decode_check_fixed(header);
     if ((properties & TTD_KIND_HAS_IDS) &&
         (header->first_record == 0 ||
          header->first_record + header->record_count > (uint64_t)UINT32_MAX + 1))
@@ -247,7 +247,7 @@ static const char *check_records(const struct ttd_header *header)
 }
 
 /** Whether the chunk at hand is not to be decoded. */
-static bool gives_stored(const struct ttd_reader *reader)
+static bool decode_gives_stored(const struct ttd_reader *reader)
 {
     return reader->header.kind == TTD_KIND_STACKS && reader->options.lazy_stacks &&
            !reader->decodes_stacks;
@@ -261,10 +261,10 @@ enum ttd_status ttd_reader_begin(struct ttd_reader *reader, const struct ttd_hea
     reader->symbol_offset = 0;
     reader->variable_offset = 0;
     reader->is_first_batch = true;
-    const char *violation = check_records(header);
+    const char *violation = decode_check_records(header);
     if (violation)
         return ttd_reader_fail(reader, TTD_ERROR_CORRUPT, violation, error);
-    if (gives_stored(reader)) {
+    if (decode_gives_stored(reader)) {
         reader->records_left = header->record_count;
         enum ttd_status stored = ttd_source_stored(&reader->source, header, error);
         if (stored == TTD_OK && !ttd_payload_is_known(header->codec))
@@ -381,7 +381,7 @@ enum ttd_status ttd_reader_decode(struct ttd_reader *reader, struct ttd_batch *b
     batch->decompressed = NULL;
     size_t count =
         reader->records_left < TTD_RECORD_BATCH ? reader->records_left : TTD_RECORD_BATCH;
-    if (gives_stored(reader)) {
+    if (decode_gives_stored(reader)) {
         batch->stored = reader->source.stored.data;
         if (reader->is_checked)
             batch->decompressed = ttd_source_raw(&reader->source, &reader->header);

@@ -16,7 +16,7 @@ static bool ids_define(struct ttd_id_check *ids, ttd_id id, ttd_id *count)
  * Returns the first violation of a batch: `violation` if there is one already, else `what` unless
  * `is_right`. Records behind a wrong one are checked as well, so that their ids count as defined.
  */
-static const char *first_wrong(const char *violation, bool is_right, const char *what)
+static const char *id_check_first_wrong(const char *violation, bool is_right, const char *what)
 {
     return violation || is_right ? violation : what;
 }
@@ -26,7 +26,7 @@ static const char *ids_check_strings(struct ttd_id_check *ids, const struct ttd_
     const char *violation = NULL;
     for (size_t i = 0; i < batch->count; i++) {
         bool is_next = ids_define(ids, batch->u.strings[i].id, &ids->strings);
-        violation = first_wrong(violation, is_next, "order of strings");
+        violation = id_check_first_wrong(violation, is_next, "order of strings");
     }
     return violation;
 }
@@ -37,14 +37,16 @@ static const char *ids_check_modules(struct ttd_id_check *ids, const struct ttd_
     for (size_t i = 0; i < batch->count; i++) {
         const struct ttd_module *module = &batch->u.modules[i];
         if (module->action == TTD_MODULE_UNLOAD) {
-            violation = first_wrong(violation, ttd_id_check_knows(ids, module->id, ids->modules),
-                                    "unload of an undefined module");
+            violation =
+                id_check_first_wrong(violation, ttd_id_check_knows(ids, module->id, ids->modules),
+                                     "unload of an undefined module");
             continue;
         }
         bool is_next = ids_define(ids, module->id, &ids->modules);
-        violation = first_wrong(violation, is_next, "order of modules");
-        violation = first_wrong(violation, ttd_id_check_knows(ids, module->path, ids->strings),
-                                "undefined path of a module");
+        violation = id_check_first_wrong(violation, is_next, "order of modules");
+        violation =
+            id_check_first_wrong(violation, ttd_id_check_knows(ids, module->path, ids->strings),
+                                 "undefined path of a module");
     }
     return violation;
 }
@@ -54,12 +56,13 @@ static const char *ids_check_threads(struct ttd_id_check *ids, const struct ttd_
     const char *violation = NULL;
     for (size_t i = 0; i < batch->count; i++) {
         const struct ttd_thread *thread = &batch->u.threads[i];
-        violation = first_wrong(violation, ttd_id_check_knows(ids, thread->name, ids->strings),
-                                "undefined name of a thread");
+        violation =
+            id_check_first_wrong(violation, ttd_id_check_knows(ids, thread->name, ids->strings),
+                                 "undefined name of a thread");
         bool is_right = thread->action == TTD_THREAD_END
                             ? ttd_id_check_knows(ids, thread->id, ids->threads)
                             : ids_define(ids, thread->id, &ids->threads);
-        violation = first_wrong(violation, is_right, "order of threads");
+        violation = id_check_first_wrong(violation, is_right, "order of threads");
     }
     return violation;
 }
@@ -69,15 +72,15 @@ static const char *ids_check_heaps(struct ttd_id_check *ids, const struct ttd_ba
     const char *violation = NULL;
     for (size_t i = 0; i < batch->count; i++) {
         bool is_next = ids_define(ids, batch->u.heaps[i].id, &ids->heaps);
-        violation = first_wrong(violation, is_next, "order of heaps");
-        violation =
-            first_wrong(violation, ttd_id_check_knows(ids, batch->u.heaps[i].name, ids->strings),
-                        "undefined name of a heap");
+        violation = id_check_first_wrong(violation, is_next, "order of heaps");
+        violation = id_check_first_wrong(
+            violation, ttd_id_check_knows(ids, batch->u.heaps[i].name, ids->strings),
+            "undefined name of a heap");
     }
     return violation;
 }
 
-static inline ttd_id larger(ttd_id a, ttd_id b)
+static inline ttd_id id_check_larger(ttd_id a, ttd_id b)
 {
     return a > b ? a : b;
 }
@@ -88,11 +91,12 @@ static const char *ids_check_heap_parents(struct ttd_id_check *ids, const struct
     const char *violation = NULL;
     for (size_t i = 0; i < batch->count; i++) {
         ttd_id heap = batch->u.heap_parents[i].heap;
-        violation = first_wrong(violation, heap > ids->settled_heap, "order of heap parents");
-        violation = first_wrong(violation, ttd_id_check_knows(ids, heap, ids->heaps),
-                                "undefined heap of a parent");
+        violation =
+            id_check_first_wrong(violation, heap > ids->settled_heap, "order of heap parents");
+        violation = id_check_first_wrong(violation, ttd_id_check_knows(ids, heap, ids->heaps),
+                                         "undefined heap of a parent");
         ids->redefines = ids->redefines || heap <= ids->settled_heap;
-        ids->settled_heap = larger(ids->settled_heap, heap);
+        ids->settled_heap = id_check_larger(ids->settled_heap, heap);
     }
     return violation;
 }
@@ -105,14 +109,14 @@ static const char *check_stack(struct ttd_id_check *ids, const struct ttd_stack 
         ids->unknown = true;
         return "order of stacks";
     }
-    const char *violation = first_wrong(NULL, ttd_id_check_knows(ids, stack->module, ids->modules),
-                                        "undefined module of a stack");
+    const char *violation = id_check_first_wrong(
+        NULL, ttd_id_check_knows(ids, stack->module, ids->modules), "undefined module of a stack");
     if (ids->unknown)
         return violation;
     unsigned depth = stack->parent ? ids->depths[stack->parent] + 1u : 1;
     bool is_right = depth <= TTD_STACK_DEPTH_MAX;
     ids->depths[stack->id] = (uint16_t)(is_right ? depth : TTD_STACK_DEPTH_MAX + 1u);
-    return first_wrong(violation, is_right, "depth of a stack");
+    return id_check_first_wrong(violation, is_right, "depth of a stack");
 }
 
 bool ttd_id_check_grow(struct ttd_id_check *ids, const struct ttd_allocator *allocator,
@@ -131,7 +135,7 @@ static const char *ids_check_stacks(struct ttd_id_check *ids, const struct ttd_b
     const char *violation = NULL;
     for (size_t i = 0; i < batch->count; i++) {
         const char *wrong = check_stack(ids, &batch->u.stacks[i]);
-        violation = first_wrong(violation, !wrong, wrong);
+        violation = id_check_first_wrong(violation, !wrong, wrong);
     }
     return violation;
 }
@@ -158,11 +162,11 @@ static const char *ids_check_events(struct ttd_id_check *ids, const struct ttd_b
     ttd_id stack = 0;
     for (size_t i = 0; i < batch->count; i++) {
         const struct ttd_event *event = &batch->u.events[i];
-        thread = larger(thread, event->thread);
-        heap = larger(heap, event->heap);
-        stack = larger(stack, event->stack);
+        thread = id_check_larger(thread, event->thread);
+        heap = id_check_larger(heap, event->heap);
+        stack = id_check_larger(stack, event->stack);
     }
-    ids->settled_heap = larger(ids->settled_heap, heap);
+    ids->settled_heap = id_check_larger(ids->settled_heap, heap);
     if (!ttd_id_check_knows(ids, thread, ids->threads))
         return "undefined thread of an event";
     if (!ttd_id_check_knows(ids, heap, ids->heaps))
@@ -232,7 +236,7 @@ static const char *ids_check_user_events(struct ttd_id_check *ids, const struct 
 
 /** Returns `violation`, but NULL where definitions may be missing: the order is then unknown, too.
  */
-static const char *unless_unknown(const struct ttd_id_check *ids, const char *violation)
+static const char *id_check_unless_unknown(const struct ttd_id_check *ids, const char *violation)
 {
     return ids->unknown ? NULL : violation;
 }
@@ -251,7 +255,7 @@ static const char *ids_check_snapshots(struct ttd_id_check *ids, const struct tt
                        snapshot->references != ids->snapshots.references))
             order = "number of parts of a snapshot";
         if (!violation)
-            violation = redefines ? order : unless_unknown(ids, order);
+            violation = redefines ? order : id_check_unless_unknown(ids, order);
         if (!violation && !ttd_id_check_knows(ids, snapshot->thread, ids->threads))
             violation = "undefined thread of a snapshot";
     }
@@ -262,7 +266,7 @@ static const char *ids_check_regions(struct ttd_id_check *ids, const struct ttd_
 {
     const struct ttd_regions *list = batch->u.regions;
     const char *violation = ttd_snapshot_order_regions(&ids->snapshots, list, &ids->redefines);
-    violation = ids->redefines ? violation : unless_unknown(ids, violation);
+    violation = ids->redefines ? violation : id_check_unless_unknown(ids, violation);
     for (size_t i = 0; i < list->count && !violation; i++) {
         const struct ttd_region *region = &list->regions[i];
         if (!ttd_id_check_knows(ids, region->thread, ids->threads) ||
@@ -278,7 +282,7 @@ static const char *ids_check_references(struct ttd_id_check *ids, const struct t
     const struct ttd_references *list = batch->u.references;
     struct ttd_reference_range range = {list->snapshot, list->references,
                                         &list->references[list->count - 1], list->count};
-    return unless_unknown(ids, ttd_snapshot_order_references(&ids->snapshots, &range));
+    return id_check_unless_unknown(ids, ttd_snapshot_order_references(&ids->snapshots, &range));
 }
 
 static const char *ids_check_variables(struct ttd_id_check *ids, const struct ttd_batch *batch)
@@ -297,8 +301,8 @@ static const char *ids_check_frames(struct ttd_id_check *ids, const struct ttd_b
     const char *violation = NULL;
     for (size_t i = 0; i < batch->count; i++) {
         const struct ttd_frames *frames = &batch->u.frames[i];
-        const char *order =
-            unless_unknown(ids, ttd_snapshot_order_part(&ids->snapshots, frames->snapshot));
+        const char *order = id_check_unless_unknown(
+            ids, ttd_snapshot_order_part(&ids->snapshots, frames->snapshot));
         if (!violation)
             violation = order;
         if (!violation && (!ttd_id_check_knows(ids, frames->thread, ids->threads) ||
@@ -310,7 +314,7 @@ static const char *ids_check_frames(struct ttd_id_check *ids, const struct ttd_b
 
 static const char *ids_check_block_headers(struct ttd_id_check *ids, const struct ttd_batch *batch)
 {
-    return unless_unknown(
+    return id_check_unless_unknown(
         ids, ttd_snapshot_order_part(&ids->snapshots, batch->u.block_headers->snapshot));
 }
 
@@ -318,7 +322,7 @@ static const char *ids_check_classes(struct ttd_id_check *ids, const struct ttd_
 {
     const struct ttd_classes *list = batch->u.classes;
     const char *violation =
-        unless_unknown(ids, ttd_snapshot_order_part(&ids->snapshots, list->snapshot));
+        id_check_unless_unknown(ids, ttd_snapshot_order_part(&ids->snapshots, list->snapshot));
     for (size_t i = 0; i < list->count && !violation; i++)
         if (!ttd_id_check_knows(ids, list->classes[i].name, ids->strings))
             violation = "undefined name of a class";

@@ -9,7 +9,7 @@
 #include "codec/records.h"
 
 /** Reads to the end, whatever that is. */
-static enum ttd_status walk_all(struct ttd_reader *reader, struct ttd_error *error)
+static enum ttd_status copy_walk_all(struct ttd_reader *reader, struct ttd_error *error)
 {
     enum ttd_status status = TTD_OK;
     while (status == TTD_OK && reader->check.status == TTD_OK) {
@@ -38,7 +38,7 @@ enum ttd_status ttd_walk_run(const struct ttd_check *check, const struct ttd_inp
     reader->check = *check;
     status = ttd_reader_rewind_checked(reader, TTD_KINDS_ALL);
     if (status == TTD_OK)
-        status = walk_all(reader, error);
+        status = copy_walk_all(reader, error);
     if (status == TTD_OK)
         *verdict = reader->check.verdict;
     ttd_reader_close(reader);
@@ -120,9 +120,10 @@ static enum ttd_status copy_run(struct ttd_copy *copy, const struct ttd_check *c
 }
 
 /** Validates the arguments. Returns a description of the first violation, or NULL. */
-static const char *check_arguments(const struct ttd_input *input, const struct ttd_output *output,
-                                   const struct ttd_allocator *allocator,
-                                   const struct ttd_verdict *verdict)
+static const char *copy_check_arguments(const struct ttd_input *input,
+                                        const struct ttd_output *output,
+                                        const struct ttd_allocator *allocator,
+                                        const struct ttd_verdict *verdict)
 {
     if (!input || !output || !output->write || !verdict)
         return "argument";
@@ -133,7 +134,7 @@ enum ttd_status ttd_copy_run(struct ttd_copy *copy, const struct ttd_check *chec
                              const struct ttd_input *input, const struct ttd_output *output,
                              const struct ttd_allocator *allocator, struct ttd_verdict *verdict)
 {
-    const char *violation = check_arguments(input, output, allocator, verdict);
+    const char *violation = copy_check_arguments(input, output, allocator, verdict);
     enum ttd_status status;
     struct ttd_verdict result;
     if (violation) {
@@ -169,8 +170,8 @@ enum ttd_status ttd_verify(const struct ttd_input *input, const struct ttd_alloc
 }
 
 /** Writes a loss record. */
-static enum ttd_status record_loss(void *context, struct ttd_reader *reader,
-                                   const struct ttd_loss *loss)
+static enum ttd_status copy_record_loss(void *context, struct ttd_reader *reader,
+                                        const struct ttd_loss *loss)
 {
     struct ttd_recovery *r = context;
     enum ttd_status status = ttd_copy_begin(&r->copy, reader);
@@ -183,8 +184,8 @@ static enum ttd_status record_loss(void *context, struct ttd_reader *reader,
 }
 
 /** Takes in the ids and ordinals in use. */
-static void recover_note(struct ttd_recovery *r, const struct ttd_reader *reader,
-                         const struct ttd_header *header)
+static void copy_recover_note(struct ttd_recovery *r, const struct ttd_reader *reader,
+                              const struct ttd_header *header)
 {
     const struct ttd_id_check *ids = &reader->check.ids;
     r->strings = ids->strings;
@@ -200,7 +201,7 @@ static enum ttd_status recover_copy_chunk(void *context, struct ttd_reader *read
 {
     struct ttd_recovery *r = context;
     enum ttd_status status = ttd_copy_begin(&r->copy, reader);
-    recover_note(r, reader, header);
+    copy_recover_note(r, reader, header);
     if (status != TTD_OK || ttd_copy_is_made(&r->copy, reader, header))
         return status;
     /* A file where an id means two things cannot be repaired: the chunk is left out. */
@@ -208,7 +209,7 @@ static enum ttd_status recover_copy_chunk(void *context, struct ttd_reader *read
         struct ttd_loss loss = {.reason = TTD_LOSS_DAMAGE,
                                 .last_good = reader->position,
                                 .first_good = ttd_position_invalid()};
-        return record_loss(r, reader, &loss);
+        return copy_record_loss(r, reader, &loss);
     }
     struct ttd_header copy = *header;
     if (header->kind == TTD_KIND_LOSSES) {
@@ -226,7 +227,7 @@ enum ttd_status ttd_recovery_run(struct ttd_recovery *recovery, const struct ttd
 {
     struct ttd_check check = {.observer = ttd_observer_or_none(observer),
                               .chunk = recover_copy_chunk,
-                              .loss = record_loss,
+                              .loss = copy_record_loss,
                               .context = recovery};
     return ttd_copy_run(&recovery->copy, &check, input, output, allocator, verdict);
 }

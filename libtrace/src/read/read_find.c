@@ -28,7 +28,8 @@ enum ttd_status ttd_reader_damage(struct ttd_reader *reader, const struct ttd_er
 
 /** Compares a header with the chunks before it. Returns a description of the first violation of
  * their order, or NULL. */
-static const char *check_order(const struct ttd_reader *reader, const struct ttd_header *header)
+static const char *read_check_order(const struct ttd_reader *reader,
+                                    const struct ttd_header *header)
 {
     if (reader->has_ended)
         return "data after the End chunk";
@@ -52,7 +53,7 @@ static const char *check_order(const struct ttd_reader *reader, const struct ttd
 }
 
 /** Passes over bytes that are no chunk. TTD_END when there is no further chunk. */
-static enum ttd_status skip_damage(struct ttd_reader *reader, struct ttd_error *error)
+static enum ttd_status read_skip_damage(struct ttd_reader *reader, struct ttd_error *error)
 {
     uint64_t next_offset;
     /* A search that has stopped goes on where it did; a new one begins behind the bad header. */
@@ -67,7 +68,7 @@ static enum ttd_status skip_damage(struct ttd_reader *reader, struct ttd_error *
 }
 
 /** Whether a chunk out of order can be used: only something before it is missing. */
-static bool is_usable(const struct ttd_reader *reader, const struct ttd_header *header)
+static bool read_is_usable(const struct ttd_reader *reader, const struct ttd_header *header)
 {
     return !reader->has_ended && header->number >= reader->next_number &&
            (header->kind != TTD_KIND_EVENTS ||
@@ -79,7 +80,7 @@ static bool is_usable(const struct ttd_reader *reader, const struct ttd_header *
 static enum ttd_status find_judge_chunk(struct ttd_reader *reader, const struct ttd_header *header,
                                         struct ttd_error *error)
 {
-    const char *violation = check_order(reader, header);
+    const char *violation = read_check_order(reader, header);
     if (!violation)
         return TTD_OK;
     struct ttd_error detail;
@@ -87,7 +88,7 @@ static enum ttd_status find_judge_chunk(struct ttd_reader *reader, const struct 
     enum ttd_status status = ttd_reader_damage(reader, &detail, error);
     /* The chunk is found again when its events are read, after the loss. */
     reader->first_is_told |= header->number == 0;
-    if (status != TTD_OK || is_usable(reader, header))
+    if (status != TTD_OK || read_is_usable(reader, header))
         return status;
     /* Bytes behind an End may have been a part of the trace. */
     reader->gap.is_endless |= reader->has_ended;
@@ -99,8 +100,8 @@ static enum ttd_status find_judge_chunk(struct ttd_reader *reader, const struct 
  * A chunk that would go on after the end of the file: TTD_OK when there is a good one behind its
  * header, so that it is no chunk; else TTD_ERROR_TRUNCATED, as `detail` says.
  */
-static enum ttd_status look_behind(struct ttd_reader *reader, const struct ttd_error *detail,
-                                   struct ttd_error *error)
+static enum ttd_status read_look_behind(struct ttd_reader *reader, const struct ttd_error *detail,
+                                        struct ttd_error *error)
 {
     uint64_t next_offset;
     struct ttd_error damage = *detail;
@@ -122,7 +123,7 @@ static enum ttd_status look_behind(struct ttd_reader *reader, const struct ttd_e
 }
 
 /** Calls anything behind the End chunk corrupt, even bytes that would be a chunk elsewhere. */
-static void judge_rest(const struct ttd_reader *reader, struct ttd_error *detail)
+static void read_judge_rest(const struct ttd_reader *reader, struct ttd_error *detail)
 {
     bool is_chunk =
         detail->status == TTD_ERROR_TRUNCATED || detail->status == TTD_ERROR_UNSUPPORTED;
@@ -132,18 +133,18 @@ static void judge_rest(const struct ttd_reader *reader, struct ttd_error *detail
 }
 
 /** Handles bytes that are no good chunk. TTD_OK when the reader has passed over them. */
-static enum ttd_status pass_over(struct ttd_reader *reader, const struct ttd_error *detail,
-                                 struct ttd_error *error)
+static enum ttd_status read_pass_over(struct ttd_reader *reader, const struct ttd_error *detail,
+                                      struct ttd_error *error)
 {
     if (detail->status == TTD_ERROR_TRUNCATED && reader->options.tolerant)
-        return look_behind(reader, detail, error);
+        return read_look_behind(reader, detail, error);
     if (detail->status != TTD_ERROR_CORRUPT) {
         if (error)
             *error = *detail;
         return detail->status;
     }
     enum ttd_status status = ttd_reader_damage(reader, detail, error);
-    return status == TTD_OK ? skip_damage(reader, error) : status;
+    return status == TTD_OK ? read_skip_damage(reader, error) : status;
 }
 
 /** Whether a chunk's header must be read although it is known: its records will be returned or
@@ -157,7 +158,7 @@ static bool must_read(const struct ttd_reader *reader, uint32_t kinds,
 }
 
 /** Forgets headers that are behind the end of the file as it is at the beginning of a pass. */
-static enum ttd_status begin_pass(struct ttd_reader *reader, struct ttd_error *error)
+static enum ttd_status read_begin_pass(struct ttd_reader *reader, struct ttd_error *error)
 {
     if (reader->source.directory.count == 0)
         return TTD_OK;
@@ -168,8 +169,8 @@ static enum ttd_status begin_pass(struct ttd_reader *reader, struct ttd_error *e
 }
 
 /** Gets the header at reader->offset: from the directory, or as ttd_source_header(). */
-static enum ttd_status get_header(struct ttd_reader *reader, uint32_t kinds,
-                                  struct ttd_header *header, struct ttd_error *error)
+static enum ttd_status read_get_header(struct ttd_reader *reader, uint32_t kinds,
+                                       struct ttd_header *header, struct ttd_error *error)
 {
     struct ttd_directory *directory = &reader->source.directory;
     const struct ttd_header *known = ttd_directory_find(directory, reader->offset);
@@ -177,7 +178,7 @@ static enum ttd_status get_header(struct ttd_reader *reader, uint32_t kinds,
         *header = *known;
         return TTD_OK;
     }
-    enum ttd_status status = reader->offset == 0 ? begin_pass(reader, error) : TTD_OK;
+    enum ttd_status status = reader->offset == 0 ? read_begin_pass(reader, error) : TTD_OK;
     if (status == TTD_OK)
         status = ttd_source_header(&reader->source, reader->offset, header, error);
     if (status == TTD_OK && !ttd_directory_add(directory, &reader->allocator, header))
@@ -193,10 +194,10 @@ enum ttd_status ttd_reader_find(struct ttd_reader *reader, uint32_t kinds,
     struct ttd_error detail = {.what = ""};
     reader->passed.what = NULL;
     for (;;) {
-        enum ttd_status status = reader->scanning ? skip_damage(reader, error) : TTD_OK;
+        enum ttd_status status = reader->scanning ? read_skip_damage(reader, error) : TTD_OK;
         if (status != TTD_OK)
             return status;
-        status = get_header(reader, kinds, header, &detail);
+        status = read_get_header(reader, kinds, header, &detail);
         if (status == TTD_OK) {
             status = find_judge_chunk(reader, header, error);
             if (status != TTD_END)
@@ -205,8 +206,8 @@ enum ttd_status ttd_reader_find(struct ttd_reader *reader, uint32_t kinds,
         }
         if (status == TTD_END)
             return status;
-        judge_rest(reader, &detail);
-        status = pass_over(reader, &detail, error);
+        read_judge_rest(reader, &detail);
+        status = read_pass_over(reader, &detail, error);
         if (status != TTD_OK)
             return status;
     }
@@ -247,9 +248,9 @@ static enum ttd_status next_find_chunk(struct ttd_reader *reader, struct ttd_hea
 }
 
 /** No further chunk was found. */
-static enum ttd_status next_at_end(struct ttd_reader *reader, enum ttd_status status,
-                                   const struct ttd_error *detail, struct ttd_batch *batch,
-                                   struct ttd_error *error)
+static enum ttd_status read_next_at_end(struct ttd_reader *reader, enum ttd_status status,
+                                        const struct ttd_error *detail, struct ttd_batch *batch,
+                                        struct ttd_error *error)
 {
     bool is_over = status == TTD_END || status == TTD_ERROR_TRUNCATED || status == TTD_ERROR_LIMIT;
     if (status == TTD_ERROR_UNSUPPORTED)
@@ -282,7 +283,7 @@ enum ttd_status ttd_reader_next(struct ttd_reader *reader, struct ttd_batch *bat
         if (reader->records_left != 0)
             status = ttd_reader_go_on(reader, batch, error);
         else if ((status = next_find_chunk(reader, &header, &detail)) != TTD_OK)
-            return next_at_end(reader, status, &detail, batch, error);
+            return read_next_at_end(reader, status, &detail, batch, error);
         else
             status = ttd_reader_enter(reader, &header, batch, error);
         if (reader->checks && reader->check.status != TTD_OK)

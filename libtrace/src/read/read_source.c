@@ -58,8 +58,8 @@ enum ttd_status ttd_source_read(struct ttd_source *source, uint64_t offset, void
 }
 
 /** Makes sure that `size` bytes at `offset` were there when the size was last asked for. */
-static enum ttd_status ensure(struct ttd_source *source, uint64_t offset, uint64_t size,
-                              struct ttd_error *error)
+static enum ttd_status source_ensure(struct ttd_source *source, uint64_t offset, uint64_t size,
+                                     struct ttd_error *error)
 {
     /* The size is asked for again only where it is too small: the file may be growing. */
     for (int i = 0; i < 2; i++) {
@@ -73,8 +73,8 @@ static enum ttd_status ensure(struct ttd_source *source, uint64_t offset, uint64
 }
 
 /** Fewer bytes than a header are left: nothing, a piece of a header, or something else. */
-static enum ttd_status check_remainder(struct ttd_source *source, uint64_t offset,
-                                       struct ttd_error *error)
+static enum ttd_status source_check_remainder(struct ttd_source *source, uint64_t offset,
+                                              struct ttd_error *error)
 {
     if (offset >= source->size)
         return TTD_END;
@@ -95,9 +95,9 @@ enum ttd_status ttd_source_header(struct ttd_source *source, uint64_t offset,
                                   struct ttd_header *header, struct ttd_error *error)
 {
     uint8_t bytes[TTD_HEADER_SIZE];
-    enum ttd_status status = ensure(source, offset, sizeof bytes, error);
+    enum ttd_status status = source_ensure(source, offset, sizeof bytes, error);
     if (status == TTD_ERROR_TRUNCATED)
-        return check_remainder(source, offset, error);
+        return source_check_remainder(source, offset, error);
     if (status == TTD_OK)
         status = ttd_source_read(source, offset, bytes, sizeof bytes, error);
     if (status != TTD_OK)
@@ -120,7 +120,7 @@ enum ttd_status ttd_source_header(struct ttd_source *source, uint64_t offset,
         return ttd_fail(error, status, what, offset, TTD_NOWHERE);
     }
     /* Before memory for the payload: it grows in proportion to bytes that are there. */
-    status = ensure(source, offset, ttd_chunk_size(&result), error);
+    status = source_ensure(source, offset, ttd_chunk_size(&result), error);
     if (status == TTD_ERROR_TRUNCATED && error)
         error->chunk = result.number;
     if (status == TTD_OK)
@@ -129,7 +129,7 @@ enum ttd_status ttd_source_header(struct ttd_source *source, uint64_t offset,
 }
 
 /** Validates the stored payload and its padding. Returns the first violation, or NULL. */
-static const char *check_stored(const struct ttd_header *header, const uint8_t *stored)
+static const char *source_check_stored(const struct ttd_header *header, const uint8_t *stored)
 {
     size_t size = (size_t)(ttd_chunk_size(header) - TTD_HEADER_SIZE);
     if (ttd_hash(stored, header->stored_size) != header->payload_hash)
@@ -154,7 +154,7 @@ enum ttd_status ttd_source_stored(struct ttd_source *source, const struct ttd_he
         ttd_source_read(source, header->offset + TTD_HEADER_SIZE, source->stored.data, size, error);
     if (status != TTD_OK)
         return status;
-    const char *what = check_stored(header, source->stored.data);
+    const char *what = source_check_stored(header, source->stored.data);
     return what ? ttd_fail(error, TTD_ERROR_CORRUPT, what, header->offset, header->number) : TTD_OK;
 }
 
@@ -184,8 +184,8 @@ enum ttd_status ttd_source_payload(struct ttd_source *source, const struct ttd_h
 }
 
 /** Whether a good header that belongs there is at `offset`. */
-static bool is_header(struct ttd_source *source, const uint8_t *bytes, uint64_t offset,
-                      uint64_t number)
+static bool source_is_header(struct ttd_source *source, const uint8_t *bytes, uint64_t offset,
+                             uint64_t number)
 {
     struct ttd_header header;
     const char *what;
@@ -196,7 +196,7 @@ static bool is_header(struct ttd_source *source, const uint8_t *bytes, uint64_t 
 
 /** Returns the first aligned offset from `begin` on where a magic may be; else where to go on: so
  * that no header that ends behind `size` is passed over. */
-static size_t next_candidate(const uint8_t *block, size_t begin, size_t size)
+static size_t source_next_candidate(const uint8_t *block, size_t begin, size_t size)
 {
     static const uint8_t magic[TTD_MAGIC_SIZE] = {TTD_MAGIC_BYTES};
     size_t end = size - TTD_HEADER_SIZE + 1;
@@ -227,11 +227,11 @@ enum ttd_status ttd_source_resync(struct ttd_source *source, uint64_t offset, ui
             return status;
         size_t position = 0;
         for (; position + TTD_HEADER_SIZE <= got; position += TTD_ALIGNMENT) {
-            position = next_candidate(block, position, got);
+            position = source_next_candidate(block, position, got);
             if (position + TTD_HEADER_SIZE > got)
                 break;
             if (ttd_is_magic(block + position, TTD_MAGIC_SIZE) &&
-                is_header(source, block + position, offset + position, number)) {
+                source_is_header(source, block + position, offset + position, number)) {
                 *next_offset = offset + position;
                 return TTD_OK;
             }
@@ -274,8 +274,8 @@ void ttd_reader_synthesize_loss(struct ttd_reader *reader, const struct ttd_head
 }
 
 /** Notes that the chunk at hand is damaged and passes over it. TTD_END to go on behind it. */
-static enum ttd_status pass_damaged(struct ttd_reader *reader, const struct ttd_error *damage,
-                                    struct ttd_error *error)
+static enum ttd_status source_pass_damaged(struct ttd_reader *reader,
+                                           const struct ttd_error *damage, struct ttd_error *error)
 {
     const struct ttd_header *header = &reader->header;
     reader->records_left = 0;
@@ -312,7 +312,7 @@ enum ttd_status ttd_reader_fail_chunk(struct ttd_reader *reader, const struct tt
                                       struct ttd_batch *batch, struct ttd_error *error)
 {
     if (detail->status == TTD_ERROR_CORRUPT)
-        return pass_damaged(reader, detail, error);
+        return source_pass_damaged(reader, detail, error);
     if (detail->status == TTD_ERROR_UNSUPPORTED)
         return ttd_reader_end_unsupported(reader, detail, batch, error);
     reader->records_left = 0;

@@ -78,19 +78,20 @@ static enum ttd_status stacks_no_memory(const struct ttd_stacks *stacks, struct 
 }
 
 /** Drops the undecoded bytes: everything needed later has been decoded. */
-static void drop_payload(struct ttd_stacks *stacks)
+static void stacks_drop_payload(struct ttd_stacks *stacks)
 {
     ttd_buffer_free(&stacks->stored);
     ttd_buffer_free(&stacks->raw);
 }
 
 /** Notes damage; it stays. */
-static enum ttd_status damaged(struct ttd_stacks *stacks, const char *what, struct ttd_error *error)
+static enum ttd_status stacks_damaged(struct ttd_stacks *stacks, const char *what,
+                                      struct ttd_error *error)
 {
     ttd_fail(&stacks->damage, TTD_ERROR_CORRUPT, what, stacks->chunk.offset, stacks->chunk.number);
     if (error)
         *error = stacks->damage;
-    drop_payload(stacks);
+    stacks_drop_payload(stacks);
     return TTD_ERROR_CORRUPT;
 }
 
@@ -104,7 +105,7 @@ static enum ttd_status stacks_decompress(struct ttd_stacks *stacks, struct ttd_e
     const char *what = NULL;
     if (ttd_payload_decompress(chunk->codec, stacks->stored.data, chunk->stored_size,
                                stacks->raw.data, chunk->raw_size, &what) != TTD_OK)
-        return damaged(stacks, what, error);
+        return stacks_damaged(stacks, what, error);
     stacks->raw.size = chunk->raw_size;
     ttd_buffer_free(&stacks->stored);
     return TTD_OK;
@@ -119,11 +120,11 @@ static enum ttd_status stacks_begin(struct ttd_stacks *stacks, struct ttd_error 
         return status;
     struct ttd_cursor payload = ttd_cursor_of(stacks->raw.data, chunk->raw_size);
     ttd_stacks_decoder_begin(&stacks->decoder, &payload, (ttd_id)chunk->first_record);
-    return payload.error ? damaged(stacks, payload.error, error) : TTD_OK;
+    return payload.error ? stacks_damaged(stacks, payload.error, error) : TTD_OK;
 }
 
 /** Decodes as many as a reader does at a time, or those that are left; all of them or none. */
-static enum ttd_status decode_more(struct ttd_stacks *stacks, struct ttd_error *error)
+static enum ttd_status stacks_decode_more(struct ttd_stacks *stacks, struct ttd_error *error)
 {
     size_t remaining = stacks->chunk.record_count - stacks->count;
     size_t count = remaining < TTD_RECORD_BATCH ? remaining : TTD_RECORD_BATCH;
@@ -141,15 +142,15 @@ static enum ttd_status decode_more(struct ttd_stacks *stacks, struct ttd_error *
     if (!what && count == remaining)
         what = ttd_stacks_decoder_finish(&stacks->decoder);
     if (what)
-        return damaged(stacks, what, error);
+        return stacks_damaged(stacks, what, error);
     stacks->count += count;
     if (count == remaining)
-        drop_payload(stacks);
+        stacks_drop_payload(stacks);
     return TTD_OK;
 }
 
-static enum ttd_status decode_until(struct ttd_stacks *stacks, size_t count,
-                                    struct ttd_error *error)
+static enum ttd_status stacks_decode_until(struct ttd_stacks *stacks, size_t count,
+                                           struct ttd_error *error)
 {
     if (stacks->damage.what) {
         if (error)
@@ -160,7 +161,7 @@ static enum ttd_status decode_until(struct ttd_stacks *stacks, size_t count,
         count = stacks->chunk.record_count;
     enum ttd_status status = stacks->count ? TTD_OK : stacks_begin(stacks, error);
     while (status == TTD_OK && stacks->count < count)
-        status = decode_more(stacks, error);
+        status = stacks_decode_more(stacks, error);
     return status;
 }
 
@@ -171,7 +172,7 @@ enum ttd_status ttd_stacks_get(struct ttd_stacks *stacks, ttd_id id, struct ttd_
     if (index >= stacks->chunk.record_count)
         return TTD_END;
     if (index >= stacks->count) {
-        enum ttd_status status = decode_until(stacks, (size_t)index + 1, error);
+        enum ttd_status status = stacks_decode_until(stacks, (size_t)index + 1, error);
         if (status != TTD_OK)
             return status;
     }

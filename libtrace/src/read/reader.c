@@ -92,8 +92,8 @@ static enum ttd_status read_trace_id(struct ttd_source *source, uint64_t offset,
 
 /** Goes on without the first chunk if there is any other; else fails for the `reason` that the
  * first one is no good. */
-static enum ttd_status open_damaged(struct ttd_reader *reader, const struct ttd_error *reason,
-                                    struct ttd_error *error)
+static enum ttd_status reader_open_damaged(struct ttd_reader *reader,
+                                           const struct ttd_error *reason, struct ttd_error *error)
 {
     uint64_t first_offset;
     struct ttd_error failure;
@@ -125,7 +125,7 @@ static enum ttd_status reader_open_checked(struct ttd_reader *reader, struct ttd
     status = read_first(reader, &reason);
     if (reader->options.tolerant && (status == TTD_ERROR_NOT_A_TRACE ||
                                      status == TTD_ERROR_CORRUPT || status == TTD_ERROR_TRUNCATED))
-        status = open_damaged(reader, &reason, &reason);
+        status = reader_open_damaged(reader, &reason, &reason);
     if (status == TTD_OK)
         return ttd_reader_rewind(reader, reader->options.kinds);
     if (error)

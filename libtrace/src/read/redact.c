@@ -100,8 +100,8 @@ static void redact_fatal_signal(struct redaction *r, struct ttd_cursor *cursor, 
 typedef void redact_function(struct redaction *r, struct ttd_cursor *in, uint64_t ordinal);
 
 /** Writes all records of a chunk. */
-static enum ttd_status put_redacted(struct redaction *r, const struct ttd_header *header,
-                                    struct ttd_cursor *cursor, redact_function *redact)
+static enum ttd_status redact_put_redacted(struct redaction *r, const struct ttd_header *header,
+                                           struct ttd_cursor *cursor, redact_function *redact)
 {
     for (uint32_t i = 0; i < header->record_count; i++)
         redact(r, cursor, header->first_record + i);
@@ -121,8 +121,8 @@ static bool redact_is_harmless(const struct ttd_metadata *metadata)
     return false;
 }
 
-static enum ttd_status put_metadata(struct redaction *r, const struct ttd_header *header,
-                                    struct ttd_cursor *cursor)
+static enum ttd_status redact_put_metadata(struct redaction *r, const struct ttd_header *header,
+                                           struct ttd_cursor *cursor)
 {
     struct ttd_header copy = *header;
     copy.first_record = r->metadata;
@@ -141,40 +141,41 @@ static enum ttd_status put_metadata(struct redaction *r, const struct ttd_header
 }
 
 /** Writes a chunk that has strings; `cursor` is at its payload. */
-static enum ttd_status put_without_strings(struct redaction *r, const struct ttd_header *header,
-                                           struct ttd_cursor cursor, const uint8_t *stored)
+static enum ttd_status redact_put_without_strings(struct redaction *r,
+                                                  const struct ttd_header *header,
+                                                  struct ttd_cursor cursor, const uint8_t *stored)
 {
     switch (header->kind) {
     case TTD_KIND_STRINGS:
-        return put_redacted(r, header, &cursor, redact_string);
+        return redact_put_redacted(r, header, &cursor, redact_string);
     case TTD_KIND_MODULES:
-        return put_redacted(r, header, &cursor, redact_module);
+        return redact_put_redacted(r, header, &cursor, redact_module);
     case TTD_KIND_USER_EVENTS:
-        return put_redacted(r, header, &cursor, redact_user_event);
+        return redact_put_redacted(r, header, &cursor, redact_user_event);
     case TTD_KIND_METADATA:
-        return put_metadata(r, header, &cursor);
+        return redact_put_metadata(r, header, &cursor);
     default:
         return ttd_copy_stored(&r->copy, header, stored);
     }
 }
 
 /** Writes a chunk that is not left out; `cursor` is at its payload. */
-static enum ttd_status put_chunk(struct redaction *r, const struct ttd_header *header,
-                                 struct ttd_cursor cursor, const uint8_t *stored)
+static enum ttd_status redact_put_chunk(struct redaction *r, const struct ttd_header *header,
+                                        struct ttd_cursor cursor, const uint8_t *stored)
 {
     if (header->kind == TTD_KIND_SNAPSHOTS)
-        return put_redacted(r, header, &cursor, redact_snapshot);
+        return redact_put_redacted(r, header, &cursor, redact_snapshot);
     if (header->kind == TTD_KIND_FATAL_SIGNALS)
-        return put_redacted(r, header, &cursor, redact_fatal_signal);
+        return redact_put_redacted(r, header, &cursor, redact_fatal_signal);
     if (r->has_strings)
-        return put_without_strings(r, header, cursor, stored);
+        return redact_put_without_strings(r, header, cursor, stored);
     if (header->kind == TTD_KIND_METADATA)
         r->metadata += header->record_count;
     return ttd_copy_stored(&r->copy, header, stored);
 }
 
 /** Counts a chunk that is left out; returns whether it is. */
-static bool is_left_out(struct redaction *r, const struct ttd_header *header)
+static bool redact_is_left_out(struct redaction *r, const struct ttd_header *header)
 {
     if (header->kind == TTD_KIND_PAGES)
         r->removed.page_bytes += header->raw_size - TTD_PAGES_DATA;
@@ -192,14 +193,14 @@ static enum ttd_status redact_copy_chunk(void *context, struct ttd_reader *reade
     (void)redefines;
     if (status != TTD_OK || ttd_copy_is_made(&r->copy, reader, header))
         return status;
-    if (is_left_out(r, header))
+    if (redact_is_left_out(r, header))
         return TTD_OK;
     const uint8_t *raw = ttd_source_raw(&reader->source, header);
-    return put_chunk(r, header, ttd_cursor_of(raw, header->raw_size), stored);
+    return redact_put_chunk(r, header, ttd_cursor_of(raw, header->raw_size), stored);
 }
 
 /** Writes the record that lists the removed contents. */
-static enum ttd_status put_note(void *context)
+static enum ttd_status redact_put_note(void *context)
 {
     struct redaction *r = context;
     const char *text = r->has_strings ? "contents of memory, strings" : "contents of memory";
@@ -214,7 +215,7 @@ enum ttd_status ttd_redact(const struct ttd_input *input, const struct ttd_outpu
                            const struct ttd_allocator *allocator, unsigned parts,
                            struct ttd_redaction *removed, struct ttd_error *error)
 {
-    struct redaction r = {.copy = {.error = error, .before_end = put_note},
+    struct redaction r = {.copy = {.error = error, .before_end = redact_put_note},
                           .has_strings = (parts & TTD_REDACT_STRINGS) != 0};
     struct ttd_check check = {
         .observer = {redact_see_problem, &r}, .chunk = redact_copy_chunk, .context = &r};

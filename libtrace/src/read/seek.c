@@ -20,7 +20,7 @@ static bool seek_reaches(const struct ttd_header *header, const struct seek_targ
 }
 
 /** Whether an index chunk's part begins before the target, so that earlier ones lack it. */
-static bool begins_before(const struct ttd_index_link *link, const struct seek_target *target)
+static bool seek_begins_before(const struct ttd_index_link *link, const struct seek_target *target)
 {
     if (target->by_position)
         return ttd_position_compare(link->position, target->position) < 0;
@@ -28,8 +28,8 @@ static bool begins_before(const struct ttd_index_link *link, const struct seek_t
 }
 
 /** Hops from header to header, from where the reader is, to the target or the End chunk. */
-static enum ttd_status hop(struct ttd_reader *reader, const struct seek_target *target,
-                           struct ttd_error *error)
+static enum ttd_status seek_hop(struct ttd_reader *reader, const struct seek_target *target,
+                                struct ttd_error *error)
 {
     for (;;) {
         struct ttd_header header;
@@ -67,25 +67,25 @@ static enum ttd_status read_index(struct ttd_reader *reader, uint64_t offset,
 
 /** The link to follow from an index that begins at or behind the target; NULL if it is the first.
  */
-static const struct ttd_index_link *choose_link(const struct ttd_index_links *links,
-                                                const struct seek_target *target)
+static const struct ttd_index_link *seek_choose_link(const struct ttd_index_links *links,
+                                                     const struct seek_target *target)
 {
     size_t i = links->count - 1;
-    while (i > 1 && begins_before(&links->links[i], target))
+    while (i > 1 && seek_begins_before(&links->links[i], target))
         i--;
     return i > 0 ? &links->links[i] : NULL;
 }
 
 /** Finds the index chunk that covers the target, if any does. */
-static enum ttd_status find_index(struct ttd_reader *reader, uint64_t offset,
-                                  const struct seek_target *target, struct ttd_index_links *links,
-                                  struct ttd_cursor *entries)
+static enum ttd_status seek_find_index(struct ttd_reader *reader, uint64_t offset,
+                                       const struct seek_target *target,
+                                       struct ttd_index_links *links, struct ttd_cursor *entries)
 {
     for (;;) {
         enum ttd_status status = read_index(reader, offset, links, entries);
-        if (status != TTD_OK || begins_before(&links->links[0], target))
+        if (status != TTD_OK || seek_begins_before(&links->links[0], target))
             return status;
-        const struct ttd_index_link *link = choose_link(links, target);
+        const struct ttd_index_link *link = seek_choose_link(links, target);
         if (!link)
             return TTD_OK;
         if (link->offset >= offset)
@@ -95,7 +95,7 @@ static enum ttd_status find_index(struct ttd_reader *reader, uint64_t offset,
 }
 
 /** Whether all events before the chunk are before the target. */
-static bool is_behind_start(const struct ttd_header *header, const struct seek_target *target)
+static bool seek_is_behind_start(const struct ttd_header *header, const struct seek_target *target)
 {
     if (target->by_position)
         return ttd_position_compare(header->first_position, target->position) < 0;
@@ -103,8 +103,8 @@ static bool is_behind_start(const struct ttd_header *header, const struct seek_t
 }
 
 /** Decodes an entry, and compares it with the chunk that it describes. */
-static enum ttd_status check_entry(struct ttd_reader *reader, const uint8_t *entry,
-                                   struct ttd_header *header)
+static enum ttd_status seek_check_entry(struct ttd_reader *reader, const uint8_t *entry,
+                                        struct ttd_header *header)
 {
     uint8_t bytes[TTD_HEADER_SIZE];
     const char *what;
@@ -121,7 +121,7 @@ static enum ttd_status seek_go_to(struct ttd_reader *reader, const uint8_t *entr
                                   const struct ttd_index_link *link)
 {
     struct ttd_header header;
-    enum ttd_status status = check_entry(reader, entry, &header);
+    enum ttd_status status = seek_check_entry(reader, entry, &header);
     if (status != TTD_OK)
         return status;
     bool events = header.kind == TTD_KIND_EVENTS;
@@ -134,15 +134,15 @@ static enum ttd_status seek_go_to(struct ttd_reader *reader, const uint8_t *entr
 
 /** Checks that entries agree with their chunks, and that these follow one another without a gap: an
  * index may not hide a chunk of events between the first and the last of them. */
-static enum ttd_status check_run(struct ttd_reader *reader, const uint8_t *first,
-                                 const uint8_t *last)
+static enum ttd_status seek_check_run(struct ttd_reader *reader, const uint8_t *first,
+                                      const uint8_t *last)
 {
     struct ttd_header header;
-    enum ttd_status status = check_entry(reader, first, &header);
+    enum ttd_status status = seek_check_entry(reader, first, &header);
     for (const uint8_t *entry = first; status == TTD_OK && entry < last;) {
         uint64_t end = header.offset + ttd_chunk_size(&header);
         entry += TTD_HEADER_SIZE;
-        status = check_entry(reader, entry, &header);
+        status = seek_check_entry(reader, entry, &header);
         if (status == TTD_OK && header.offset != end)
             status = TTD_ERROR_CORRUPT;
     }
@@ -159,8 +159,8 @@ struct choice {
     struct ttd_header header;
 };
 
-static enum ttd_status choose_entries(struct ttd_cursor *entries, const struct seek_target *target,
-                                      struct choice *choice)
+static enum ttd_status seek_choose_entries(struct ttd_cursor *entries,
+                                           const struct seek_target *target, struct choice *choice)
 {
     *choice = (struct choice){.first = entries->next};
     while (ttd_cursor_left(entries) != 0 && !choice->reached) {
@@ -183,25 +183,25 @@ static enum ttd_status choose_entries(struct ttd_cursor *entries, const struct s
  * chunk of events, to hop on from there. Fails if the entries do not show that no chunk of events
  * before this one reaches the target.
  */
-static enum ttd_status search_entries(struct ttd_reader *reader, struct ttd_cursor *entries,
-                                      const struct ttd_index_link *link,
-                                      const struct seek_target *target)
+static enum ttd_status seek_search_entries(struct ttd_reader *reader, struct ttd_cursor *entries,
+                                           const struct ttd_index_link *link,
+                                           const struct seek_target *target)
 {
     struct choice choice;
-    enum ttd_status status = choose_entries(entries, target, &choice);
+    enum ttd_status status = seek_choose_entries(entries, target, &choice);
     if (status != TTD_OK)
         return status;
     if (!choice.reached && choice.before)
         return seek_go_to(reader, choice.before, link);
-    if (choice.reached && is_behind_start(&choice.header, target))
+    if (choice.reached && seek_is_behind_start(&choice.header, target))
         return seek_go_to(reader, choice.reached, link);
     const uint8_t *start = choice.before ? choice.before : choice.first;
     struct ttd_header header;
-    status = check_entry(reader, start, &header);
+    status = seek_check_entry(reader, start, &header);
     if (status == TTD_OK && !choice.before && header.offset != 0)
         status = TTD_ERROR_CORRUPT;
     if (status == TTD_OK && choice.reached)
-        status = check_run(reader, start, choice.reached);
+        status = seek_check_run(reader, start, choice.reached);
     return status == TTD_OK ? seek_go_to(reader, choice.reached ? choice.reached : start, link)
                             : status;
 }
@@ -215,8 +215,9 @@ static enum ttd_status seek_by_index(struct ttd_reader *reader, const struct see
         return status == TTD_OK ? TTD_END : status;
     struct ttd_index_links links;
     struct ttd_cursor entries;
-    status = find_index(reader, end.index_offset, target, &links, &entries);
-    return status == TTD_OK ? search_entries(reader, &entries, &links.links[0], target) : status;
+    status = seek_find_index(reader, end.index_offset, target, &links, &entries);
+    return status == TTD_OK ? seek_search_entries(reader, &entries, &links.links[0], target)
+                            : status;
 }
 
 static enum ttd_status seek_target(struct ttd_reader *reader, const struct seek_target *target,
@@ -227,7 +228,7 @@ static enum ttd_status seek_target(struct ttd_reader *reader, const struct seek_
     if (status != TTD_OK)
         ttd_reader_rewind(reader, reader->options.kinds);
     /* From the chunk that the index gives: the right one or the last before it. */
-    return hop(reader, target, error);
+    return seek_hop(reader, target, error);
 }
 
 enum ttd_status ttd_reader_seek(struct ttd_reader *reader, struct ttd_position position,

@@ -31,7 +31,8 @@ static const char *events_check_action(const struct ttd_event *event)
 }
 
 /** Validates the times. Returns the first violation, or NULL. */
-static const char *check_times(const struct ttd_writer *writer, const struct ttd_event *event)
+static const char *events_check_times(const struct ttd_writer *writer,
+                                      const struct ttd_event *event)
 {
     if (!ttd_position_is_valid(event->time_start))
         return "time_start";
@@ -61,7 +62,7 @@ const char *ttd_writer_check_event(const struct ttd_writer *writer, const struct
     if (!ttd_writer_knows(writer, event->stack, writer->stack_count))
         return "stack";
     const char *violation = events_check_action(event);
-    return violation ? violation : check_times(writer, event);
+    return violation ? violation : events_check_times(writer, event);
 }
 
 /** Checks and adds an event. */
@@ -101,7 +102,8 @@ enum ttd_status ttd_writer_event(struct ttd_writer *writer, const struct ttd_eve
 }
 
 /** Appends the mispredicted event of call number `i`. */
-static enum ttd_status add_call(struct ttd_writer *writer, const struct ttd_calls *calls, size_t i)
+static enum ttd_status events_add_call(struct ttd_writer *writer, const struct ttd_calls *calls,
+                                       size_t i)
 {
     const struct ttd_call *call = &calls->calls[i];
     bool frees = call->action == TTD_ACTION_FREE;
@@ -143,7 +145,7 @@ enum ttd_status ttd_writer_calls(struct ttd_writer *writer, const struct ttd_cal
         if (added_count != 0) {
             status = events_count(writer, added_count, calls->wall_time);
         } else {
-            status = add_call(writer, calls, *written);
+            status = events_add_call(writer, calls, *written);
             added_count = 1;
         }
         *written += added_count - (status != TTD_OK); /* it is the last one's status */

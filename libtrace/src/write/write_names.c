@@ -80,7 +80,7 @@ enum ttd_status ttd_names_open(struct ttd_writer *writer, ttd_names_lookup looku
     return TTD_OK;
 }
 
-static void free_table(struct ttd_names *names, struct names_table *table)
+static void names_free_table(struct ttd_names *names, struct names_table *table)
 {
     ttd_map_free(&table->map);
     ttd_release(&names->allocator, table->records);
@@ -90,9 +90,9 @@ void ttd_names_close(struct ttd_names *names)
 {
     if (!names)
         return;
-    free_table(names, &names->strings);
-    free_table(names, &names->stacks);
-    free_table(names, &names->frames);
+    names_free_table(names, &names->strings);
+    names_free_table(names, &names->stacks);
+    names_free_table(names, &names->frames);
     ttd_buffer_free(&names->text);
     ttd_release(&names->allocator, names->modules);
     ttd_release(&names->allocator, names->symbol_frames);
@@ -151,7 +151,7 @@ enum ttd_status ttd_names_string(struct ttd_names *names, struct ttd_string text
 /* ---- Modules ---- */
 
 /** How many modules begin at or before an address: the last of them may have it. */
-static size_t modules_before(const struct ttd_names *names, uint64_t address)
+static size_t names_modules_before(const struct ttd_names *names, uint64_t address)
 {
     size_t low = 0;
     size_t high = names->module_count;
@@ -169,7 +169,7 @@ static size_t modules_before(const struct ttd_names *names, uint64_t address)
 static const struct known_module *ttd_names_module_at(const struct ttd_names *names,
                                                       uint64_t address)
 {
-    size_t before = modules_before(names, address);
+    size_t before = names_modules_before(names, address);
     if (before == 0 || address >= names->modules[before - 1].end)
         return NULL;
     return &names->modules[before - 1];
@@ -181,7 +181,7 @@ enum ttd_status ttd_names_load(struct ttd_names *names, struct ttd_position posi
     if (module->end <= module->begin || module->build_id_size > TTD_BUILD_ID_MAX ||
         (!module->build_id && module->build_id_size != 0))
         return TTD_ERROR_ARGUMENT;
-    size_t index = modules_before(names, module->end - 1);
+    size_t index = names_modules_before(names, module->end - 1);
     if (index != 0 && names->modules[index - 1].end > module->begin)
         return TTD_ERROR_ARGUMENT;
     void *array = names->modules;

@@ -4,8 +4,8 @@
 #include "write/write_internal.h"
 
 /** Like ttd_writer_begin_record(), and checks that one more id can be defined. */
-static enum ttd_status begin_definition(struct ttd_writer *writer, enum ttd_kind kind, ttd_id count,
-                                        const char *violation)
+static enum ttd_status records_begin_definition(struct ttd_writer *writer, enum ttd_kind kind,
+                                                ttd_id count, const char *violation)
 {
     if (!violation && !writer->failed && count == UINT32_MAX)
         return ttd_writer_limit(writer, "number of identifiers");
@@ -18,8 +18,8 @@ static enum ttd_status begin_definition(struct ttd_writer *writer, enum ttd_kind
  * @param defined  ids defined so far, to be `id` from now on; NULL if the record defines none
  * @param result   set to `id`, unless NULL
  */
-static enum ttd_status end_definition(struct ttd_writer *writer, enum ttd_kind kind, ttd_id id,
-                                      ttd_id *defined, ttd_id *result)
+static enum ttd_status records_end_definition(struct ttd_writer *writer, enum ttd_kind kind,
+                                              ttd_id id, ttd_id *defined, ttd_id *result)
 {
     enum ttd_status status = ttd_writer_end_record(writer, kind);
     if (status != TTD_OK)
@@ -38,11 +38,13 @@ enum ttd_status ttd_writer_string(struct ttd_writer *writer, const char *data, s
         return ttd_writer_refuse(writer, "string");
     if (size > TTD_STRING_MAX)
         return ttd_writer_limit(writer, "size of a string");
-    enum ttd_status status = begin_definition(writer, TTD_KIND_STRINGS, writer->strings, NULL);
+    enum ttd_status status =
+        records_begin_definition(writer, TTD_KIND_STRINGS, writer->strings, NULL);
     if (status != TTD_OK)
         return status;
     ttd_encode_string(&writer->records[TTD_KIND_STRINGS].payload, (struct ttd_string){data, size});
-    return end_definition(writer, TTD_KIND_STRINGS, writer->strings + 1, &writer->strings, id);
+    return records_end_definition(writer, TTD_KIND_STRINGS, writer->strings + 1, &writer->strings,
+                                  id);
 }
 
 enum ttd_status ttd_writer_stack(struct ttd_writer *writer, ttd_id parent, ttd_id module,
@@ -50,16 +52,18 @@ enum ttd_status ttd_writer_stack(struct ttd_writer *writer, ttd_id parent, ttd_i
 {
     if (!id || parent > writer->stack_count || !ttd_writer_knows(writer, module, writer->modules))
         return ttd_writer_refuse(writer, "stack");
-    enum ttd_status status = begin_definition(writer, TTD_KIND_STACKS, writer->stack_count, NULL);
+    enum ttd_status status =
+        records_begin_definition(writer, TTD_KIND_STACKS, writer->stack_count, NULL);
     if (status != TTD_OK)
         return status;
     struct ttd_stack stack = {writer->stack_count + 1, parent, module, offset};
     if (!ttd_stacks_encoder_add(&writer->stacks, &stack))
         return ttd_writer_break(writer, TTD_ERROR_NO_MEMORY, "memory");
-    return end_definition(writer, TTD_KIND_STACKS, stack.id, &writer->stack_count, id);
+    return records_end_definition(writer, TTD_KIND_STACKS, stack.id, &writer->stack_count, id);
 }
 
-static const char *check_module(const struct ttd_writer *writer, const struct ttd_module *module)
+static const char *records_check_module(const struct ttd_writer *writer,
+                                        const struct ttd_module *module)
 {
     if (!ttd_position_is_valid(module->position))
         return "position of a module";
@@ -80,10 +84,11 @@ enum ttd_status ttd_writer_module(struct ttd_writer *writer, const struct ttd_mo
                                   ttd_id *id)
 {
     bool load = module->action == TTD_MODULE_LOAD;
-    const char *violation = check_module(writer, module);
+    const char *violation = records_check_module(writer, module);
     if (!violation && load && !id)
         violation = "id";
-    enum ttd_status status = begin_definition(writer, TTD_KIND_MODULES, writer->modules, violation);
+    enum ttd_status status =
+        records_begin_definition(writer, TTD_KIND_MODULES, writer->modules, violation);
     if (status != TTD_OK)
         return status;
     /* The writer gives ids; the caller's struct stays as it is. */
@@ -92,10 +97,12 @@ enum ttd_status ttd_writer_module(struct ttd_writer *writer, const struct ttd_mo
         copy.id = writer->modules + 1;
     ttd_encode_module(&writer->records[TTD_KIND_MODULES].payload, &copy);
     ttd_writer_touch(writer, TTD_KIND_MODULES, copy.position);
-    return end_definition(writer, TTD_KIND_MODULES, copy.id, load ? &writer->modules : NULL, id);
+    return records_end_definition(writer, TTD_KIND_MODULES, copy.id, load ? &writer->modules : NULL,
+                                  id);
 }
 
-static const char *check_thread(const struct ttd_writer *writer, const struct ttd_thread *thread)
+static const char *records_check_thread(const struct ttd_writer *writer,
+                                        const struct ttd_thread *thread)
 {
     if (!ttd_position_is_valid(thread->position))
         return "position of a thread";
@@ -114,10 +121,11 @@ enum ttd_status ttd_writer_thread(struct ttd_writer *writer, const struct ttd_th
                                   ttd_id *id)
 {
     bool begin = thread->action == TTD_THREAD_BEGIN;
-    const char *violation = check_thread(writer, thread);
+    const char *violation = records_check_thread(writer, thread);
     if (!violation && begin && !id)
         violation = "id";
-    enum ttd_status status = begin_definition(writer, TTD_KIND_THREADS, writer->threads, violation);
+    enum ttd_status status =
+        records_begin_definition(writer, TTD_KIND_THREADS, writer->threads, violation);
     if (status != TTD_OK)
         return status;
     /* The writer gives the id, like a module's. */
@@ -126,22 +134,23 @@ enum ttd_status ttd_writer_thread(struct ttd_writer *writer, const struct ttd_th
         copy.id = writer->threads + 1;
     ttd_encode_thread(&writer->records[TTD_KIND_THREADS].payload, &copy);
     ttd_writer_touch(writer, TTD_KIND_THREADS, copy.position);
-    return end_definition(writer, TTD_KIND_THREADS, copy.id, begin ? &writer->threads : NULL, id);
+    return records_end_definition(writer, TTD_KIND_THREADS, copy.id,
+                                  begin ? &writer->threads : NULL, id);
 }
 
 enum ttd_status ttd_writer_heap(struct ttd_writer *writer, const struct ttd_heap *heap, ttd_id *id)
 {
     bool is_right = id && ttd_writer_knows(writer, heap->name, writer->strings);
     enum ttd_status status =
-        begin_definition(writer, TTD_KIND_HEAPS, writer->heaps, is_right ? NULL : "heap");
+        records_begin_definition(writer, TTD_KIND_HEAPS, writer->heaps, is_right ? NULL : "heap");
     if (status != TTD_OK)
         return status;
     ttd_encode_heap(&writer->records[TTD_KIND_HEAPS].payload, heap);
-    return end_definition(writer, TTD_KIND_HEAPS, writer->heaps + 1, &writer->heaps, id);
+    return records_end_definition(writer, TTD_KIND_HEAPS, writer->heaps + 1, &writer->heaps, id);
 }
 
-static const char *check_heap_parent(const struct ttd_writer *writer,
-                                     const struct ttd_heap_parent *parent)
+static const char *records_check_heap_parent(const struct ttd_writer *writer,
+                                             const struct ttd_heap_parent *parent)
 {
     if (!ttd_writer_knows(writer, parent->heap, writer->heaps))
         return "heap of a parent";
@@ -152,15 +161,17 @@ static const char *check_heap_parent(const struct ttd_writer *writer,
 enum ttd_status ttd_writer_heap_parent(struct ttd_writer *writer,
                                        const struct ttd_heap_parent *parent)
 {
-    enum ttd_status status =
-        ttd_writer_begin_record(writer, TTD_KIND_HEAP_PARENTS, check_heap_parent(writer, parent));
+    enum ttd_status status = ttd_writer_begin_record(writer, TTD_KIND_HEAP_PARENTS,
+                                                     records_check_heap_parent(writer, parent));
     if (status != TTD_OK)
         return status;
     ttd_encode_heap_parent(&writer->records[TTD_KIND_HEAP_PARENTS].payload, parent);
-    return end_definition(writer, TTD_KIND_HEAP_PARENTS, parent->heap, &writer->settled_heap, NULL);
+    return records_end_definition(writer, TTD_KIND_HEAP_PARENTS, parent->heap,
+                                  &writer->settled_heap, NULL);
 }
 
-static const char *check_symbol(const struct ttd_writer *writer, const struct ttd_symbol *symbol)
+static const char *records_check_symbol(const struct ttd_writer *writer,
+                                        const struct ttd_symbol *symbol)
 {
     if (!ttd_writer_knows(writer, symbol->module, writer->modules))
         return "module of a symbol";
@@ -178,7 +189,7 @@ static const char *check_symbol(const struct ttd_writer *writer, const struct tt
 enum ttd_status ttd_writer_symbol(struct ttd_writer *writer, const struct ttd_symbol *symbol)
 {
     enum ttd_status status =
-        ttd_writer_begin_record(writer, TTD_KIND_SYMBOLS, check_symbol(writer, symbol));
+        ttd_writer_begin_record(writer, TTD_KIND_SYMBOLS, records_check_symbol(writer, symbol));
     if (status != TTD_OK)
         return status;
     struct ttd_record_buffer *records = &writer->records[TTD_KIND_SYMBOLS];

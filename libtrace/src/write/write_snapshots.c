@@ -19,7 +19,7 @@ struct part {
 };
 
 /** Writes a part, after all that is buffered; nothing, and no chunk, if it has no records. */
-static enum ttd_status put_part(struct ttd_writer *writer, const struct part *part)
+static enum ttd_status snapshots_put_part(struct ttd_writer *writer, const struct part *part)
 {
     if (writer->failed)
         return TTD_ERROR_MISUSE;
@@ -62,7 +62,8 @@ static const char *snapshots_check_regions(const struct ttd_writer *writer, cons
     return violation ? violation : ttd_snapshot_order_regions(order, regions, &redefines);
 }
 
-static void encode_regions(struct ttd_writer *writer, const void *list, size_t first, size_t count)
+static void snapshots_encode_regions(struct ttd_writer *writer, const void *list, size_t first,
+                                     size_t count)
 {
     struct ttd_regions part = *(const struct ttd_regions *)list;
     part.first += (uint32_t)first;
@@ -73,8 +74,9 @@ static void encode_regions(struct ttd_writer *writer, const void *list, size_t f
 
 enum ttd_status ttd_writer_regions(struct ttd_writer *writer, const struct ttd_regions *regions)
 {
-    return put_part(writer, &(struct part){TTD_KIND_REGIONS, regions, regions->count,
-                                           snapshots_check_regions, encode_regions});
+    return snapshots_put_part(writer,
+                              &(struct part){TTD_KIND_REGIONS, regions, regions->count,
+                                             snapshots_check_regions, snapshots_encode_regions});
 }
 
 /* ---- References ---- */
@@ -92,8 +94,8 @@ static const char *snapshots_check_references(const struct ttd_writer *writer, c
     return violation ? violation : ttd_snapshot_order_references(order, &range);
 }
 
-static void encode_references(struct ttd_writer *writer, const void *list, size_t first,
-                              size_t count)
+static void snapshots_encode_references(struct ttd_writer *writer, const void *list, size_t first,
+                                        size_t count)
 {
     struct ttd_references part = *(const struct ttd_references *)list;
     part.references += first;
@@ -108,9 +110,9 @@ static void encode_references(struct ttd_writer *writer, const void *list, size_
 enum ttd_status ttd_writer_references(struct ttd_writer *writer,
                                       const struct ttd_references *references)
 {
-    return put_part(writer,
-                    &(struct part){TTD_KIND_PACKED_REFERENCES, references, references->count,
-                                   snapshots_check_references, encode_references});
+    return snapshots_put_part(writer, &(struct part){TTD_KIND_PACKED_REFERENCES, references,
+                                                     references->count, snapshots_check_references,
+                                                     snapshots_encode_references});
 }
 
 /* ---- Classes ---- */
@@ -127,7 +129,8 @@ static const char *snapshots_check_classes(const struct ttd_writer *writer, cons
     return ttd_snapshot_order_part(order, classes->snapshot);
 }
 
-static void encode_classes(struct ttd_writer *writer, const void *list, size_t first, size_t count)
+static void snapshots_encode_classes(struct ttd_writer *writer, const void *list, size_t first,
+                                     size_t count)
 {
     struct ttd_classes part = *(const struct ttd_classes *)list;
     part.classes += first;
@@ -137,14 +140,15 @@ static void encode_classes(struct ttd_writer *writer, const void *list, size_t f
 
 enum ttd_status ttd_writer_classes(struct ttd_writer *writer, const struct ttd_classes *classes)
 {
-    return put_part(writer, &(struct part){TTD_KIND_CLASSES, classes, classes->count,
-                                           snapshots_check_classes, encode_classes});
+    return snapshots_put_part(writer,
+                              &(struct part){TTD_KIND_CLASSES, classes, classes->count,
+                                             snapshots_check_classes, snapshots_encode_classes});
 }
 
 /* ---- Block headers ---- */
 
-static const char *check_block_headers(const struct ttd_writer *writer, const void *list,
-                                       struct ttd_snapshot_order *order)
+static const char *snapshots_check_block_headers(const struct ttd_writer *writer, const void *list,
+                                                 struct ttd_snapshot_order *order)
 {
     const struct ttd_block_headers *headers = list;
     (void)writer;
@@ -154,8 +158,8 @@ static const char *check_block_headers(const struct ttd_writer *writer, const vo
     return violation ? violation : ttd_snapshot_order_part(order, headers->snapshot);
 }
 
-static void encode_block_headers(struct ttd_writer *writer, const void *list, size_t first,
-                                 size_t count)
+static void snapshots_encode_block_headers(struct ttd_writer *writer, const void *list,
+                                           size_t first, size_t count)
 {
     struct ttd_block_headers part = *(const struct ttd_block_headers *)list;
     for (size_t i = 0; i < first; i++)
@@ -171,8 +175,9 @@ static void encode_block_headers(struct ttd_writer *writer, const void *list, si
 enum ttd_status ttd_writer_block_headers(struct ttd_writer *writer,
                                          const struct ttd_block_headers *headers)
 {
-    return put_part(writer, &(struct part){TTD_KIND_BLOCK_HEADERS, headers, headers->count,
-                                           check_block_headers, encode_block_headers});
+    return snapshots_put_part(writer, &(struct part){TTD_KIND_BLOCK_HEADERS, headers,
+                                                     headers->count, snapshots_check_block_headers,
+                                                     snapshots_encode_block_headers});
 }
 
 /* ---- Records that are buffered ---- */
@@ -242,8 +247,8 @@ enum ttd_status ttd_writer_snapshot(struct ttd_writer *writer, const struct ttd_
     return status == TTD_OK ? ttd_writer_flush_records(writer) : status;
 }
 
-static const char *check_signal(const struct ttd_writer *writer,
-                                const struct ttd_fatal_signal *signal)
+static const char *snapshots_check_signal(const struct ttd_writer *writer,
+                                          const struct ttd_fatal_signal *signal)
 {
     if (!ttd_position_is_valid(signal->position))
         return "position of a fatal signal";
@@ -260,8 +265,8 @@ static const char *check_signal(const struct ttd_writer *writer,
 enum ttd_status ttd_writer_fatal_signal(struct ttd_writer *writer,
                                         const struct ttd_fatal_signal *signal)
 {
-    enum ttd_status status =
-        ttd_writer_begin_record(writer, TTD_KIND_FATAL_SIGNALS, check_signal(writer, signal));
+    enum ttd_status status = ttd_writer_begin_record(writer, TTD_KIND_FATAL_SIGNALS,
+                                                     snapshots_check_signal(writer, signal));
     if (status != TTD_OK)
         return status;
     ttd_encode_fatal_signal(&writer->records[TTD_KIND_FATAL_SIGNALS].payload, signal);

@@ -27,8 +27,9 @@ enum ttd_status ttd_writer_break(struct ttd_writer *writer, enum ttd_status stat
 }
 
 /** Hands a payload to the emitter. */
-static enum ttd_status chunks_put(struct ttd_writer *writer, const struct ttd_emission *emission,
-                                  const struct ttd_buffer *payload)
+static enum ttd_status writer_chunks_put(struct ttd_writer *writer,
+                                         const struct ttd_emission *emission,
+                                         const struct ttd_buffer *payload)
 {
     if (payload->failed)
         return ttd_writer_break(writer, TTD_ERROR_NO_MEMORY, "memory");
@@ -48,7 +49,7 @@ enum ttd_status ttd_writer_put_payload(struct ttd_writer *writer, enum ttd_kind 
                                        struct ttd_position position)
 {
     struct ttd_emission emission = {(uint16_t)kind, first_record, record_count, position, position};
-    enum ttd_status status = chunks_put(writer, &emission, &writer->payload);
+    enum ttd_status status = writer_chunks_put(writer, &emission, &writer->payload);
     /* Its memory is kept for the next payload. */
     ttd_buffer_clear(&writer->payload);
     return status;
@@ -65,7 +66,7 @@ enum ttd_status ttd_writer_put_records(struct ttd_writer *writer, enum ttd_kind 
     return status;
 }
 
-static size_t buffered(const struct ttd_writer *writer, enum ttd_kind kind)
+static size_t writer_buffered(const struct ttd_writer *writer, enum ttd_kind kind)
 {
     return kind == TTD_KIND_STACKS ? ttd_stacks_encoder_size(&writer->stacks)
                                    : writer->records[kind].payload.size;
@@ -78,7 +79,7 @@ enum ttd_status ttd_writer_begin_record(struct ttd_writer *writer, enum ttd_kind
         return ttd_writer_refuse(writer, violation);
     if (writer->failed)
         return TTD_ERROR_MISUSE;
-    if (writer->records[kind].count < TTD_RECORDS_MAX && buffered(writer, kind) < FLUSH_SIZE)
+    if (writer->records[kind].count < TTD_RECORDS_MAX && writer_buffered(writer, kind) < FLUSH_SIZE)
         return TTD_OK;
     return ttd_writer_flush_records(writer);
 }
@@ -112,7 +113,7 @@ void ttd_writer_touch(struct ttd_writer *writer, enum ttd_kind kind, struct ttd_
     records->has_position = true;
 }
 
-static enum ttd_status flush_kind(struct ttd_writer *writer, enum ttd_kind kind)
+static enum ttd_status writer_flush_kind(struct ttd_writer *writer, enum ttd_kind kind)
 {
     struct ttd_record_buffer *records = &writer->records[kind];
     if (records->count == 0)
@@ -126,7 +127,7 @@ static enum ttd_status flush_kind(struct ttd_writer *writer, enum ttd_kind kind)
                                     records->count,
                                     records->has_position ? records->first : writer->position,
                                     records->has_position ? records->last : writer->position};
-    enum ttd_status status = chunks_put(writer, &emission, &records->payload);
+    enum ttd_status status = writer_chunks_put(writer, &emission, &records->payload);
     ttd_buffer_clear(&records->payload);
     records->count = 0;
     records->has_position = false;
@@ -141,7 +142,7 @@ enum ttd_status ttd_writer_flush_records(struct ttd_writer *writer)
     static const enum ttd_kind order[] = {TTD_KINDS(IN_ORDER, IN_ORDER)};
 #undef IN_ORDER
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
-        enum ttd_status status = flush_kind(writer, order[i]);
+        enum ttd_status status = writer_flush_kind(writer, order[i]);
         if (status != TTD_OK)
             return status;
     }
@@ -160,7 +161,7 @@ enum ttd_status ttd_writer_flush_events(struct ttd_writer *writer)
     struct ttd_emission emission = {TTD_KIND_EVENTS, writer->event_count - events->count,
                                     events->count, events->first, events->state.effect};
     ttd_events_encoder_finish(events, &writer->payload);
-    status = chunks_put(writer, &emission, &writer->payload);
+    status = writer_chunks_put(writer, &emission, &writer->payload);
     ttd_buffer_clear(&writer->payload);
     ttd_events_encoder_clear(events);
     return status;
@@ -244,7 +245,7 @@ void ttd_writer_release(struct ttd_writer *writer)
     ttd_release(&allocator, writer);
 }
 
-static int close_output(const struct ttd_output *output)
+static int writer_close_output(const struct ttd_output *output)
 {
     return output->close ? output->close(output->context) : 0;
 }
@@ -259,13 +260,13 @@ enum ttd_status ttd_writer_open(const struct ttd_output *output, const struct tt
     const char *violation = writer ? writer_check_open(trace, options, allocator) : "writer";
     /* The output is taken over, also on failure. */
     if (violation) {
-        close_output(output);
+        writer_close_output(output);
         return ttd_fail(error, TTD_ERROR_ARGUMENT, violation, TTD_NOWHERE, TTD_NOWHERE);
     }
     struct ttd_allocator table = ttd_allocator_or_default(allocator);
     struct ttd_writer *result = ttd_allocate_zeroed(&table, sizeof *result);
     if (!result) {
-        close_output(output);
+        writer_close_output(output);
         return ttd_fail(error, TTD_ERROR_NO_MEMORY, "memory", TTD_NOWHERE, TTD_NOWHERE);
     }
     result->allocator = table;
@@ -278,7 +279,7 @@ enum ttd_status ttd_writer_open(const struct ttd_output *output, const struct tt
     if (status != TTD_OK) {
         if (error)
             *error = result->error;
-        close_output(output);
+        writer_close_output(output);
         ttd_writer_release(result);
         return status;
     }
@@ -308,7 +309,7 @@ enum ttd_status ttd_writer_close(struct ttd_writer *writer, const struct ttd_end
     if (status != TTD_OK && error)
         *error = writer->error;
     /* An error that came before is the one to report: closing may fail because of it. */
-    int reason = close_output(&writer->output);
+    int reason = writer_close_output(&writer->output);
     if (reason != 0 && status == TTD_OK)
         status = ttd_fail_system(error, reason, "close", TTD_NOWHERE);
     ttd_writer_release(writer);

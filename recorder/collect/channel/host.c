@@ -19,7 +19,7 @@
 
 enum { PROBES = 3, PROBE_US = 1000 };
 
-static uint64_t monotonic_ns(void)
+static uint64_t host_monotonic_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -34,7 +34,7 @@ static void host_describe(struct channel *channel, uint32_t flags)
     channel->flags = flags;
     channel->size = CHANNEL_SIZE;
     channel->collector_pid = (uint32_t)getpid();
-    channel->start = monotonic_ns();
+    channel->start = host_monotonic_ns();
     if (stat("/proc/self/ns/pid", &namespace) == 0)
         channel->pid_namespace = namespace.st_ino;
 }
@@ -58,7 +58,7 @@ char *channel_map(struct channel_view *view, uint32_t index)
 
 /* Opens the channel once more, for leases. Nobody can hold it yet: if they are not granted, they do
  * not work here, or a command that asks all recorders just looks at it. */
-static void open_probe(struct host *host)
+static void host_open_probe(struct host *host)
 {
     host->probe = open(host->path, O_RDWR | O_CLOEXEC);
     /* Whoever opens the channel while a lease is held has this process signalled. SIGWINCH does no
@@ -92,7 +92,7 @@ int host_adopt(struct host *host, int memfd, uint32_t flags)
     host_describe(host->channel, flags);
     host->start = host->channel->start;
     snprintf(host->path, sizeof host->path, "/proc/%d/fd/%d", (int)getpid(), host->memfd);
-    open_probe(host);
+    host_open_probe(host);
     /* A process that queries this lock learns the collector's id in its own pid namespace. */
     fcntl(host->memfd, F_SETLK, &(struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET});
     host->has_barriers = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0) > 0;
@@ -117,13 +117,13 @@ void host_stop(struct host *host)
 
 uint64_t host_now(const struct host *host)
 {
-    return monotonic_ns() - host->start;
+    return host_monotonic_ns() - host->start;
 }
 
 uint64_t host_tick(struct host *host)
 {
     atomic_fetch_add_explicit(&host->channel->heartbeat, 1, memory_order_relaxed);
-    return channel_tick(host->channel, monotonic_ns());
+    return channel_tick(host->channel, host_monotonic_ns());
 }
 
 bool host_is_held(const struct host *host)

@@ -12,7 +12,7 @@
  * up the collector's memory. */
 enum { HEAPS_MAX = 1 << 20, ENDED_MAX = 1024, FIRST_BUCKETS = 64 };
 
-static struct custom_heap **bucket_of(const struct custom_heaps *heaps, uint64_t handle)
+static struct custom_heap **heaps_bucket_of(const struct custom_heaps *heaps, uint64_t handle)
 {
     __uint128_t product = (__uint128_t)(handle ^ heaps->key) * (heaps->key | 1);
     return &heaps->buckets[((uint64_t)(product >> 64) ^ (uint64_t)product) &
@@ -22,15 +22,15 @@ static struct custom_heap **bucket_of(const struct custom_heaps *heaps, uint64_t
 /* Returns the newest heap of a handle, perhaps a destroyed one; NULL if there is none. */
 static struct custom_heap *heap_table_find(const struct custom_heaps *heaps, uint64_t handle)
 {
-    struct custom_heap *heap = heaps->bucket_count != 0 ? *bucket_of(heaps, handle) : NULL;
+    struct custom_heap *heap = heaps->bucket_count != 0 ? *heaps_bucket_of(heaps, handle) : NULL;
     while (heap && heap->handle != handle)
         heap = heap->chained;
     return heap;
 }
 
-static void chain(struct custom_heaps *heaps, struct custom_heap *heap)
+static void heaps_chain(struct custom_heaps *heaps, struct custom_heap *heap)
 {
-    struct custom_heap **bucket = bucket_of(heaps, heap->handle);
+    struct custom_heap **bucket = heaps_bucket_of(heaps, heap->handle);
     heap->chained = *bucket;
     *bucket = heap;
 }
@@ -56,9 +56,9 @@ static bool heap_table_reserve(struct custom_heaps *heaps)
     heaps->buckets = buckets;
     heaps->bucket_count = count;
     for (struct custom_heap *heap = heaps->destroyed.first; heap; heap = heap->after)
-        chain(heaps, heap);
+        heaps_chain(heaps, heap);
     for (struct custom_heap *heap = heaps->live.first; heap; heap = heap->after)
-        chain(heaps, heap);
+        heaps_chain(heaps, heap);
     return true;
 }
 
@@ -70,14 +70,14 @@ static void heap_list_append(struct heap_list *list, struct custom_heap *heap)
     list->last = heap;
 }
 
-static void take_out(struct heap_list *list, struct custom_heap *heap)
+static void heaps_take_out(struct heap_list *list, struct custom_heap *heap)
 {
     *(heap->before ? &heap->before->after : &list->first) = heap->after;
     *(heap->after ? &heap->after->before : &list->last) = heap->before;
 }
 
 /* Takes a heap from its siblings, and from those within it; these stay without a parent. */
-static void leave_family(struct custom_heap *heap)
+static void heaps_leave_family(struct custom_heap *heap)
 {
     if (heap->sibling_before)
         heap->sibling_before->sibling = heap->sibling;
@@ -94,11 +94,11 @@ static void leave_family(struct custom_heap *heap)
 static void heap_table_forget(struct custom_heaps *heaps)
 {
     struct custom_heap *heap = heaps->destroyed.first;
-    struct custom_heap **link = bucket_of(heaps, heap->handle);
+    struct custom_heap **link = heaps_bucket_of(heaps, heap->handle);
     while (*link != heap)
         link = &(*link)->chained;
     *link = heap->chained;
-    take_out(&heaps->destroyed, heap);
+    heaps_take_out(&heaps->destroyed, heap);
     heaps->forgotten = heap->end;
     heaps->ended_count--;
     heaps->count--;
@@ -108,8 +108,8 @@ static void heap_table_forget(struct custom_heaps *heaps)
 /* Moves a heap to those that were destroyed. Those within it stay, without a parent. */
 static void heap_table_end(struct custom_heaps *heaps, struct custom_heap *heap, uint64_t sequence)
 {
-    leave_family(heap);
-    take_out(&heaps->live, heap);
+    heaps_leave_family(heap);
+    heaps_take_out(&heaps->live, heap);
     heap->has_ended = true;
     heap->end = sequence;
     heap_list_append(&heaps->destroyed, heap);
@@ -135,10 +135,10 @@ static void heap_table_add(struct custom_heaps *heaps, struct custom_heap *heap)
     }
     heap_list_append(&heaps->live, heap);
     heaps->count++;
-    chain(heaps, heap);
+    heaps_chain(heaps, heap);
 }
 
-static int compare_sequences(const void *left, const void *right)
+static int heaps_compare_sequences(const void *left, const void *right)
 {
     const struct custom_heap *a = *(struct custom_heap *const *)left;
     const struct custom_heap *b = *(struct custom_heap *const *)right;
@@ -158,11 +158,11 @@ static struct custom_heap **heap_table_list(const struct custom_heaps *heaps, ui
             if (heap->sequence <= sequence)
                 list[(*count)++] = heap;
     if (list)
-        qsort(list, *count, sizeof *list, compare_sequences);
+        qsort(list, *count, sizeof *list, heaps_compare_sequences);
     return list;
 }
 
-static void free_list(struct heap_list *list)
+static void heaps_free_list(struct heap_list *list)
 {
     for (struct custom_heap *heap = list->first, *after; heap; heap = after) {
         after = heap->after;
@@ -172,8 +172,8 @@ static void free_list(struct heap_list *list)
 
 void heap_table_free(struct custom_heaps *heaps)
 {
-    free_list(&heaps->live);
-    free_list(&heaps->destroyed);
+    heaps_free_list(&heaps->live);
+    heaps_free_list(&heaps->destroyed);
     free(heaps->buckets);
 }
 
@@ -229,7 +229,8 @@ static void destroy_within(struct process *process, struct custom_heap *top,
 }
 
 /* Returns the event of a destruction without a call. */
-static struct ttd_event destruction(const struct process *process, struct ttd_position position)
+static struct ttd_event heaps_destruction(const struct process *process,
+                                          struct ttd_position position)
 {
     return (struct ttd_event){.action = TTD_ACTION_DESTROY,
                               .api = TTD_API_OTHER,
@@ -244,7 +245,7 @@ void heaps_define(struct process *process, const struct heap_definition *definit
 {
     struct custom_heap *old = heap_table_find_live(&process->heaps, definition->handle);
     if (old) {
-        struct ttd_event destroy = destruction(process, position);
+        struct ttd_event destroy = heaps_destruction(process, position);
         destroy_within(process, old, &destroy);
         destroy_one(process, old, &destroy);
     }
@@ -278,7 +279,8 @@ void heaps_complete(struct process *process, const struct thread_stream *thread,
 }
 
 /* Adds a heap of the parent's, with its end if it was destroyed before the fork. */
-static void add_inherited(struct process *child, const struct custom_heap *heap, uint64_t sequence)
+static void heaps_add_inherited(struct process *child, const struct custom_heap *heap,
+                                uint64_t sequence)
 {
     struct custom_heap *inherited =
         heaps_add(child, &(struct heap_definition){.handle = heap->handle,
@@ -296,9 +298,9 @@ bool heaps_inherit(struct process *child, const struct process *parent, uint64_t
     size_t count;
     struct custom_heap **list = heap_table_list(&parent->heaps, sequence, &count);
     for (size_t i = 0; i < count; i++)
-        add_inherited(child, list[i], sequence);
+        heaps_add_inherited(child, list[i], sequence);
     free(list);
-    struct ttd_event destroy = destruction(child, position);
+    struct ttd_event destroy = heaps_destruction(child, position);
     for (struct custom_heap *heap = child->heaps.live.last, *before; heap; heap = before) {
         uint64_t end = heap->end;
         before = heap->before;
@@ -312,7 +314,7 @@ bool heaps_inherit(struct process *child, const struct process *parent, uint64_t
 
 void heaps_end(struct process *process, struct ttd_position position)
 {
-    struct ttd_event destroy = destruction(process, position);
+    struct ttd_event destroy = heaps_destruction(process, position);
     while (process->heaps.live.last)
         destroy_one(process, process->heaps.live.last, &destroy);
     while (process->heaps.destroyed.first)

@@ -14,7 +14,7 @@
  * Whether the log may have new records. A record with an address in a module is published after the
  * load of the module, so the log is read only if some stream has been read since.
  */
-static inline bool log_is_due(const struct process *process, const struct host *host)
+static inline bool merge_log_is_due(const struct process *process, const struct host *host)
 {
     return process->has_log_next || process->log_looks != host->looks;
 }
@@ -43,7 +43,7 @@ static inline void merge_queue_sift(struct merge_queue *queue, size_t index)
     }
 }
 
-static void copy_bytes(void *bytes, const volatile uint64_t *words, size_t size)
+static void merge_copy_bytes(void *bytes, const volatile uint64_t *words, size_t size)
 {
     uint64_t word;
     for (size_t i = 0; i < size; i += 8) {
@@ -52,7 +52,7 @@ static void copy_bytes(void *bytes, const volatile uint64_t *words, size_t size)
     }
 }
 
-static struct logged_file logged_file_of(const volatile uint64_t *facts)
+static struct logged_file merge_logged_file_of(const volatile uint64_t *facts)
 {
     bool is_there = facts[MODULE_FILE_STATE] == MODULE_FILE_THERE;
     return (struct logged_file){
@@ -74,7 +74,8 @@ static struct logged_file logged_file_of(const volatile uint64_t *facts)
 
 /* Notes that the module has an allocator of its own, whose calls are not seen, unless the module is
  * the program, the first one, and its allocator is patched. */
-static void note_allocator(struct process *process, struct host *host, const struct module *module)
+static void merge_note_allocator(struct process *process, struct host *host,
+                                 const struct module *module)
 {
     bool is_program = !process->has_modules;
     process->has_modules = true;
@@ -83,8 +84,8 @@ static void note_allocator(struct process *process, struct host *host, const str
                         is_program ? NOTE_OF_PROGRAM : NOTE_WITHIN);
 }
 
-static void apply_load(struct process *process, struct host *host, const struct record *record,
-                       struct ttd_position position)
+static void merge_apply_load(struct process *process, struct host *host,
+                             const struct record *record, struct ttd_position position)
 {
     enum { FACTS = 8 + MODULE_FILE_FACTS };
     char path[MODULE_PATH_MAX + 1];
@@ -101,17 +102,17 @@ static void apply_load(struct process *process, struct host *host, const struct 
         .end = record->words[5],
         .build_id_size = (uint32_t)id_size,
     };
-    copy_bytes(module.build_id, record->words + FACTS, id_size);
-    copy_bytes(path, record->words + FACTS + (id_size + 7) / 8, path_size);
+    merge_copy_bytes(module.build_id, record->words + FACTS, id_size);
+    merge_copy_bytes(path, record->words + FACTS + (id_size + 7) / 8, path_size);
     path[path_size] = '\0';
-    struct logged_file file = logged_file_of(record->words + FACTS - MODULE_FILE_FACTS);
+    struct logged_file file = merge_logged_file_of(record->words + FACTS - MODULE_FILE_FACTS);
     module_files_keep(&module, &file, process->pid);
     trace_module_load(process->trace, position, &module);
-    note_allocator(process, host, &module);
+    merge_note_allocator(process, host, &module);
 }
 
 /* Writes the loads and unloads of modules up to `sequence`. */
-static void log_apply(struct process *process, struct host *host, uint64_t sequence)
+static void merge_log_apply(struct process *process, struct host *host, uint64_t sequence)
 {
     for (;;) {
         if (!process->has_log_next)
@@ -123,7 +124,7 @@ static void log_apply(struct process *process, struct host *host, uint64_t seque
             break;
         struct ttd_position position = {record->words[1], record->words[2]};
         if (record_operation(record->head) == OP_MODULE_LOAD)
-            apply_load(process, host, record, position);
+            merge_apply_load(process, host, record, position);
         else if (record_operation(record->head) == OP_MODULE_UNLOAD)
             trace_module_unload(process->trace, position, record->words[3]);
         stream_consume(&process->log, record);
@@ -144,8 +145,8 @@ struct parsed_record {
 };
 
 /* Decodes the optional fields: a new sequence and a new time. */
-static bool parse_changes(const struct process *process, struct thread_stream *thread,
-                          const struct record *record, struct parsed_record *parsed)
+static bool merge_parse_changes(const struct process *process, struct thread_stream *thread,
+                                const struct record *record, struct parsed_record *parsed)
 {
     unsigned flags = record_flags(record->head);
     if (flags & RECORD_SEQUENCE) {
@@ -170,28 +171,28 @@ static inline bool merge_parse(const struct process *process, struct thread_stre
     return shape->kind != CALL_UNKNOWN && kept_frames <= thread->depth &&
            kept_frames + added_frames <= STACK_DEPTH_MAX &&
            record->count == 1u + changes + shape->operands + added_frames &&
-           (changes == 0 || parse_changes(process, thread, record, parsed));
+           (changes == 0 || merge_parse_changes(process, thread, record, parsed));
 }
 
 /* Returns the position of a step that the thread counted without a stamp. */
-static struct ttd_position count_step(struct thread_stream *thread)
+static struct ttd_position merge_count_step(struct thread_stream *thread)
 {
     return (struct ttd_position){thread->sequence, ++thread->steps};
 }
 
 /* Returns the position of the record's stamp. */
-static struct ttd_position stamped_step(struct thread_stream *thread,
-                                        const struct parsed_record *parsed)
+static struct ttd_position merge_stamped_step(struct thread_stream *thread,
+                                              const struct parsed_record *parsed)
 {
     if (!parsed->is_new)
-        return count_step(thread);
+        return merge_count_step(thread);
     thread->sequence = parsed->sequence;
     thread->steps = 0;
     return (struct ttd_position){thread->sequence, 0};
 }
 
-static ttd_id update_stack(struct process *process, struct thread_stream *thread,
-                           const struct record *record, const struct parsed_record *parsed)
+static ttd_id merge_update_stack(struct process *process, struct thread_stream *thread,
+                                 const struct record *record, const struct parsed_record *parsed)
 {
     uint32_t depth = record_kept(record->head);
     uint32_t added_frames = record_added(record->head);
@@ -217,14 +218,14 @@ static void merge_peek(struct thread_stream *thread, struct host *host)
             stream_peek(&thread->stream, host, &thread->shared->first, &thread->next);
 }
 
-static void consume(struct thread_stream *thread)
+static void merge_consume(struct thread_stream *thread)
 {
     stream_consume(&thread->stream, &thread->next);
     thread->has_next = false;
 }
 
 /* Gives the stream up, since its content is invalid: the program has overwritten it. */
-static void abandon_stream(struct process *process, struct thread_stream *thread)
+static void merge_abandon_stream(struct process *process, struct thread_stream *thread)
 {
     stream_break(&thread->stream);
     thread->has_next = false;
@@ -233,8 +234,8 @@ static void abandon_stream(struct process *process, struct thread_stream *thread
                ttd_position_max());
 }
 
-static inline void begin_call(struct process *process, struct thread_stream *thread,
-                              const struct parsed_record *parsed)
+static inline void merge_begin_call(struct process *process, struct thread_stream *thread,
+                                    const struct parsed_record *parsed)
 {
     struct ttd_event *event = &thread->held;
     for (unsigned i = 0; i < parsed->shape->operands; i++)
@@ -247,7 +248,7 @@ static inline void begin_call(struct process *process, struct thread_stream *thr
 }
 
 /* Writes the held call: it has returned, or its return will never be seen. */
-static void release_held(struct process *process, struct thread_stream *thread)
+static void merge_release_held(struct process *process, struct thread_stream *thread)
 {
     if (!ttd_event_returned(&thread->held))
         thread->held.result = 0;
@@ -262,7 +263,7 @@ static void release_held(struct process *process, struct thread_stream *thread)
  * held call's own thread may be one of them. A short wait is normal: its thread may not have been
  * scheduled.
  */
-static bool is_pressed(struct thread_stream *thread, const struct host *host)
+static bool merge_is_pressed(struct thread_stream *thread, const struct host *host)
 {
     if (atomic_load_explicit(&host->channel->backlog, memory_order_relaxed) <=
         CHANNEL_BACKLOG / 2) {
@@ -276,46 +277,47 @@ static bool is_pressed(struct thread_stream *thread, const struct host *host)
 }
 
 /* Completes the held reallocation with its end, the next record. */
-static void end_reallocation(struct process *process, struct thread_stream *thread)
+static void merge_end_reallocation(struct process *process, struct thread_stream *thread)
 {
     struct parsed_record parsed;
     if (!merge_parse(process, thread, &thread->next, &parsed)) {
-        abandon_stream(process, thread);
+        merge_abandon_stream(process, thread);
         return;
     }
-    thread->held.time_end = stamped_step(thread, &parsed);
+    thread->held.time_end = merge_stamped_step(thread, &parsed);
     translate_reallocation_end(record_operation(thread->next.head), parsed.operands[0],
                                &thread->held);
-    consume(thread);
-    release_held(process, thread);
+    merge_consume(thread);
+    merge_release_held(process, thread);
 }
 
 /* Writes the held call if it has returned or cannot be waited for. Returns false if it is under
  * way. */
-static bool resolve_held(struct process *process, struct thread_stream *thread, struct host *host)
+static bool merge_resolve_held(struct process *process, struct thread_stream *thread,
+                               struct host *host)
 {
     struct ttd_event *event = &thread->held;
     merge_peek(thread, host);
     if (event->action != TTD_ACTION_REALLOC) {
         bool running = !thread->has_next && atomic_load(&thread->shared->in_release) != 0;
-        if (running && !process->is_dead && !is_pressed(thread, host))
+        if (running && !process->is_dead && !merge_is_pressed(thread, host))
             return false;
         if (!running || !process->is_dead)
-            event->time_end = count_step(thread);
+            event->time_end = merge_count_step(thread);
     } else if (thread->has_next &&
                call_shapes[record_operation(thread->next.head)].kind == CALL_END) {
-        end_reallocation(process, thread);
+        merge_end_reallocation(process, thread);
         return true;
-    } else if (!thread->has_next && !process->is_dead && !is_pressed(thread, host)) {
+    } else if (!thread->has_next && !process->is_dead && !merge_is_pressed(thread, host)) {
         return false;
     }
-    release_held(process, thread);
+    merge_release_held(process, thread);
     return true;
 }
 
 /* Reports the end of a reallocation that was written before its end was known. */
-static void report_late_end(struct process *process, struct thread_stream *thread,
-                            struct ttd_position position)
+static void merge_report_late_end(struct process *process, struct thread_stream *thread,
+                                  struct ttd_position position)
 {
     struct ttd_position last = process->trace->last;
     bool is_behind = ttd_position_compare(position, last) > 0;
@@ -327,38 +329,38 @@ static inline void merge_begin_record(struct process *process, struct thread_str
 {
     struct parsed_record parsed;
     if (!merge_parse(process, thread, &thread->next, &parsed)) {
-        abandon_stream(process, thread);
+        merge_abandon_stream(process, thread);
         return;
     }
     if (!thread->is_defined)
         thread_stream_define(thread, process->trace, process->pid);
     unsigned kind = parsed.shape->kind;
     if (kind == CALL_END) { /* of a reallocation that was written without it */
-        report_late_end(process, thread, stamped_step(thread, &parsed));
-        consume(thread);
+        merge_report_late_end(process, thread, merge_stamped_step(thread, &parsed));
+        merge_consume(thread);
         return;
     }
     if (kind == CALL_EVENT) {
-        if (user_events_write(process, thread, stamped_step(thread, &parsed), parsed.operands,
+        if (user_events_write(process, thread, merge_stamped_step(thread, &parsed), parsed.operands,
                               record_added(thread->next.head)))
-            consume(thread);
+            merge_consume(thread);
         else
-            abandon_stream(process, thread);
+            merge_abandon_stream(process, thread);
         return;
     }
     struct ttd_event *event = &thread->held;
-    begin_call(process, thread, &parsed);
+    merge_begin_call(process, thread, &parsed);
     if (kind == CALL_ACQUISITION) {
-        event->time_start = count_step(thread);
-        event->time_end = stamped_step(thread, &parsed);
+        event->time_start = merge_count_step(thread);
+        event->time_end = merge_stamped_step(thread, &parsed);
     } else {
-        event->time_start = stamped_step(thread, &parsed);
+        event->time_start = merge_stamped_step(thread, &parsed);
         event->time_end = ttd_position_invalid();
     }
-    event->stack = update_stack(process, thread, &thread->next, &parsed);
+    event->stack = merge_update_stack(process, thread, &thread->next, &parsed);
     if (event->api >= TTD_API_LIVE_HEAP_CREATE && event->api <= TTD_API_LIVE_HEAP_DESTROY)
         heaps_complete(process, thread, event);
-    consume(thread);
+    merge_consume(thread);
     if (kind == CALL_ACQUISITION) {
         event->wall_time = thread->wall_time;
         trace_event(process->trace, event, event->time_end);
@@ -374,11 +376,11 @@ static inline bool merge_record(struct process *process, struct thread_stream *t
 {
     if (!thread->has_held)
         merge_begin_record(process, thread);
-    return !thread->has_held || resolve_held(process, thread, host);
+    return !thread->has_held || merge_resolve_held(process, thread, host);
 }
 
 /* Returns the sequence of the thread's next record or held call; UINT64_MAX if it has none. */
-static uint64_t next_sequence(struct thread_stream *thread, struct host *host)
+static uint64_t merge_next_sequence(struct thread_stream *thread, struct host *host)
 {
     if (thread->has_held)
         return thread->held.time_start.sequence;
@@ -390,10 +392,10 @@ static uint64_t next_sequence(struct thread_stream *thread, struct host *host)
     return thread->sequence;
 }
 
-static void fill_queue(struct merge_queue *queue, struct process *process, struct host *host)
+static void merge_fill_queue(struct merge_queue *queue, struct process *process, struct host *host)
 {
     for (size_t i = 0; i < process->thread_count; i++) {
-        uint64_t sequence = next_sequence(process->threads[i], host);
+        uint64_t sequence = merge_next_sequence(process->threads[i], host);
         if (sequence != UINT64_MAX)
             queue->entries[queue->count++] = (struct merge_entry){sequence, process->threads[i]};
     }
@@ -402,7 +404,7 @@ static void fill_queue(struct merge_queue *queue, struct process *process, struc
 }
 
 /* Ends the recording of a process whose trace has the size that was asked for. */
-static void stop_if_full(struct process *process, struct host *host)
+static void merge_stop_if_full(struct process *process, struct host *host)
 {
     if (!trace_is_full(process->trace))
         return;
@@ -417,11 +419,11 @@ size_t process_merge(struct process *process, struct host *host, uint64_t bound)
     losses_of_process(process, host);
     for (size_t i = 0; i < process->thread_count; i++)
         losses_of_thread(process, process->threads[i], host);
-    fill_queue(&queue, process, host);
+    merge_fill_queue(&queue, process, host);
     while (queue.count > 0 && queue.entries[0].sequence <= bound) {
         struct merge_entry *first = &queue.entries[0];
-        if (log_is_due(process, host))
-            log_apply(process, host, first->sequence);
+        if (merge_log_is_due(process, host))
+            merge_log_apply(process, host, first->sequence);
         user_events_reach(process, first->sequence);
         size_t run_count = run_merge(process, first->thread);
         if (run_count == 0 && !merge_record(process, first->thread, host))
@@ -429,10 +431,10 @@ size_t process_merge(struct process *process, struct host *host, uint64_t bound)
         run_count += run_count == 0;
         if (merged % RECORDS_PER_TICK + run_count >= RECORDS_PER_TICK) {
             ring_step(process->trace, host_tick(host));
-            stop_if_full(process, host);
+            merge_stop_if_full(process, host);
         }
         merged += run_count;
-        uint64_t sequence = next_sequence(first->thread, host);
+        uint64_t sequence = merge_next_sequence(first->thread, host);
         if (sequence == first->sequence)
             continue;
         first->sequence = sequence;
@@ -440,9 +442,9 @@ size_t process_merge(struct process *process, struct host *host, uint64_t bound)
             *first = queue.entries[--queue.count];
         merge_queue_sift(&queue, 0);
     }
-    log_apply(process, host, bound);
+    merge_log_apply(process, host, bound);
     if (queue.count == 0 || queue.entries[0].sequence > bound)
         user_events_reach(process, process->reached = bound);
-    stop_if_full(process, host);
+    merge_stop_if_full(process, host);
     return merged;
 }

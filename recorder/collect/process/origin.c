@@ -56,7 +56,7 @@ void origin_stacks(struct trace *trace, uint32_t stackless, uint32_t depth)
 }
 
 /* A copy of a process's own statements: it may change them meanwhile. */
-static size_t copy_text(char *text, const volatile char *shared, size_t size, size_t limit)
+static size_t origin_copy_text(char *text, const volatile char *shared, size_t size, size_t limit)
 {
     size = size < limit ? size : limit;
     for (size_t i = 0; i < size; i++)
@@ -68,7 +68,7 @@ static size_t copy_text(char *text, const volatile char *shared, size_t size, si
 void origin_image(struct trace *trace, const struct process_slot *slot, const char *command)
 {
     char text[COMMAND_SIZE + DIRECTORY_SIZE];
-    size_t size = copy_text(text, slot->command, slot->command_size, COMMAND_SIZE);
+    size_t size = origin_copy_text(text, slot->command, slot->command_size, COMMAND_SIZE);
     while (size > 0 && text[size - 1] == '\0')
         size--;
     /* Arguments are separated by NULs there; by spaces for people. */
@@ -79,7 +79,7 @@ void origin_image(struct trace *trace, const struct process_slot *slot, const ch
         strcpy(text + size, "…");
     if (command || size > 0)
         trace_metadata(trace, "command", command ? command : text);
-    if (copy_text(text, slot->directory, slot->directory_size, DIRECTORY_SIZE) > 0)
+    if (origin_copy_text(text, slot->directory, slot->directory_size, DIRECTORY_SIZE) > 0)
         trace_metadata(trace, "directory", text);
 }
 
@@ -94,7 +94,7 @@ struct exit_info {
 #define EXIT_INFO     _IOWR(0xff, 11, struct exit_info)
 #define EXIT_INFO_BIT (UINT64_C(1) << 3)
 
-static bool status_of_reaped(int pidfd, int *status)
+static bool origin_status_of_reaped(int pidfd, int *status)
 {
     struct exit_info info = {.mask = EXIT_INFO_BIT};
     if (pidfd < 0 || ioctl(pidfd, EXIT_INFO, &info) != 0 || !(info.mask & EXIT_INFO_BIT))
@@ -104,7 +104,7 @@ static bool status_of_reaped(int pidfd, int *status)
 }
 
 /* The fields of /proc/PID/stat from the state on, in `line`; NULL if there are none. */
-static const char *read_state(uint32_t pid, char line[2048])
+static const char *origin_read_state(uint32_t pid, char line[2048])
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%u/stat", pid);
@@ -120,7 +120,7 @@ static const char *read_state(uint32_t pid, char line[2048])
 }
 
 /* A field of the line, counted from the state (0). */
-static uint64_t field(const char *state, int index)
+static uint64_t origin_field(const char *state, int index)
 {
     for (int i = 0; i < index && state; i++) {
         state = strchr(state, ' ');
@@ -134,15 +134,15 @@ enum { FIELD_PARENT = 1, FIELD_START = 19 };
 uint64_t origin_start_time(uint32_t pid)
 {
     char line[2048];
-    const char *state = read_state(pid, line);
-    return state ? field(state, FIELD_START) : 0;
+    const char *state = origin_read_state(pid, line);
+    return state ? origin_field(state, FIELD_START) : 0;
 }
 
 uint32_t origin_parent(uint32_t pid)
 {
     char line[2048];
-    const char *state = read_state(pid, line);
-    return state ? (uint32_t)field(state, FIELD_PARENT) : 0;
+    const char *state = origin_read_state(pid, line);
+    return state ? (uint32_t)origin_field(state, FIELD_PARENT) : 0;
 }
 
 bool origin_is_impossible(uint32_t pid, uint64_t start)
@@ -150,32 +150,32 @@ bool origin_is_impossible(uint32_t pid, uint64_t start)
     char line[2048];
     if (pid == 0 || pid > INT32_MAX || pid == (uint32_t)getpid())
         return true;
-    const char *state = read_state(pid, line);
-    return state &&
-           (field(state, FIELD_START) < start || field(state, FIELD_PARENT) == (uint64_t)getpid());
+    const char *state = origin_read_state(pid, line);
+    return state && (origin_field(state, FIELD_START) < start ||
+                     origin_field(state, FIELD_PARENT) == (uint64_t)getpid());
 }
 
 bool origin_is_running(uint32_t pid)
 {
     char line[2048];
-    const char *state = read_state(pid, line);
+    const char *state = origin_read_state(pid, line);
     return state && !strchr("TtZX", *state);
 }
 
 bool origin_is_over(uint32_t pid, uint64_t start)
 {
     char line[2048];
-    const char *state = start != 0 ? read_state(pid, line) : NULL;
+    const char *state = start != 0 ? origin_read_state(pid, line) : NULL;
     if (!state) /* it is gone, or the system does not say */
         return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
-    return *state == 'Z' || *state == 'X' || field(state, FIELD_START) != start;
+    return *state == 'Z' || *state == 'X' || origin_field(state, FIELD_START) != start;
 }
 
-static bool status_of_zombie(uint32_t pid, int *status)
+static bool origin_status_of_zombie(uint32_t pid, int *status)
 {
     enum { FIELDS_BEFORE_EXIT_CODE = 48 }; /* after the state; that follows the name */
     char line[2048];
-    const char *field = read_state(pid, line);
+    const char *field = origin_read_state(pid, line);
     if (!field || (*field != 'Z' && *field != 'X'))
         return false;
     field++;
@@ -186,7 +186,7 @@ static bool status_of_zombie(uint32_t pid, int *status)
 
 bool origin_exit_status(uint32_t pid, int pidfd, int *status)
 {
-    return status_of_zombie(pid, status) || status_of_reaped(pidfd, status);
+    return origin_status_of_zombie(pid, status) || origin_status_of_reaped(pidfd, status);
 }
 
 /* Whether the process or thread of a directory in /proc has an id in its own namespace: the last of

@@ -14,7 +14,7 @@
 #include "collect/trace/trace_modules.h"
 
 /* Returns -1 if there is no such process, or if descriptors are scarce. */
-static int open_pidfd(uint32_t pid)
+static int processes_open_pidfd(uint32_t pid)
 {
     int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (pidfd < 0 || descriptor_may_stay(pidfd, DESCRIPTORS_OF_PROCESSES))
@@ -23,7 +23,8 @@ static int open_pidfd(uint32_t pid)
     return -1;
 }
 
-static void set_slot(struct process *process, uint32_t slot, const struct process_slot *claim)
+static void processes_set_slot(struct process *process, uint32_t slot,
+                               const struct process_slot *claim)
 {
     process->slot = slot;
     process->mark = claim->mark;
@@ -76,8 +77,8 @@ void losses_of_gap(struct process *process, struct thread_stream *thread, bool i
 }
 
 /* Reports the calls that a thread did not record between its last suspension and its end. */
-static void losses_of_last_gap(struct process *process, struct thread_stream *thread,
-                               const struct host *host)
+static void processes_losses_of_last_gap(struct process *process, struct thread_stream *thread,
+                                         const struct host *host)
 {
     uint64_t newest = atomic_load(&host->channel->sequence);
     uint64_t lost = atomic_load_explicit(&thread->shared->lost[LOSS_OFF], memory_order_acquire);
@@ -133,9 +134,9 @@ struct process *process_new(uint32_t slot, const struct process_slot *claim, str
     struct process *process = calloc(1, sizeof *process);
     if (!process)
         return NULL;
-    set_slot(process, slot, claim);
+    processes_set_slot(process, slot, claim);
     process->pid = claim->pid;
-    process->pidfd = open_pidfd(claim->pid);
+    process->pidfd = processes_open_pidfd(claim->pid);
     process->start_time = process->pidfd < 0 ? origin_start_time(claim->pid) : 0;
     process->trace = trace;
     process->heaps.key = trace->stacks.key;
@@ -172,8 +173,8 @@ static struct thread_stream *process_find_thread(const struct process *process,
 }
 
 /* Links an inner level to its thread; that began earlier and is added if it is not yet. */
-static void join_thread(struct process *process, struct host *host, struct thread_stream *thread,
-                        uint32_t slot)
+static void processes_join_thread(struct process *process, struct host *host,
+                                  struct thread_stream *thread, uint32_t slot)
 {
     if (slot == CHANNEL_NONE || slot > CHANNEL_THREADS || slot == thread->slot)
         return;
@@ -237,7 +238,7 @@ bool process_add_thread(struct process *process, struct host *host, uint32_t slo
     process->threads[process->thread_count++] = host->threads[slot] = thread;
     atomic_store(&shared->paused, process->is_paused);
     atomic_fetch_xor(&shared->state, SLOT_READY ^ SLOT_KNOWN);
-    join_thread(process, host, thread, shared->within);
+    processes_join_thread(process, host, thread, shared->within);
     return true;
 }
 
@@ -265,10 +266,10 @@ ttd_id process_thread_id(struct process *process, struct ttd_position position, 
 }
 
 /* Removes a thread that has ended and whose records are all read. */
-static void remove_thread(struct process *process, struct host *host, size_t index)
+static void processes_remove_thread(struct process *process, struct host *host, size_t index)
 {
     struct thread_stream *thread = process->threads[index];
-    losses_of_last_gap(process, thread, host);
+    processes_losses_of_last_gap(process, thread, host);
     if (thread->outer)
         thread->outer->inner--;
     else if (thread->id != TTD_NONE)
@@ -280,7 +281,8 @@ static void remove_thread(struct process *process, struct host *host, size_t ind
     process->threads[index] = process->threads[--process->thread_count];
 }
 
-static bool thread_exists(const struct process *process, const struct thread_stream *thread)
+static bool processes_thread_exists(const struct process *process,
+                                    const struct thread_stream *thread)
 {
     return thread->tid != 0 &&
            (syscall(SYS_tgkill, process->pid, thread->tid, 0) == 0 || errno != ESRCH);
@@ -291,13 +293,13 @@ void process_reap_threads(struct process *process, struct host *host)
     for (size_t i = process->thread_count; i-- > 0;) {
         struct thread_stream *thread = process->threads[i];
         if (thread->has_held || thread->has_next || thread->inner != 0 ||
-            thread_exists(process, thread))
+            processes_thread_exists(process, thread))
             continue;
         /* The thread has ended, so it publishes nothing after this look. */
         thread->has_next =
             stream_peek(&thread->stream, host, &thread->shared->first, &thread->next);
         if (!thread->has_next)
-            remove_thread(process, host, i);
+            processes_remove_thread(process, host, i);
     }
 }
 
@@ -314,7 +316,7 @@ uint64_t process_pending(const struct process *process)
 }
 
 /* Frees the slots of threads that ended before they were added. */
-static void sweep_slots(const struct process *process, struct host *host)
+static void processes_sweep_slots(const struct process *process, struct host *host)
 {
     uint32_t slot_count = channel_used(&host->channel->free_threads, CHANNEL_THREADS);
     for (uint32_t index = 1; index <= slot_count; index++) {
@@ -342,10 +344,10 @@ void process_drain(struct process *process, struct host *host)
     losses_of_process(process, host); /* by modules that came last */
     for (size_t i = process->thread_count; i-- > 0;)
         if (process->threads[i]->outer)
-            remove_thread(process, host, i);
+            processes_remove_thread(process, host, i);
     while (process->thread_count > 0)
-        remove_thread(process, host, process->thread_count - 1);
-    sweep_slots(process, host);
+        processes_remove_thread(process, host, process->thread_count - 1);
+    processes_sweep_slots(process, host);
     struct process_slot *slot = channel_process(&host->view, process->slot);
     uint64_t lost = atomic_load(&slot->lost);
     if (lost != 0)
@@ -369,7 +371,7 @@ static void process_exec(struct process *process, struct host *host, uint32_t sl
     dump_queue_refuse(&process->dumps);
     process->is_dead = false;
     process->notes = 0;
-    set_slot(process, slot, claim);
+    processes_set_slot(process, slot, claim);
     process->log = (struct stream){0};
     process->has_log_next = false;
     trace_new_heap(process->trace, position, TTD_NONE);
@@ -399,7 +401,7 @@ struct process *processes_by_pid(const struct processes *processes, uint32_t pid
 }
 
 /* Whether a process is over that executed nothing: another one may have its id by now. */
-static bool is_over(const struct process *process, struct host *host)
+static bool processes_is_over(const struct process *process, struct host *host)
 {
     struct pollfd event = {.fd = process->pidfd, .events = POLLIN};
     if ((atomic_load(&channel_process(&host->view, process->slot)->notes) & NOTE_EXECUTES) != 0)
@@ -416,7 +418,7 @@ struct process *processes_replaced(const struct processes *processes, struct hos
         return NULL;
     for (size_t i = 0; i < processes->count; i++)
         if (processes->items[i]->pid == pid && !process_has_image(processes->items[i]) &&
-            !is_over(processes->items[i], host))
+            !processes_is_over(processes->items[i], host))
             return processes->items[i];
     return NULL;
 }

@@ -36,7 +36,7 @@ struct run {
 };
 
 /* Copies the call of a record with this head. False if it is none that is usual. */
-static inline bool take_call(struct run *run, uint64_t head, const volatile uint64_t *operands)
+static inline bool run_take_call(struct run *run, uint64_t head, const volatile uint64_t *operands)
 {
     const struct call_shape *shape = &call_shapes[record_operation(head)];
     struct ttd_call *call = &run->calls[run->count];
@@ -54,8 +54,8 @@ static inline bool take_call(struct run *run, uint64_t head, const volatile uint
 }
 
 /* Returns where a stack is kept that was looked up lately. */
-static inline struct recent_stack *recent_at(struct thread_stream *thread, ttd_id parent,
-                                             uint64_t pc)
+static inline struct recent_stack *run_recent_at(struct thread_stream *thread, ttd_id parent,
+                                                 uint64_t pc)
 {
     uint32_t mixed = (uint32_t)pc * UINT32_C(0x9E3779B1) + parent * UINT32_C(0x85EBCA6B);
     return &thread->recent[mixed >> (32 - RECENT_BITS)];
@@ -63,13 +63,13 @@ static inline struct recent_stack *recent_at(struct thread_stream *thread, ttd_i
 
 /* Looks for frames among the recent stacks, up to one that is not there. Returns its depth, or
  * `end`. */
-static inline uint32_t recall_frames(struct thread_stream *thread, uint32_t depth, uint32_t end,
-                                     const volatile uint64_t *frames, ttd_id *stack)
+static inline uint32_t run_recall_frames(struct thread_stream *thread, uint32_t depth, uint32_t end,
+                                         const volatile uint64_t *frames, ttd_id *stack)
 {
     ttd_id parent = depth != 0 ? thread->path[depth - 1] : TTD_NONE;
     for (; depth < end; depth++) {
         uint64_t pc = *frames++;
-        const struct recent_stack *recent = recent_at(thread, parent, pc);
+        const struct recent_stack *recent = run_recent_at(thread, parent, pc);
         if (recent->pc != pc || recent->parent != parent || recent->id == TTD_NONE)
             break;
         thread->path[depth] = parent = recent->id;
@@ -80,8 +80,8 @@ static inline uint32_t recall_frames(struct thread_stream *thread, uint32_t dept
 }
 
 /* Copies frames, from `depth` on, and begins to look them up. */
-static inline void copy_frames(struct run *run, uint32_t *hashes, const struct stacks *stacks,
-                               uint32_t depth, uint32_t end, const volatile uint64_t *frames)
+static inline void run_copy_frames(struct run *run, uint32_t *hashes, const struct stacks *stacks,
+                                   uint32_t depth, uint32_t end, const volatile uint64_t *frames)
 {
     uint32_t frame = run->frame_count, hash = depth != 0 ? hashes[depth - 1] : 0;
     run->stacks[run->count] = (struct run_stack){depth, end};
@@ -96,19 +96,19 @@ static inline void copy_frames(struct run *run, uint32_t *hashes, const struct s
 }
 
 /* Takes the frames of a record. */
-static inline void take_frames(struct run *run, struct thread_stream *thread,
-                               const struct stacks *stacks, uint64_t head,
-                               const volatile uint64_t *frames)
+static inline void run_take_frames(struct run *run, struct thread_stream *thread,
+                                   const struct stacks *stacks, uint64_t head,
+                                   const volatile uint64_t *frames)
 {
     uint32_t kept = record_kept(head), depth = kept, end = kept + record_added(head);
     /* Behind a stack that is not known yet, none is: it may depend on that one. */
     if (run->known == run->count)
-        depth = recall_frames(thread, depth, end, frames, &run->calls[run->count].stack);
+        depth = run_recall_frames(thread, depth, end, frames, &run->calls[run->count].stack);
     run->depth = end != 0 ? end : run->depth; /* without a stack, the last one stays known */
     if (depth == end && run->known == run->count)
         run->known++;
     else
-        copy_frames(run, thread->hashes, stacks, depth, end, frames + (depth - kept));
+        run_copy_frames(run, thread->hashes, stacks, depth, end, frames + (depth - kept));
 }
 
 /* Copies the usual calls that come next, as far as they are known to be committed. */
@@ -126,14 +126,14 @@ static void take_run(struct run *run, struct thread_stream *thread, const struct
         ptrdiff_t remaining = end - words;
         if (count > remaining || kept_frames > run->depth ||
             kept_frames + added_frames > STACK_DEPTH_MAX ||
-            added_frames > RUN_FRAMES - run->frame_count || !take_call(run, head, words + 1))
+            added_frames > RUN_FRAMES - run->frame_count || !run_take_call(run, head, words + 1))
             break;
         /* A call that releases has returned if its thread went on. */
         if (count == remaining && run->calls[run->count].action == TTD_ACTION_FREE)
             break;
         words += count;
         __builtin_prefetch((const void *)((uintptr_t)words + PREFETCH_BYTES));
-        take_frames(run, thread, stacks, head, words - added_frames);
+        run_take_frames(run, thread, stacks, head, words - added_frames);
         run->count++;
         if (words == end)
             break;
@@ -143,7 +143,7 @@ static void take_run(struct run *run, struct thread_stream *thread, const struct
 }
 
 /* Looks up the stacks that are not known yet. */
-static void find_stacks(struct run *run, struct thread_stream *thread, struct trace *trace)
+static void run_find_stacks(struct run *run, struct thread_stream *thread, struct trace *trace)
 {
     const struct run_frame *frame = run->frames;
     for (uint32_t i = run->known; i < run->count; i++) {
@@ -152,7 +152,7 @@ static void find_stacks(struct run *run, struct thread_stream *thread, struct tr
         for (; depth < end; frame++) {
             ttd_id parent = stack;
             thread->path[depth++] = stack = trace_stack(trace, frame->hash, parent, frame->pc);
-            *recent_at(thread, parent, frame->pc) =
+            *run_recent_at(thread, parent, frame->pc) =
                 (struct recent_stack){frame->pc, parent, stack, frame->hash};
         }
         run->calls[i].stack = stack;
@@ -184,7 +184,7 @@ size_t run_merge(struct process *process, struct thread_stream *thread)
     take_run(&run, thread, &trace->stacks);
     if (run.count == 0)
         return 0;
-    find_stacks(&run, thread, trace);
+    run_find_stacks(&run, thread, trace);
     calls.count = run.count;
     trace_calls(trace, &calls);
     thread->steps += 2 * (uint64_t)run.count;

@@ -22,7 +22,7 @@ ttd_id thread_stream_begin(struct trace *trace, struct ttd_position position, ui
     return trace_thread_begin(trace, position, tid, name);
 }
 
-static void define_outermost(struct thread_stream *thread, struct trace *trace, uint32_t pid)
+static void stream_define_outermost(struct thread_stream *thread, struct trace *trace, uint32_t pid)
 {
     struct ttd_position position = {thread->shared->sequence, 0};
     if (thread_stream_renamed(thread))
@@ -49,12 +49,12 @@ void thread_stream_define(struct thread_stream *thread, struct trace *trace, uin
 {
     struct thread_stream *outer = thread->outer ? thread->outer : thread;
     if (!outer->is_defined)
-        define_outermost(outer, trace, pid);
+        stream_define_outermost(outer, trace, pid);
     thread->id = outer->id;
     thread->is_defined = true;
 }
 
-static void dump_queue_refuse_one(struct dump_queue *queue, const struct dump *dump)
+static void stream_dump_queue_refuse_one(struct dump_queue *queue, const struct dump *dump)
 {
     queue->refused += dump->kind != DUMP_NAME;
     dump_answer(dump, false);
@@ -76,7 +76,7 @@ bool dump_queue_add(struct dump_queue *queue, struct thread_stream *thread,
                                                         &queue->capacity, sizeof *queue->items)
                                            : NULL;
     if (!items) {
-        dump_queue_refuse_one(queue, &dump);
+        stream_dump_queue_refuse_one(queue, &dump);
         return true;
     }
     queue->items = items;
@@ -106,7 +106,7 @@ void dump_queue_refuse(struct dump_queue *queue)
 {
     struct dump dump;
     while (dump_queue_take(queue, &dump))
-        dump_queue_refuse_one(queue, &dump);
+        stream_dump_queue_refuse_one(queue, &dump);
 }
 
 void dump_queue_free(struct dump_queue *queue)

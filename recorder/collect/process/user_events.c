@@ -79,8 +79,8 @@ static bool user_events_keep(struct process *process, struct host *host, uint64_
 }
 
 /* Keeps an event of the recorder's user, at a position of its own. */
-static bool write_later(struct process *process, struct host *host, const char *client,
-                        const void *data, size_t size)
+static bool user_events_write_later(struct process *process, struct host *host, const char *client,
+                                    const void *data, size_t size)
 {
     if (process->outside_count >= OUTSIDE_MAX)
         return false;
@@ -89,7 +89,7 @@ static bool write_later(struct process *process, struct host *host, const char *
 }
 
 /* Reads a line of /proc/PID/status, such as "VmRSS:     5124 kB". */
-static void memory_read_line(const char *line, uint64_t fields[TTD_MEMORY_EVENT_FIELDS])
+static void user_events_memory_read_line(const char *line, uint64_t fields[TTD_MEMORY_EVENT_FIELDS])
 {
     static const char *const names[TTD_MEMORY_EVENT_FIELDS] = {"VmRSS:", "VmSize:", "VmHWM:"};
     uint64_t kilobytes = 0;
@@ -111,7 +111,7 @@ void user_events_memory(struct process *process, struct host *host)
     if (!file)
         return;
     while (fgets(line, sizeof line, file))
-        memory_read_line(line, fields);
+        user_events_memory_read_line(line, fields);
     fclose(file);
     /* A process that has ended has no memory any more. */
     if (fields[TTD_MEMORY_RESIDENT] != 0)
@@ -140,12 +140,12 @@ void user_events_write_outside(struct process *process, uint64_t bound)
 
 bool user_events_mark(struct process *process, struct host *host, const char *text, size_t size)
 {
-    return write_later(process, host, TTD_CLIENT_MARKS, text, size);
+    return user_events_write_later(process, host, TTD_CLIENT_MARKS, text, size);
 }
 
 /* Each thread looks at its own flag, after each of its records; one that attaches meanwhile copies
  * the flag of the process. See also process_add_thread(). */
-static void set_paused(struct process *process, struct host *host, bool is_paused)
+static void user_events_set_paused(struct process *process, struct host *host, bool is_paused)
 {
     atomic_store(&channel_process(&host->view, process->slot)->paused, is_paused);
     for (size_t i = 0; i < process->thread_count; i++)
@@ -156,7 +156,7 @@ void user_events_stop(struct process *process, struct host *host)
 {
     process->outside_count = 0;
     process->is_paused = true;
-    set_paused(process, host, true);
+    user_events_set_paused(process, host, true);
 }
 
 bool user_events_pause(struct process *process, struct host *host, bool is_paused)
@@ -166,9 +166,9 @@ bool user_events_pause(struct process *process, struct host *host, bool is_pause
                                                                 is_paused ? TTD_ISLAND_PAUSED
                                                                           : TTD_ISLAND_RECORDING};
     if (process->is_paused == is_paused ||
-        !write_later(process, host, TTD_CLIENT_THREADS, fields, sizeof fields))
+        !user_events_write_later(process, host, TTD_CLIENT_THREADS, fields, sizeof fields))
         return false;
     process->is_paused = is_paused;
-    set_paused(process, host, is_paused);
+    user_events_set_paused(process, host, is_paused);
     return true;
 }

@@ -30,14 +30,14 @@ void trace_closers_free(struct trace_closers *closers)
 }
 
 /* Records that a process has ended. */
-static void record_exit(struct trace_closers *closers, size_t index, int status)
+static void closers_record_exit(struct trace_closers *closers, size_t index, int status)
 {
     closers->failures += status != 0;
     closers->unwritten += status != 0;
     closers->pids[index] = closers->pids[--closers->count];
 }
 
-static int wait_for(pid_t pid)
+static int closers_wait_for(pid_t pid)
 {
     int status = 0;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
@@ -45,9 +45,9 @@ static int wait_for(pid_t pid)
     return status;
 }
 
-static void wait_for_one(struct trace_closers *closers)
+static void closers_wait_for_one(struct trace_closers *closers)
 {
-    record_exit(closers, 0, wait_for(closers->pids[0]));
+    closers_record_exit(closers, 0, closers_wait_for(closers->pids[0]));
 }
 
 static void closers_on_signal(int number)
@@ -68,7 +68,8 @@ static void closers_set_signals(void)
     sigaction(SIGTERM, &(struct sigaction){.sa_handler = closers_on_signal}, NULL);
 }
 
-static bool finish(struct trace_closers *closers, struct trace *trace, const struct ttd_end *end)
+static bool closers_finish(struct trace_closers *closers, struct trace *trace,
+                           const struct ttd_end *end)
 {
     bool is_whole = trace_finish(trace, end, closers->names);
     if (!is_whole && message_is_first(MESSAGE_NOT_WHOLE, message_reason(&trace->error)))
@@ -76,10 +77,10 @@ static bool finish(struct trace_closers *closers, struct trace *trace, const str
     return is_whole;
 }
 
-static void finish_here(struct trace_closers *closers, struct trace *trace,
-                        const struct ttd_end *end)
+static void closers_finish_here(struct trace_closers *closers, struct trace *trace,
+                                const struct ttd_end *end)
 {
-    bool is_whole = finish(closers, trace, end);
+    bool is_whole = closers_finish(closers, trace, end);
     closers->failures += !is_whole;
     closers->unwritten += !is_whole && trace->created;
     trace_free(trace);
@@ -92,21 +93,21 @@ static bool closers_is_large(const struct trace *trace)
 }
 
 /* Writes the cached names if that is quick. Returns false if names are missing. */
-static bool write_known_names(struct trace_closers *closers, struct trace *trace)
+static bool closers_write_known_names(struct trace_closers *closers, struct trace *trace)
 {
     return !trace->writer ||
            (!closers_is_large(trace) && trace_write_known_names(trace, closers->names) == 0);
 }
 
 /* Whether a lookup is under way, and has not exceeded PATIENCE_MS. */
-static bool is_preparing(const struct trace_closers *closers)
+static bool closers_is_preparing(const struct trace_closers *closers)
 {
     return symbolize_is_preparing(closers->names) &&
            milliseconds() - closers->requested_at < PATIENCE_MS;
 }
 
 /* Starts a lookup for a trace. Returns false if that is impossible now. */
-static bool request_names(struct trace_closers *closers, struct trace *trace)
+static bool closers_request_names(struct trace_closers *closers, struct trace *trace)
 {
     if (!trace_prepare(trace, closers->names))
         return false;
@@ -115,12 +116,12 @@ static bool request_names(struct trace_closers *closers, struct trace *trace)
 }
 
 /* Starts a lookup for a trace, once. Returns whether the trace is to wait for it. */
-static bool waits_for_names(struct trace_closers *closers, struct closing_trace *closing)
+static bool closers_waits_for_names(struct trace_closers *closers, struct closing_trace *closing)
 {
     if (closing->is_requested || closers_is_large(closing->trace))
         return false;
     closing->is_requested = true;
-    return request_names(closers, closing->trace);
+    return closers_request_names(closers, closing->trace);
 }
 
 /* Closes a trace if its names are cached, or else in a process of its own. Returns false if a
@@ -129,23 +130,24 @@ static bool close_trace(struct trace_closers *closers, struct closing_trace *clo
 {
     struct trace *trace = closing->trace;
     const struct ttd_end *end = &closing->end;
-    bool is_coming =
-        !closers_is_large(trace) &&
-        is_preparing(closers); /* read before the cache is, or an answer in between is missed */
-    if (write_known_names(closers, trace)) {
-        finish_here(closers, trace, end);
+    bool is_coming = !closers_is_large(trace) &&
+                     closers_is_preparing(
+                         closers); /* read before the cache is, or an answer in between is missed */
+    if (closers_write_known_names(closers, trace)) {
+        closers_finish_here(closers, trace, end);
         return true;
     }
-    if (is_coming || waits_for_names(closers, closing) || closers->count == TRACE_CLOSERS_MAX)
+    if (is_coming || closers_waits_for_names(closers, closing) ||
+        closers->count == TRACE_CLOSERS_MAX)
         return false;
     trace_flush(trace); /* otherwise both processes would write the buffered bytes */
     pid_t pid = fork();
     if (pid == 0) {
         closers_set_signals();
-        _exit(finish(closers, trace, end) ? 0 : 1);
+        _exit(closers_finish(closers, trace, end) ? 0 : 1);
     }
     if (pid < 0) {
-        finish_here(closers, trace, end);
+        closers_finish_here(closers, trace, end);
         return true;
     }
     closers->pids[closers->count++] = pid;
@@ -159,7 +161,7 @@ static void reap_closers(struct trace_closers *closers)
     for (size_t i = closers->count; i-- > 0;) {
         int status = 0;
         if (waitpid(closers->pids[i], &status, WNOHANG) == closers->pids[i])
-            record_exit(closers, i, status);
+            closers_record_exit(closers, i, status);
     }
 }
 
@@ -168,15 +170,15 @@ void trace_closers_prepare(struct trace_closers *closers, struct trace *trace)
     if (symbolize_is_preparing(closers->names))
         return;
     trace->frames_prepared = trace->modules.frame_count;
-    request_names(closers, trace);
+    closers_request_names(closers, trace);
 }
 
-static struct closing_trace *oldest(struct trace_closers *closers)
+static struct closing_trace *closers_oldest(struct trace_closers *closers)
 {
     return &closers->waiting[closers->first];
 }
 
-static void drop_oldest(struct trace_closers *closers)
+static void closers_drop_oldest(struct trace_closers *closers)
 {
     closers->first = (closers->first + 1) % TRACE_CLOSERS_WAITING;
     closers->waiting_count--;
@@ -187,13 +189,13 @@ bool trace_closers_step(struct trace_closers *closers)
     if (closers->waiting_count == 0)
         return false;
     reap_closers(closers);
-    if (!close_trace(closers, oldest(closers)))
+    if (!close_trace(closers, closers_oldest(closers)))
         return false;
-    drop_oldest(closers);
+    closers_drop_oldest(closers);
     return true;
 }
 
-static void sleep_briefly(void)
+static void closers_sleep_briefly(void)
 {
     nanosleep(&(struct timespec){.tv_nsec = BRIEFLY_NS}, NULL);
 }
@@ -202,14 +204,14 @@ bool trace_closers_have_room(struct trace_closers *closers)
 {
     if (closers->waiting_count < TRACE_CLOSERS_WAITING || trace_closers_step(closers))
         return true;
-    sleep_briefly();
+    closers_sleep_briefly();
     return false;
 }
 
 void trace_closers_add(struct trace_closers *closers, struct trace *trace,
                        const struct ttd_end *end)
 {
-    (void)write_known_names(closers, trace); /* names share chunks with the last records */
+    (void)closers_write_known_names(closers, trace); /* names share chunks with the last records */
     trace_flush(trace); /* in case this process is killed before the trace is closed */
     size_t last = (closers->first + closers->waiting_count++) % TRACE_CLOSERS_WAITING;
     closers->waiting[last] = (struct closing_trace){trace, *end, false};
@@ -231,16 +233,16 @@ void trace_closers_wait(struct trace_closers *closers, const volatile sig_atomic
         if (trace_closers_step(closers))
             continue;
         if (closers->waiting_count > 0) /* for any of the processes */
-            sleep_briefly();
+            closers_sleep_briefly();
         else if (waitid(P_PID, (id_t)closers->pids[0], &status, WEXITED | WNOWAIT) == 0)
-            wait_for_one(closers);
+            closers_wait_for_one(closers);
     }
     for (size_t i = 0; i < closers->count; i++)
         kill(closers->pids[i], SIGTERM);
     while (closers->count > 0)
-        wait_for_one(closers);
+        closers_wait_for_one(closers);
     if (closers->waiting_count > 0)
         symbolize_stop();
-    for (; closers->waiting_count > 0; drop_oldest(closers))
-        finish_here(closers, oldest(closers)->trace, &oldest(closers)->end);
+    for (; closers->waiting_count > 0; closers_drop_oldest(closers))
+        closers_finish_here(closers, closers_oldest(closers)->trace, &closers_oldest(closers)->end);
 }

@@ -115,8 +115,8 @@ static enum ttd_status child_file_create(const char *path, char *const *place,
 }
 
 /* Replaces an existing file, not its content: a program that has the old one open keeps it. */
-static enum ttd_status open_output(struct trace *trace, struct ttd_output *output,
-                                   struct ttd_error *error)
+static enum ttd_status file_open_output(struct trace *trace, struct ttd_output *output,
+                                        struct ttd_error *error)
 {
     struct output_path destination;
     int reason = output_path_resolve(trace->path, &destination);
@@ -138,8 +138,8 @@ static enum ttd_status open_output(struct trace *trace, struct ttd_output *outpu
     return result;
 }
 
-static enum ttd_status open_child_output(struct trace *trace, struct ttd_output *output,
-                                         struct ttd_error *error)
+static enum ttd_status file_open_child_output(struct trace *trace, struct ttd_output *output,
+                                              struct ttd_error *error)
 {
     struct stat existing;
     if (lstat(trace->path, &existing) == 0 &&
@@ -153,8 +153,8 @@ static enum ttd_status open_child_output(struct trace *trace, struct ttd_output 
 typedef enum ttd_status output_function(struct trace *trace, struct ttd_output *output,
                                         struct ttd_error *error);
 
-static struct trace *open_with(output_function *function, const char *path,
-                               const struct ttd_trace *info, struct ttd_error *error)
+static struct trace *file_open_with(output_function *function, const char *path,
+                                    const struct ttd_trace *info, struct ttd_error *error)
 {
     struct ttd_output output;
     struct trace *trace = calloc(1, sizeof *trace);
@@ -185,13 +185,13 @@ failed:
 
 struct trace *trace_open(const char *path, const struct ttd_trace *info, struct ttd_error *error)
 {
-    return open_with(open_output, path, info, error);
+    return file_open_with(file_open_output, path, info, error);
 }
 
 struct trace *trace_open_child(const char *path, const struct ttd_trace *info,
                                struct ttd_error *error)
 {
-    return open_with(open_child_output, path, info, error);
+    return file_open_with(file_open_child_output, path, info, error);
 }
 
 void trace_rename(struct trace *trace, const char *path)
@@ -225,8 +225,8 @@ void trace_remove_left(const struct trace *trace)
 }
 
 /* Opens what was written so far, and a new file beside it. */
-static bool open_shorter(struct trace *trace, const char *path, struct ttd_input *input,
-                         struct ttd_output *output, struct ttd_error *error)
+static bool file_open_shorter(struct trace *trace, const char *path, struct ttd_input *input,
+                              struct ttd_output *output, struct ttd_error *error)
 {
     trace_remove_left(trace);
     if (ttd_input_file(trace->created, NULL, input, error) != TTD_OK)
@@ -244,7 +244,8 @@ bool trace_shorten(struct trace *trace, struct ttd_cut *cut, uint64_t *left_out,
     struct ttd_input input;
     struct ttd_output output;
     *error = (struct ttd_error){TTD_ERROR_IO, ENAMETOOLONG, TTD_NOWHERE, TTD_NOWHERE, "create"};
-    if (!file_name_shorter(trace, path) || !open_shorter(trace, path, &input, &output, error)) {
+    if (!file_name_shorter(trace, path) ||
+        !file_open_shorter(trace, path, &input, &output, error)) {
         ttd_cut_close(cut);
         return false;
     }

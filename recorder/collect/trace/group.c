@@ -23,7 +23,7 @@
 
 /* Returns whether the file is a trace of a group, and sets `old` to its description. Called before
  * it is replaced. */
-static bool stale_look(const char *path, struct ttd_trace *old)
+static bool group_stale_look(const char *path, struct ttd_trace *old)
 {
     static const struct ttd_group no_group;
     struct stat status;
@@ -41,7 +41,7 @@ static bool stale_look(const char *path, struct ttd_trace *old)
 
 /* Returns the process id in a file name, after the name of the launched program's trace; 0 if there
  * is none. */
-static uint64_t named_process(const char *name, const char *base)
+static uint64_t group_named_process(const char *name, const char *base)
 {
     size_t size = strlen(base);
     char *end;
@@ -52,12 +52,12 @@ static uint64_t named_process(const char *name, const char *base)
     return *end == '\0' || *end == '.' || *end == '-' ? process : 0;
 }
 
-static bool is_stale(const char *path, uint64_t process, const struct ttd_trace *old)
+static bool group_is_stale(const char *path, uint64_t process, const struct ttd_trace *old)
 {
     struct stat status;
     struct ttd_trace trace;
     return process != 0 && lstat(path, &status) == 0 && S_ISREG(status.st_mode) &&
-           status.st_uid == geteuid() && stale_look(path, &trace) &&
+           status.st_uid == geteuid() && group_stale_look(path, &trace) &&
            memcmp(&trace.group, &old->group, sizeof trace.group) == 0 &&
            trace.process_id == process && trace.trace_id != old->trace_id;
 }
@@ -67,7 +67,7 @@ static bool is_stale(const char *path, uint64_t process, const struct ttd_trace 
  * removed only if it is a regular file of this user beside `path`, its name is `path` followed by a
  * process id, and it is a trace of that process and of the same group.
  */
-static void stale_remove(const char *path, const struct ttd_trace *old)
+static void group_stale_remove(const char *path, const struct ttd_trace *old)
 {
     const char *slash = strrchr(path, '/');
     const char *base = slash ? slash + 1 : path;
@@ -77,16 +77,16 @@ static void stale_remove(const char *path, const struct ttd_trace *old)
     DIR *directory = opendir(size > 0 ? sibling : ".");
     const struct dirent *entry;
     while (directory && (entry = readdir(directory))) {
-        uint64_t process = named_process(entry->d_name, base);
+        uint64_t process = group_named_process(entry->d_name, base);
         int length = snprintf(sibling, sizeof sibling, "%.*s%s", size, path, entry->d_name);
-        if (length > 0 && (size_t)length < sizeof sibling && is_stale(sibling, process, old))
+        if (length > 0 && (size_t)length < sizeof sibling && group_is_stale(sibling, process, old))
             unlink(sibling);
     }
     if (directory)
         closedir(directory);
 }
 
-static void fill_random(void *bytes, size_t size)
+static void group_fill_random(void *bytes, size_t size)
 {
     if (getrandom(bytes, size, 0) != (ssize_t)size)
         message("no random numbers: ids of traces may not be unique");
@@ -95,7 +95,7 @@ static void fill_random(void *bytes, size_t size)
 void group_init(struct group *group, const char *output)
 {
     *group = (struct group){.output = output};
-    fill_random(&group->id, sizeof group->id);
+    group_fill_random(&group->id, sizeof group->id);
 }
 
 void group_free(struct group *group)
@@ -103,7 +103,7 @@ void group_free(struct group *group)
     free(group->pids);
 }
 
-static struct ttd_trace new_info(const struct group *group, const struct host *host)
+static struct ttd_trace group_new_info(const struct group *group, const struct host *host)
 {
     struct timespec now;
     struct ttd_trace info = {
@@ -115,28 +115,28 @@ static struct ttd_trace new_info(const struct group *group, const struct host *h
     clock_gettime(CLOCK_REALTIME, &now);
     info.start_time = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - (int64_t)host_now(host);
     while (info.trace_id == 0)
-        fill_random(&info.trace_id, sizeof info.trace_id);
+        group_fill_random(&info.trace_id, sizeof info.trace_id);
     return info;
 }
 
 struct trace *group_open(struct group *group, const struct host *host, pid_t launched,
                          struct ttd_error *error)
 {
-    struct ttd_trace info = new_info(group, host);
+    struct ttd_trace info = group_new_info(group, host);
     info.process_id = (uint64_t)launched;
     info.parent_process_id = group->parent;
     info.flags = group->had_run ? TTD_TRACE_ATTACHED : 0;
     struct ttd_trace old;
-    bool is_replaced = stale_look(group->output, &old);
+    bool is_replaced = group_stale_look(group->output, &old);
     struct trace *trace = trace_open(group->output, &info, error);
     group->is_file = trace && trace->created;
     if (group->is_file && is_replaced)
-        stale_remove(group->output, &old);
+        group_stale_remove(group->output, &old);
     return trace;
 }
 
 /* Returns how many children had this process id before: the system uses ids again. */
-static unsigned count_namesakes(struct group *group, uint32_t pid)
+static unsigned group_count_namesakes(struct group *group, uint32_t pid)
 {
     unsigned count = 0;
     for (size_t i = 0; i < group->pid_count; i++)
@@ -151,9 +151,9 @@ static unsigned count_namesakes(struct group *group, uint32_t pid)
 }
 
 /* Makes a path beside the file of the launched program. */
-static void name_child_file(struct group *group, uint32_t pid, char *path, size_t size)
+static void group_name_child_file(struct group *group, uint32_t pid, char *path, size_t size)
 {
-    unsigned namesakes = count_namesakes(group, pid);
+    unsigned namesakes = group_count_namesakes(group, pid);
     int length = snprintf(path, size, "%s.%u", group->output, pid);
     if (namesakes > 0 && length > 0 && (size_t)length < size)
         snprintf(path + length, size - (size_t)length, "-%u", namesakes + 1);
@@ -187,8 +187,8 @@ static void group_find_program(const struct process_slot *slot, char name[PROGRA
 }
 
 /* Appends the program's name to the path. Returns false if there is no name, or no room. */
-static bool add_program(const char *path, size_t stem, const struct process_slot *slot,
-                        char named[2 * PATH_MAX])
+static bool group_add_program(const char *path, size_t stem, const struct process_slot *slot,
+                              char named[2 * PATH_MAX])
 {
     char program[PROGRAM_MAX + 1];
     group_find_program(slot, program);
@@ -199,13 +199,13 @@ static bool add_program(const char *path, size_t stem, const struct process_slot
 void group_name_child(const struct process_slot *slot, struct trace *trace)
 {
     char named[2 * PATH_MAX];
-    if (trace->stem != 0 && add_program(trace->path, trace->stem, slot, named) &&
+    if (trace->stem != 0 && group_add_program(trace->path, trace->stem, slot, named) &&
         strcmp(named, trace->path) != 0)
         trace_rename(trace, named);
 }
 
 /* Makes a position of numbers from the program. Invalid numbers make an unknown position. */
-static struct ttd_position told_position(uint64_t sequence, uint64_t steps)
+static struct ttd_position group_told_position(uint64_t sequence, uint64_t steps)
 {
     struct ttd_position position = {sequence, steps};
     return ttd_position_is_valid(position) ? position : ttd_position_invalid();
@@ -216,19 +216,19 @@ struct trace *group_open_child(struct group *group, const struct host *host,
 {
     char path[2 * PATH_MAX];
     struct ttd_error error;
-    struct ttd_trace info = new_info(group, host);
+    struct ttd_trace info = group_new_info(group, host);
     info.process_id = slot->pid;
     info.parent_process_id = slot->parent_pid;
     uint64_t elapsed = host_now(host);
     info.start_time += (int64_t)(slot->clock < elapsed ? slot->clock : elapsed);
-    info.parent_position = told_position(slot->sequence, 0);
+    info.parent_position = group_told_position(slot->sequence, 0);
     if (parent)
         info.parent_trace_id = parent->info.trace_id;
     if (slot->flags & PROCESS_FORKED) {
         info.flags |= TTD_TRACE_INHERITS;
-        info.parent_position = told_position(slot->parent_sequence, slot->parent_steps);
+        info.parent_position = group_told_position(slot->parent_sequence, slot->parent_steps);
     }
-    name_child_file(group, slot->pid, path, sizeof path);
+    group_name_child_file(group, slot->pid, path, sizeof path);
     if (!group->is_file) {
         error = (struct ttd_error){TTD_ERROR_IO, ENOTDIR, TTD_NOWHERE, TTD_NOWHERE,
                                    "no place for the trace of a child process"};
@@ -236,7 +236,7 @@ struct trace *group_open_child(struct group *group, const struct host *host,
     }
     char named[2 * PATH_MAX];
     size_t stem = strlen(path);
-    bool has_name = add_program(path, stem, slot, named);
+    bool has_name = group_add_program(path, stem, slot, named);
     struct trace *trace = trace_open_child(has_name ? named : path, &info, &error);
     if (!trace)
         return trace_none(path, &info, &error);

@@ -36,7 +36,7 @@ static const char *nameless_reason(const struct module *module)
     return is_same ? NULL : "its file was replaced or changed while the program ran";
 }
 
-static bool lacks_lines(const struct module *module)
+static bool naming_lacks_lines(const struct module *module)
 {
     const char *place = module_files_place(module);
     return inflate_lacks_method(place ? place : module->path);
@@ -72,7 +72,7 @@ static void nameless_note(struct trace *trace)
         const char *reason = is_used[i] ? nameless_reason(&modules->items[i]) : NULL;
         if (reason)
             nameless_say(trace, modules->items[i].path, "names", reason);
-        else if (is_used[i] && lacks_lines(&modules->items[i]))
+        else if (is_used[i] && naming_lacks_lines(&modules->items[i]))
             nameless_say(trace, modules->items[i].path, "source lines",
                          "its debug information is in zstd, which takes a ttdrecord with libzstd");
     }
@@ -105,7 +105,7 @@ static int naming_compare_addresses(const void *left, const void *right)
     return a->offset < b->offset ? -1 : a->offset > b->offset;
 }
 
-static struct symbolize_module symbolize_module_of(const struct module *module, bool is_data)
+static struct symbolize_module naming_symbolize_module_of(const struct module *module, bool is_data)
 {
     return (struct symbolize_module){.path = module->path,
                                      .place = module_files_place(module),
@@ -122,7 +122,7 @@ static void naming_free_request(struct name_request *request)
     free(request->offsets);
 }
 
-static void collect_addresses(struct name_request *request, const struct modules *modules)
+static void naming_collect_addresses(struct name_request *request, const struct modules *modules)
 {
     for (size_t i = 0; i < modules->frame_count; i++) {
         const struct frame *frame = &modules->frames[i];
@@ -136,7 +136,8 @@ static void collect_addresses(struct name_request *request, const struct modules
 }
 
 /* Adds an offset, the next one, to a module of the request. */
-static void add_offset(struct name_request *request, size_t module, size_t index, uint64_t offset)
+static void naming_add_offset(struct name_request *request, size_t module, size_t index,
+                              uint64_t offset)
 {
     struct symbolize_module *asked = &request->modules[module];
     request->offsets[index] = offset;
@@ -145,7 +146,7 @@ static void add_offset(struct name_request *request, size_t module, size_t index
 }
 
 /* False without memory; the request is to be freed in any case. */
-static bool load_request(struct name_request *request, struct trace *trace)
+static bool naming_load_request(struct name_request *request, struct trace *trace)
 {
     const struct modules *modules = &trace->modules;
     struct variables *variables = &trace->variables;
@@ -161,13 +162,14 @@ static bool load_request(struct name_request *request, struct trace *trace)
         return false;
     for (size_t i = 0; i < request->module_count; i++)
         request->modules[i] =
-            symbolize_module_of(&modules->items[i % modules->count], i >= modules->count);
-    collect_addresses(request, modules);
+            naming_symbolize_module_of(&modules->items[i % modules->count], i >= modules->count);
+    naming_collect_addresses(request, modules);
     for (size_t i = 0; i < request->count; i++)
-        add_offset(request, request->addresses[i].module - 1, i, request->addresses[i].offset);
+        naming_add_offset(request, request->addresses[i].module - 1, i,
+                          request->addresses[i].offset);
     for (size_t i = 0; i < variables->count; i++)
-        add_offset(request, modules->count + variables->words[i].module - 1, request->count + i,
-                   variables->words[i].offset);
+        naming_add_offset(request, modules->count + variables->words[i].module - 1,
+                          request->count + i, variables->words[i].offset);
     return true;
 }
 
@@ -192,7 +194,7 @@ static void naming_write_names(struct trace *trace, ttd_id module, uint64_t offs
 }
 
 /* Whether the region of a word says as much: it is in no variable of these sections. */
-static bool is_said_by_region(const char *name, size_t size)
+static bool naming_is_said_by_region(const char *name, size_t size)
 {
     static const char *const sections[] = {".data", ".bss"};
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
@@ -204,11 +206,11 @@ static bool is_said_by_region(const char *name, size_t size)
     return false;
 }
 
-static void write_variable(struct trace *trace, ttd_id module,
-                           const struct symbolize_frame *variable)
+static void naming_write_variable(struct trace *trace, ttd_id module,
+                                  const struct symbolize_frame *variable)
 {
     variables_know(&trace->variables, module, variable->begin, variable->size);
-    if (is_said_by_region(variable->function, variable->function_size))
+    if (naming_is_said_by_region(variable->function, variable->function_size))
         return;
     trace_variable(
         trace,
@@ -223,18 +225,18 @@ static void naming_add_names(void *context, size_t module, uint64_t offset,
     size_t modules = request->trace->modules.count;
     if (module >= modules) {
         if (count > 0)
-            write_variable(request->trace, (ttd_id)(module - modules + 1), frames);
+            naming_write_variable(request->trace, (ttd_id)(module - modules + 1), frames);
         return;
     }
     naming_settle(request, (ttd_id)(module + 1), offset);
     naming_write_names(request->trace, (ttd_id)(module + 1), offset, frames, count);
 }
 
-static void name_addresses(struct trace *trace, struct symbolize_cache *names)
+static void naming_name_addresses(struct trace *trace, struct symbolize_cache *names)
 {
     struct name_request request;
     int error = ENOMEM;
-    if (load_request(&request, trace))
+    if (naming_load_request(&request, trace))
         error = symbolize_cached(names, request.modules, request.module_count, naming_add_names,
                                  &request);
     if (error != 0 && message_is_first(MESSAGE_UNNAMED, error))
@@ -243,14 +245,15 @@ static void name_addresses(struct trace *trace, struct symbolize_cache *names)
 }
 
 /* Returns the number of a module's image for symbolize_answer(), or SIZE_MAX. */
-static size_t image_of(struct symbolize_cache *names, const struct module *module, bool is_data)
+static size_t naming_image_of(struct symbolize_cache *names, const struct module *module,
+                              bool is_data)
 {
-    struct symbolize_module asked = symbolize_module_of(module, is_data);
+    struct symbolize_module asked = naming_symbolize_module_of(module, is_data);
     return symbolize_image(names, &asked);
 }
 
-static void write_known(struct trace *trace, const struct symbolize_cache *names,
-                        const size_t *images)
+static void naming_write_known(struct trace *trace, const struct symbolize_cache *names,
+                               const size_t *images)
 {
     struct modules *modules = &trace->modules;
     trace->frames_unnamed = 0;
@@ -268,7 +271,7 @@ static void write_known(struct trace *trace, const struct symbolize_cache *names
     }
 }
 
-static void write_known_variables(struct trace *trace, struct symbolize_cache *names)
+static void naming_write_known_variables(struct trace *trace, struct symbolize_cache *names)
 {
     struct variables *variables = &trace->variables;
     struct symbolize_frame frames[SYMBOLIZE_FRAMES_MAX], variable = {.size = 0};
@@ -279,14 +282,14 @@ static void write_known_variables(struct trace *trace, struct symbolize_cache *n
         struct variable_word word = variables->words[i];
         if (word.module != module) {
             module = word.module;
-            image = image_of(names, &trace->modules.items[module - 1], true);
+            image = naming_image_of(names, &trace->modules.items[module - 1], true);
             variable.size = 0;
         }
         if (word.offset - variable.begin < variable.size)
             continue;
         if (symbolize_answer(names, image, word.offset, frames, &count) && count > 0) {
             variable = frames[0];
-            write_variable(trace, module, &variable);
+            naming_write_variable(trace, module, &variable);
         } else {
             variables->words[kept++] = word;
         }
@@ -294,7 +297,7 @@ static void write_known_variables(struct trace *trace, struct symbolize_cache *n
     variables->count = kept;
 }
 
-static size_t unnamed(const struct trace *trace)
+static size_t naming_unnamed(const struct trace *trace)
 {
     return trace->frames_unnamed + trace->variables.count;
 }
@@ -307,26 +310,26 @@ size_t trace_write_known_names(struct trace *trace, struct symbolize_cache *name
         return 0;
     if (answers == trace->answers_looked_at && frames == trace->frames_looked_at &&
         words == trace->words_looked_at)
-        return unnamed(trace);
+        return naming_unnamed(trace);
     size_t *images = calloc(trace->modules.count + 1, sizeof *images); /* of all modules */
     if (!images)
         return frames + words;
     for (size_t i = 0; i < trace->modules.count; i++)
-        images[i] = image_of(names, &trace->modules.items[i], false);
-    write_known(trace, names, images);
+        images[i] = naming_image_of(names, &trace->modules.items[i], false);
+    naming_write_known(trace, names, images);
     free(images);
-    write_known_variables(trace, names);
+    naming_write_known_variables(trace, names);
     trace->answers_looked_at = answers;
     trace->frames_looked_at = frames;
     trace->words_looked_at = trace->variables.count;
-    return unnamed(trace);
+    return naming_unnamed(trace);
 }
 
 bool trace_prepare(struct trace *trace, struct symbolize_cache *names)
 {
     struct name_request request;
     bool is_requested = false;
-    if (load_request(&request, trace)) {
+    if (naming_load_request(&request, trace)) {
         size_t count = 0;
         for (size_t i = 0; i < request.module_count; i++) {
             if (request.modules[i].build_id_size == 0) /* the cache would not store the answers */
@@ -345,7 +348,7 @@ bool trace_finish(struct trace *trace, const struct ttd_end *end, struct symboli
         return false;
     if (trace_write_known_names(trace, names) > 0) {
         trace_flush(trace); /* in case this process is killed during the lookup */
-        name_addresses(trace, names);
+        naming_name_addresses(trace, names);
     }
     if (!trace->writer)
         return false;

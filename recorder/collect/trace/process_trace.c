@@ -24,7 +24,7 @@ int gathered_flush(struct gathered *gathered)
     return size != 0 ? gathered->output.write(gathered->output.context, gathered->bytes, size) : 0;
 }
 
-static int write_gathered(void *context, const void *data, size_t size)
+static int process_trace_write_gathered(void *context, const void *data, size_t size)
 {
     struct gathered *gathered = context;
     if (size > SIZE - gathered->used) {
@@ -39,7 +39,7 @@ static int write_gathered(void *context, const void *data, size_t size)
     return 0;
 }
 
-static int close_gathered(void *context)
+static int process_trace_close_gathered(void *context)
 {
     struct gathered *gathered = context;
     int reason = gathered_flush(gathered);
@@ -55,7 +55,8 @@ struct gathered *gathered_put_before(struct ttd_output *output)
         return NULL;
     gathered->output = *output;
     gathered->used = 0;
-    *output = (struct ttd_output){gathered, write_gathered, close_gathered};
+    *output =
+        (struct ttd_output){gathered, process_trace_write_gathered, process_trace_close_gathered};
     return gathered;
 }
 
@@ -192,7 +193,7 @@ void trace_module_load(struct trace *trace, struct ttd_position position, struct
         trace_out_of_memory(trace);
 }
 
-static void unload(struct trace *trace, struct ttd_position position, size_t index)
+static void process_trace_unload(struct trace *trace, struct ttd_position position, size_t index)
 {
     const struct module *module = &trace->modules.items[index];
     struct ttd_module record = {
@@ -207,14 +208,14 @@ void trace_module_unload(struct trace *trace, struct ttd_position position, uint
 {
     size_t index = modules_at(&trace->modules, begin);
     if (index != SIZE_MAX)
-        unload(trace, position, index);
+        process_trace_unload(trace, position, index);
 }
 
 void trace_unload_all(struct trace *trace, struct ttd_position position)
 {
     for (size_t i = 0; i < trace->modules.count; i++)
         if (trace->modules.items[i].is_loaded)
-            unload(trace, position, i);
+            process_trace_unload(trace, position, i);
     modules_forget(&trace->modules);
     stacks_forget(&trace->stacks, 0, UINT64_MAX);
 }
@@ -253,7 +254,8 @@ void trace_name_stray(struct trace *trace, uint64_t address)
 }
 
 /* Counts calls that were written. */
-static void count_calls(struct trace *trace, const struct ttd_calls *calls, size_t count)
+static void process_trace_count_calls(struct trace *trace, const struct ttd_calls *calls,
+                                      size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const struct ttd_call *call = &calls->calls[i];
@@ -306,7 +308,7 @@ void trace_calls(struct trace *trace, const struct ttd_calls *calls)
         enum ttd_status status = trace->writer
                                      ? ttd_writer_calls(trace->writer, &unwritten, &written)
                                      : TTD_ERROR_MISUSE;
-        count_calls(trace, &unwritten, written);
+        process_trace_count_calls(trace, &unwritten, written);
         if (status != TTD_OK)
             trace_unwritten(trace, status);
         written += status != TTD_OK;

@@ -29,7 +29,7 @@ void reference_writer_unlock(struct reference_writer *writer)
 }
 
 /* Writes the first pack that waits, with the mutex released meanwhile. */
-static void write_first(struct reference_writer *writer)
+static void reference_writer_write_first(struct reference_writer *writer)
 {
     struct ttd_reference_pack *pack = writer->packs[writer->first];
     pthread_mutex_unlock(&writer->mutex);
@@ -44,7 +44,7 @@ static void write_first(struct reference_writer *writer)
     pthread_cond_broadcast(&writer->changed);
 }
 
-static bool has_more(const struct reference_writer *writer)
+static bool reference_writer_has_more(const struct reference_writer *writer)
 {
     return writer->waiting != 0 && !writer->is_dropped;
 }
@@ -53,9 +53,9 @@ static void *reference_writer_run(void *context)
 {
     struct reference_writer *writer = context;
     pthread_mutex_lock(&writer->mutex);
-    while (has_more(writer) || !writer->is_closed) {
-        if (has_more(writer))
-            write_first(writer);
+    while (reference_writer_has_more(writer) || !writer->is_closed) {
+        if (reference_writer_has_more(writer))
+            reference_writer_write_first(writer);
         else
             pthread_cond_wait(&writer->changed, &writer->mutex);
     }
@@ -64,7 +64,7 @@ static void *reference_writer_run(void *context)
 }
 
 /* Hands the pack that is filled to the thread, and waits until there is another one. */
-static void hand_over(struct reference_writer *writer)
+static void reference_writer_hand_over(struct reference_writer *writer)
 {
     pthread_mutex_lock(&writer->mutex);
     if (writer->may_have_thread && !writer->has_thread)
@@ -75,7 +75,7 @@ static void hand_over(struct reference_writer *writer)
         if (writer->has_thread)
             pthread_cond_wait(&writer->changed, &writer->mutex);
         else
-            write_first(writer);
+            reference_writer_write_first(writer);
     }
     pthread_mutex_unlock(&writer->mutex);
 }
@@ -118,7 +118,7 @@ bool reference_writer_add(struct reference_writer *writer, const struct ttd_refe
     struct ttd_references list = {writer->snapshot, references, count};
     struct ttd_reference_pack *pack = current_pack(writer);
     if (pack && ttd_reference_pack_count(pack) + count > TTD_REFERENCE_PACK_MAX) {
-        hand_over(writer);
+        reference_writer_hand_over(writer);
         pack = current_pack(writer);
     }
     if (!pack)
@@ -134,8 +134,8 @@ bool reference_writer_close(struct reference_writer *writer, bool are_wanted)
     writer->is_closed = true;
     writer->is_dropped = !are_wanted;
     pthread_cond_broadcast(&writer->changed);
-    while (!writer->has_thread && has_more(writer))
-        write_first(writer);
+    while (!writer->has_thread && reference_writer_has_more(writer))
+        reference_writer_write_first(writer);
     pthread_mutex_unlock(&writer->mutex);
     if (writer->has_thread)
         pthread_join(writer->thread, NULL);

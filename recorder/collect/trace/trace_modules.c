@@ -122,35 +122,37 @@ struct image_copy {
     Elf64_Phdr segments[SEGMENTS_MAX];
 };
 
-static size_t read_process(uint32_t pid, void *data, size_t size, uint64_t address)
+static size_t trace_modules_read_process(uint32_t pid, void *data, size_t size, uint64_t address)
 {
     struct iovec local = {data, size}, remote = {(void *)(uintptr_t)address, size};
     ssize_t read_size = process_vm_readv((pid_t)pid, &local, 1, &remote, 1, 0);
     return read_size > 0 ? (size_t)read_size : 0;
 }
 
-static bool read_headers(struct image_copy *copy)
+static bool trace_modules_read_headers(struct image_copy *copy)
 {
     Elf64_Ehdr *header = &copy->header;
     uint64_t begin = copy->module->begin;
-    if (read_process(copy->pid, header, sizeof *header, begin) != sizeof *header ||
+    if (trace_modules_read_process(copy->pid, header, sizeof *header, begin) != sizeof *header ||
         memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_ident[EI_CLASS] != ELFCLASS64 ||
         header->e_phentsize != sizeof(Elf64_Phdr) || header->e_phnum > SEGMENTS_MAX ||
         header->e_phoff > PART_SIZE)
         return false;
     size_t size = header->e_phnum * sizeof(Elf64_Phdr);
-    return read_process(copy->pid, copy->segments, size, begin + header->e_phoff) == size;
+    return trace_modules_read_process(copy->pid, copy->segments, size, begin + header->e_phoff) ==
+           size;
 }
 
 /* Copies a segment's part of the file; unreadable bytes become zero. */
-static bool copy_segment(const struct image_copy *copy, const Elf64_Phdr *segment, uint8_t *part)
+static bool trace_modules_copy_segment(const struct image_copy *copy, const Elf64_Phdr *segment,
+                                       uint8_t *part)
 {
     if (segment->p_filesz > IMAGE_SIZE_MAX || segment->p_offset > IMAGE_SIZE_MAX)
         return false;
     for (uint64_t done = 0; done < segment->p_filesz;) {
         size_t size = segment->p_filesz - done < PART_SIZE ? segment->p_filesz - done : PART_SIZE;
         uint64_t address = copy->module->bias + segment->p_vaddr + done;
-        size = read_process(copy->pid, part, size, address);
+        size = trace_modules_read_process(copy->pid, part, size, address);
         if (size == 0)
             break;
         if (pwrite(copy->fd, part, size, (off_t)(segment->p_offset + done)) != (ssize_t)size)
@@ -161,7 +163,7 @@ static bool copy_segment(const struct image_copy *copy, const Elf64_Phdr *segmen
 }
 
 /* Turns addresses in the dynamic section (relocated by the loader) back into the file's. */
-static bool restore_dynamic(const struct image_copy *copy, const Elf64_Phdr *segment)
+static bool trace_modules_restore_dynamic(const struct image_copy *copy, const Elf64_Phdr *segment)
 {
     const struct module *module = copy->module;
     for (uint64_t i = 0; i < segment->p_filesz / sizeof(Elf64_Dyn) && i < DYNAMIC_MAX; i++) {
@@ -179,7 +181,7 @@ static bool restore_dynamic(const struct image_copy *copy, const Elf64_Phdr *seg
 }
 
 /* Writes the header without a table of sections: the process need not have loaded any. */
-static bool copy_headers(struct image_copy *copy)
+static bool trace_modules_copy_headers(struct image_copy *copy)
 {
     copy->header.e_shoff = 0;
     copy->header.e_shnum = copy->header.e_shstrndx = 0;
@@ -191,16 +193,16 @@ static int module_image_copy(const struct module *module, uint32_t pid)
 {
     struct image_copy copy = {.module = module, .pid = pid, .fd = -1};
     uint8_t *part = malloc(PART_SIZE);
-    bool is_whole = part && read_headers(&copy);
+    bool is_whole = part && trace_modules_read_headers(&copy);
     if (is_whole)
         is_whole = (copy.fd = memfd_create("ttdrecord module", MFD_CLOEXEC)) >= 0;
     for (unsigned i = 0; is_whole && i < copy.header.e_phnum; i++)
         if (copy.segments[i].p_type == PT_LOAD)
-            is_whole = copy_segment(&copy, &copy.segments[i], part);
+            is_whole = trace_modules_copy_segment(&copy, &copy.segments[i], part);
     for (unsigned i = 0; is_whole && i < copy.header.e_phnum; i++)
         if (copy.segments[i].p_type == PT_DYNAMIC)
-            is_whole = restore_dynamic(&copy, &copy.segments[i]);
-    is_whole = is_whole && copy_headers(&copy);
+            is_whole = trace_modules_restore_dynamic(&copy, &copy.segments[i]);
+    is_whole = is_whole && trace_modules_copy_headers(&copy);
     free(part);
     if (!is_whole && copy.fd >= 0)
         close(copy.fd);
@@ -237,7 +239,8 @@ static bool module_file_is_same(const struct symbolize_file *a, const struct sym
            a->modified == b->modified;
 }
 
-static struct kept_file *find_kept(const struct module *module, const struct symbolize_file *file)
+static struct kept_file *trace_modules_find_kept(const struct module *module,
+                                                 const struct symbolize_file *file)
 {
     for (size_t i = 0; i < MODULE_FILES_MAX; i++) {
         struct kept_file *kept = &kept_files[i];
@@ -251,7 +254,7 @@ static struct kept_file *find_kept(const struct module *module, const struct sym
 
 /* Returns a free entry for a file; NULL if there is none, or if other processes and traces may need
  * the descriptor. */
-static struct kept_file *free_entry(int fd)
+static struct kept_file *trace_modules_free_entry(int fd)
 {
     size_t i = 0;
     while (i < MODULE_FILES_MAX && kept_files[i].users > 0)
@@ -262,21 +265,21 @@ static struct kept_file *free_entry(int fd)
 
 /* Sets and returns the path of a kept file. A forked process has the file, too: under its own id.
  */
-static const char *kept_file_path(struct kept_file *kept)
+static const char *trace_modules_kept_file_path(struct kept_file *kept)
 {
     snprintf(kept->place, sizeof kept->place, "/proc/%ld/fd/%d", (long)getpid(), kept->fd);
     return kept->place;
 }
 
 /* Keeps an open file, and takes it over. NULL if it cannot be kept. */
-static struct kept_file *keep_file(int fd, const struct module *module,
-                                   const struct symbolize_file *logged,
-                                   const struct symbolize_file *file)
+static struct kept_file *trace_modules_keep_file(int fd, const struct module *module,
+                                                 const struct symbolize_file *logged,
+                                                 const struct symbolize_file *file)
 {
-    struct kept_file *kept = free_entry(fd);
+    struct kept_file *kept = trace_modules_free_entry(fd);
     if (kept)
         kept->fd = fd;
-    if (!kept || access(kept_file_path(kept), R_OK) != 0) {
+    if (!kept || access(trace_modules_kept_file_path(kept), R_OK) != 0) {
         close(fd);
         return NULL;
     }
@@ -289,8 +292,8 @@ static struct kept_file *keep_file(int fd, const struct module *module,
 }
 
 /* Opens a file if it is the one that was logged; perhaps only its inode is known. */
-static int open_logged(const char *path, const struct symbolize_file *logged,
-                       struct symbolize_file *file)
+static int trace_modules_open_logged(const char *path, const struct symbolize_file *logged,
+                                     struct symbolize_file *file)
 {
     int fd = image_file_open(path);
     if (fd < 0 || !image_file_read(fd, file) || file->inode != logged->inode ||
@@ -304,12 +307,12 @@ static int open_logged(const char *path, const struct symbolize_file *logged,
 
 /* Opens the file of a module as the process sees it, or any of its threads: a first thread that has
  * ended sees no files. */
-static int open_as_seen(const char *module, const struct symbolize_file *sought, uint32_t pid,
-                        struct symbolize_file *file)
+static int trace_modules_open_as_seen(const char *module, const struct symbolize_file *sought,
+                                      uint32_t pid, struct symbolize_file *file)
 {
     char path[PATH_MAX], threads[64], program;
     int size = snprintf(path, sizeof path, "/proc/%u/root%s", pid, module);
-    int fd = size < (int)sizeof path ? open_logged(path, sought, file) : -1;
+    int fd = size < (int)sizeof path ? trace_modules_open_logged(path, sought, file) : -1;
     snprintf(threads, sizeof threads, "/proc/%u/exe", pid);
     if (fd >= 0 || readlink(threads, &program, sizeof program) > 0)
         return fd;
@@ -319,7 +322,7 @@ static int open_as_seen(const char *module, const struct symbolize_file *sought,
     while (fd < 0 && directory && (entry = readdir(directory))) {
         size = snprintf(path, sizeof path, "%s/%.16s/root%s", threads, entry->d_name, module);
         if (entry->d_name[0] != '.' && size < (int)sizeof path)
-            fd = open_logged(path, sought, file);
+            fd = trace_modules_open_logged(path, sought, file);
     }
     if (directory)
         closedir(directory);
@@ -327,21 +330,22 @@ static int open_as_seen(const char *module, const struct symbolize_file *sought,
 }
 
 /* Opens the file of a module by the system's view of the process. It may have been removed. */
-static int open_of_process(const struct module *module, const struct logged_file *logged,
-                           uint32_t pid, struct symbolize_file *file)
+static int trace_modules_open_of_process(const struct module *module,
+                                         const struct logged_file *logged, uint32_t pid,
+                                         struct symbolize_file *file)
 {
     char path[PATH_MAX];
     struct symbolize_file sought = logged->file;
-    int fd = logged->is_there ? open_as_seen(module->path, &sought, pid, file) : -1;
+    int fd = logged->is_there ? trace_modules_open_as_seen(module->path, &sought, pid, file) : -1;
     sought.changed = 0;
     if (fd < 0) {
         snprintf(path, sizeof path, "/proc/%u/exe", pid);
-        fd = open_logged(path, &sought, file);
+        fd = trace_modules_open_logged(path, &sought, file);
     }
     if (fd < 0) {
         snprintf(path, sizeof path, "/proc/%u/map_files/%llx-%llx", pid,
                  (unsigned long long)logged->begin, (unsigned long long)logged->end);
-        fd = open_logged(path, &sought, file);
+        fd = trace_modules_open_logged(path, &sought, file);
     }
     return fd;
 }
@@ -365,18 +369,19 @@ void module_files_keep(struct module *module, const struct logged_file *logged, 
     module->file = logged->is_there ? logged->file : (struct symbolize_file){.inode = 0};
     if (logged->file.inode == 0 || (logged->is_there && module_file_is_of_system(module->path)))
         return;
-    struct kept_file *kept = find_kept(module, &logged->file);
+    struct kept_file *kept = trace_modules_find_kept(module, &logged->file);
     if (!kept) {
         struct symbolize_file file;
-        int fd = logged->is_there ? open_logged(module->path, &logged->file, &file) : -1;
+        int fd =
+            logged->is_there ? trace_modules_open_logged(module->path, &logged->file, &file) : -1;
         if (fd < 0)
-            fd = open_of_process(module, logged, pid, &file);
+            fd = trace_modules_open_of_process(module, logged, pid, &file);
         if (fd < 0 && !module_file_is_overwritten(module, logged)) {
             file = (struct symbolize_file){.inode = 0};
             fd = module_image_copy(module, pid);
         }
         if (fd >= 0)
-            kept = keep_file(fd, module, &logged->file, &file);
+            kept = trace_modules_keep_file(fd, module, &logged->file, &file);
     }
     if (!kept)
         return;
@@ -397,5 +402,5 @@ void module_files_release(struct module *module)
 
 const char *module_files_place(const struct module *module)
 {
-    return module->kept != 0 ? kept_file_path(&kept_files[module->kept - 1]) : NULL;
+    return module->kept != 0 ? trace_modules_kept_file_path(&kept_files[module->kept - 1]) : NULL;
 }

@@ -12,7 +12,7 @@ enum { FIRST_CAPACITY = 1 << 9, SMALL_CAPACITY = 1 << 14 };
 
 /* Has the system provide the pages of a large table at once: entries come to all of them soon, and
  * a page that is read before it is written would be provided twice. An old system refuses. */
-static void populate(void *table, size_t size)
+static void trace_stacks_populate(void *table, size_t size)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     uintptr_t begin = ((uintptr_t)table + page - 1) / page * page;
@@ -22,7 +22,7 @@ static void populate(void *table, size_t size)
 }
 
 /* Makes an empty table. False, with nothing changed, when there is no memory. */
-static bool make_table(struct stacks *stacks, size_t capacity)
+static bool trace_stacks_make_table(struct stacks *stacks, size_t capacity)
 {
     struct stack_entry *entries = calloc(capacity, sizeof *entries);
     uint32_t *hashes = malloc(capacity * sizeof *hashes);
@@ -32,7 +32,7 @@ static bool make_table(struct stacks *stacks, size_t capacity)
         return false;
     }
     if (capacity > SMALL_CAPACITY)
-        populate(entries, capacity * sizeof *entries);
+        trace_stacks_populate(entries, capacity * sizeof *entries);
     stacks->entries = entries;
     stacks->hashes = hashes;
     stacks->capacity = capacity;
@@ -45,7 +45,7 @@ bool stacks_init(struct stacks *stacks)
     memset(stacks, 0, sizeof *stacks);
     if (getrandom(&stacks->key, sizeof stacks->key, 0) != sizeof stacks->key)
         stacks->key = (uintptr_t)stacks;
-    return make_table(stacks, FIRST_CAPACITY);
+    return trace_stacks_make_table(stacks, FIRST_CAPACITY);
 }
 
 void stacks_free(struct stacks *stacks)
@@ -68,10 +68,11 @@ static struct stack_entry *stacks_add_entry(struct stacks *stacks, uint32_t hash
 }
 
 /* Moves all entries, except addresses in [begin, end), to a table of the given capacity. */
-static bool rebuild(struct stacks *stacks, size_t capacity, uint64_t begin, uint64_t end)
+static bool trace_stacks_rebuild(struct stacks *stacks, size_t capacity, uint64_t begin,
+                                 uint64_t end)
 {
     struct stacks old = *stacks;
-    if (!make_table(stacks, capacity))
+    if (!trace_stacks_make_table(stacks, capacity))
         return false;
     for (size_t i = 0; i < old.capacity; i++) {
         const struct stack_entry *entry = &old.entries[i];
@@ -89,7 +90,7 @@ struct stack_entry *stacks_find(struct stacks *stacks, uint32_t hash, ttd_id par
         return entry;
     if (stacks->count + stacks->count / 2 >= stacks->capacity) {
         size_t factor = stacks->capacity < SMALL_CAPACITY ? 4 : 2;
-        if (!rebuild(stacks, stacks->capacity * factor, 0, 0))
+        if (!trace_stacks_rebuild(stacks, stacks->capacity * factor, 0, 0))
             return NULL;
     }
     return stacks_add_entry(stacks, hash, &(struct stack_entry){.pc = pc, .parent = parent});
@@ -99,5 +100,5 @@ void stacks_forget(struct stacks *stacks, uint64_t begin, uint64_t end)
 {
     stacks->removals++;
     /* If memory runs out the entries stay, and names may belong to the unloaded code. */
-    rebuild(stacks, stacks->capacity, begin, end);
+    trace_stacks_rebuild(stacks, stacks->capacity, begin, end);
 }

@@ -36,23 +36,23 @@ void variables_know(struct variables *variables, ttd_id module, uint64_t begin, 
     variables->is_sorted = false;
 }
 
-static int compare(ttd_id a_module, uint64_t a, ttd_id b_module, uint64_t b)
+static int variables_compare(ttd_id a_module, uint64_t a, ttd_id b_module, uint64_t b)
 {
     if (a_module != b_module)
         return a_module < b_module ? -1 : 1;
     return a < b ? -1 : a > b;
 }
 
-static int compare_words(const void *left, const void *right)
+static int variables_compare_words(const void *left, const void *right)
 {
     const struct variable_word *a = left, *b = right;
-    return compare(a->module, a->offset, b->module, b->offset);
+    return variables_compare(a->module, a->offset, b->module, b->offset);
 }
 
-static int compare_known(const void *left, const void *right)
+static int variables_compare_known(const void *left, const void *right)
 {
     const struct known_variable *a = left, *b = right;
-    return compare(a->module, a->begin, b->module, b->begin);
+    return variables_compare(a->module, a->begin, b->module, b->begin);
 }
 
 static bool variables_has(const struct known_variable *variable, const struct variable_word *word)
@@ -64,18 +64,19 @@ void variables_sort(struct variables *variables)
 {
     if (variables->is_sorted || variables->count == 0)
         return;
-    qsort(variables->words, variables->count, sizeof *variables->words, compare_words);
+    qsort(variables->words, variables->count, sizeof *variables->words, variables_compare_words);
     if (variables->known_count > 0)
-        qsort(variables->known, variables->known_count, sizeof *variables->known, compare_known);
+        qsort(variables->known, variables->known_count, sizeof *variables->known,
+              variables_compare_known);
     size_t kept = 0, next = 0; /* the first variable that begins above the word */
     for (size_t i = 0; i < variables->count; i++) {
         const struct variable_word *word = &variables->words[i];
         while (next < variables->known_count &&
-               compare(variables->known[next].module, variables->known[next].begin, word->module,
-                       word->offset) <= 0)
+               variables_compare(variables->known[next].module, variables->known[next].begin,
+                                 word->module, word->offset) <= 0)
             next++;
         bool is_known = next > 0 && variables_has(&variables->known[next - 1], word);
-        bool is_same = kept > 0 && compare_words(&variables->words[kept - 1], word) == 0;
+        bool is_same = kept > 0 && variables_compare_words(&variables->words[kept - 1], word) == 0;
         if (!is_known && !is_same)
             variables->words[kept++] = *word;
     }

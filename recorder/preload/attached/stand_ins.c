@@ -22,7 +22,7 @@ int attached_iterate(int (*function)(struct dl_phdr_info *, size_t, void *), voi
 
 static struct link_map own_map = {.l_name = (char[]){"[ttdrecord]"}};
 
-static void *own_frame_index(void)
+static void *stand_in_own_frame_index(void)
 {
     const ElfW(Phdr) *segment =
         (const ElfW(Phdr) *)((const char *)&own_header + own_header.e_phoff);
@@ -40,7 +40,7 @@ int attached_find_object(void *address, struct dl_find_object *object)
     *object = (struct dl_find_object){.dlfo_map_start = (void *)attached.begin,
                                       .dlfo_map_end = (void *)attached.end,
                                       .dlfo_link_map = &own_map,
-                                      .dlfo_eh_frame = own_frame_index()};
+                                      .dlfo_eh_frame = stand_in_own_frame_index()};
     return 0;
 }
 

@@ -25,12 +25,12 @@ static char channel_path[96];
 static struct stat channel_file;
 static uint32_t owner;
 
-static bool is_error(long address)
+static bool windows_is_error(long address)
 {
     return address < 0 && address > -4096;
 }
 
-static void view_unmap(long address)
+static void windows_view_unmap(long address)
 {
     sys_call3(SYS_munmap, address, CHANNEL_WINDOW, 0);
 }
@@ -41,7 +41,7 @@ uint32_t channel_owner(void)
 }
 
 /* Maps a window of an open file, and identifies the file. */
-static char *map_open(long file, uint64_t offset, struct stat *status)
+static char *windows_map_open(long file, uint64_t offset, struct stat *status)
 {
     long address = 0;
     if (sys_call3(SYS_fstat, file, (long)status, 0) == 0 &&
@@ -53,47 +53,47 @@ static char *map_open(long file, uint64_t offset, struct stat *status)
         if (sys_call3(SYS_fcntl, file, F_GETLK, (long)&lock) == 0 && lock.l_type != F_UNLCK)
             owner = (uint32_t)lock.l_pid;
     }
-    return address == 0 || is_error(address) ? NULL : (char *)address;
+    return address == 0 || windows_is_error(address) ? NULL : (char *)address;
 }
 
 /* Maps a window of the file that `path` opens, likewise. */
-static char *map_file(const char *path, uint64_t offset, struct stat *status)
+static char *windows_map_file(const char *path, uint64_t offset, struct stat *status)
 {
     long file = sys_call6(SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_CLOEXEC, 0, 0, 0);
     if (file < 0)
         return NULL;
-    char *window = map_open(file, offset, status);
+    char *window = windows_map_open(file, offset, status);
     sys_call3(SYS_close, file, 0, 0);
     return window;
 }
 
-static char *map_by_path(uint64_t offset)
+static char *windows_map_by_path(uint64_t offset)
 {
     struct stat status;
-    char *window = map_file(channel_path, offset, &status);
+    char *window = windows_map_file(channel_path, offset, &status);
     if (!window || (status.st_ino == channel_file.st_ino && status.st_dev == channel_file.st_dev))
         return window;
-    view_unmap((long)window);
+    windows_view_unmap((long)window);
     return NULL;
 }
 
-static char *map_again(uint64_t offset)
+static char *windows_map_again(uint64_t offset)
 {
     long address =
         sys_call6(SYS_mremap, (long)target_channel, 0, CHANNEL_WINDOW, MREMAP_MAYMOVE, 0, 0);
-    if (is_error(address)) /* emulators do not know how */
-        return map_by_path(offset);
+    if (windows_is_error(address)) /* emulators do not know how */
+        return windows_map_by_path(offset);
     if (sys_call6(SYS_remap_file_pages, address, CHANNEL_WINDOW, 0, (long)(offset / CHANNEL_PAGE),
                   MAP_NONBLOCK, 0) == 0) /* or all of it would be put into memory */
         return (char *)address;
-    view_unmap(address);
-    return map_by_path(offset);
+    windows_view_unmap(address);
+    return windows_map_by_path(offset);
 }
 
 char *channel_map(struct channel_view *view, uint32_t index)
 {
     char *mapped = NULL;
-    char *window = process_is_confined ? NULL : map_again((uint64_t)index * CHANNEL_WINDOW);
+    char *window = process_is_confined ? NULL : windows_map_again((uint64_t)index * CHANNEL_WINDOW);
     if (!window) {
         atomic_store(&channel_is_short, true);
         return NULL;
@@ -101,11 +101,11 @@ char *channel_map(struct channel_view *view, uint32_t index)
     sys_call3(SYS_madvise, (long)window, CHANNEL_WINDOW, MADV_DONTDUMP);
     if (atomic_compare_exchange_strong(&view->windows[index], &mapped, window))
         return window;
-    view_unmap((long)window);
+    windows_view_unmap((long)window);
     return mapped;
 }
 
-static void map_entries(uint64_t begin, uint32_t count, uint64_t size)
+static void windows_map_entries(uint64_t begin, uint32_t count, uint64_t size)
 {
     uint64_t end = begin + count * size;
     for (uint64_t offset = begin; offset < end; offset += CHANNEL_WINDOW)
@@ -113,7 +113,8 @@ static void map_entries(uint64_t begin, uint32_t count, uint64_t size)
 }
 
 /* Returns how many entries of a pool to map ahead: those that were used, and some more. */
-static uint32_t entries_ahead(const struct channel_pool *pool, uint32_t count, uint32_t spare)
+static uint32_t windows_entries_ahead(const struct channel_pool *pool, uint32_t count,
+                                      uint32_t spare)
 {
     uint32_t used = channel_used(pool, count);
     return count - used < spare ? count : used + spare;
@@ -122,16 +123,19 @@ static uint32_t entries_ahead(const struct channel_pool *pool, uint32_t count, u
 void channel_map_ahead(void)
 {
     const struct channel *channel = target_channel;
-    map_entries(CHANNEL_PROCESSES_AT,
-                entries_ahead(&channel->free_processes, CHANNEL_PROCESSES, AHEAD),
-                CHANNEL_PROCESS_SIZE);
-    map_entries(CHANNEL_THREADS_AT, entries_ahead(&channel->free_threads, CHANNEL_THREADS, AHEAD),
-                sizeof(struct thread_slot));
-    map_entries(CHANNEL_SMALL_AT, entries_ahead(&channel->free_small, CHANNEL_SMALL_CHUNKS, AHEAD),
-                CHANNEL_SMALL_SIZE);
-    map_entries(CHANNEL_LARGE_AT,
-                entries_ahead(&channel->free_large, CHANNEL_LARGE_CHUNKS, CHANNEL_BACKLOG + AHEAD),
-                CHANNEL_CHUNK_SIZE);
+    windows_map_entries(CHANNEL_PROCESSES_AT,
+                        windows_entries_ahead(&channel->free_processes, CHANNEL_PROCESSES, AHEAD),
+                        CHANNEL_PROCESS_SIZE);
+    windows_map_entries(CHANNEL_THREADS_AT,
+                        windows_entries_ahead(&channel->free_threads, CHANNEL_THREADS, AHEAD),
+                        sizeof(struct thread_slot));
+    windows_map_entries(CHANNEL_SMALL_AT,
+                        windows_entries_ahead(&channel->free_small, CHANNEL_SMALL_CHUNKS, AHEAD),
+                        CHANNEL_SMALL_SIZE);
+    windows_map_entries(
+        CHANNEL_LARGE_AT,
+        windows_entries_ahead(&channel->free_large, CHANNEL_LARGE_CHUNKS, CHANNEL_BACKLOG + AHEAD),
+        CHANNEL_CHUNK_SIZE);
 }
 
 bool channel_is_reachable(void)
@@ -155,7 +159,7 @@ static bool take_channel(char *window)
         return false;
     if (channel->magic != CHANNEL_MAGIC || channel->version != CHANNEL_VERSION ||
         channel->size != CHANNEL_SIZE) {
-        view_unmap((long)window);
+        windows_view_unmap((long)window);
         return false;
     }
     sys_call3(SYS_madvise, (long)window, CHANNEL_WINDOW, MADV_DONTDUMP);
@@ -165,13 +169,13 @@ static bool take_channel(char *window)
 }
 
 /* Takes the channel by the number of a descriptor; closes that if it is the channel's. */
-static bool take_lent(const char *number)
+static bool windows_take_lent(const char *number)
 {
     enum { DIGITS_MAX = 9 };
     int file = 0;
     for (int i = 0; i < DIGITS_MAX && *number >= '0' && *number <= '9'; i++)
         file = file * 10 + (*number++ - '0');
-    if (*number != '\0' || !take_channel(map_open(file, 0, &channel_file)))
+    if (*number != '\0' || !take_channel(windows_map_open(file, 0, &channel_file)))
         return false;
     sys_call3(SYS_close, file, 0, 0);
     return true;
@@ -183,12 +187,12 @@ bool channel_attach(const char *variable)
     if (size >= sizeof channel_path)
         return false;
     memcpy(channel_path, variable, size);
-    return (variable[size] == '=' && take_lent(variable + size + 1)) ||
-           take_channel(map_file(channel_path, 0, &channel_file));
+    return (variable[size] == '=' && windows_take_lent(variable + size + 1)) ||
+           take_channel(windows_map_file(channel_path, 0, &channel_file));
 }
 
 bool channel_attach_file(int file, const char *path)
 {
     strcpy(channel_path, path);
-    return take_channel(map_open(file, 0, &channel_file));
+    return take_channel(windows_map_open(file, 0, &channel_file));
 }

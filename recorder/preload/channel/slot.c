@@ -91,7 +91,7 @@ static uint32_t slot_for_copy(uint32_t process)
     return try_slot(channel_copy(process)) ? channel_copy(process) : CHANNEL_NONE;
 }
 
-static uint32_t parent_pid(uint32_t parent)
+static uint32_t slot_parent_pid(uint32_t parent)
 {
     if (!process_is_confined && !process_asks_itself)
         return (uint32_t)sys_call3(SYS_getppid, 0, 0, 0);
@@ -100,7 +100,7 @@ static uint32_t parent_pid(uint32_t parent)
 
 /* Returns the slot that a process with this id has claimed before, if that is still known; else
    CHANNEL_NONE. */
-static uint32_t note_claim(uint32_t pid, uint32_t index)
+static uint32_t slot_note_claim(uint32_t pid, uint32_t index)
 {
     uint64_t claim = (uint64_t)pid << 32 | index;
     uint64_t before = atomic_exchange(&target_channel->claims[pid % CHANNEL_CLAIMS], claim);
@@ -113,7 +113,7 @@ static uint32_t note_claim(uint32_t pid, uint32_t index)
  * process is gone and has neither image. The memory is read as the system has it: an emulator may
  * give the program other addresses.
  */
-static bool is_beside(uint32_t index)
+static bool slot_is_beside(uint32_t index)
 {
     uint64_t word = 0;
     if (index == CHANNEL_NONE || index > CHANNEL_SLOTS) /* another process may write anything */
@@ -131,12 +131,12 @@ static bool is_beside(uint32_t index)
 }
 
 /* Returns the flags of the process's origin for its slot. A confined process is a fork. */
-static uint32_t origin_flags(uint32_t parent, uint32_t before)
+static uint32_t slot_origin_flags(uint32_t parent, uint32_t before)
 {
     uint32_t elsewhere = process_is_elsewhere ? PROCESS_ELSEWHERE : 0;
     if (parent != CHANNEL_NONE)
         return PROCESS_FORKED | elsewhere;
-    return (is_beside(before) ? PROCESS_GUEST : 0) | elsewhere;
+    return (slot_is_beside(before) ? PROCESS_GUEST : 0) | elsewhere;
 }
 
 /* Sequences of this process; in a fork's child they are the parent's until it has its own slot. */
@@ -176,9 +176,9 @@ uint32_t slot_claim(uint32_t pid, uint32_t parent, uint64_t parent_sequence, uin
     struct process_slot *slot = channel_process(&target_view, index);
     slot->pid = pid;
     atomic_store(&slot->seen_pid, 0);
-    slot->parent_pid = parent_pid(parent);
+    slot->parent_pid = slot_parent_pid(parent);
     slot->parent = parent;
-    slot->flags = origin_flags(parent, note_claim(pid, index));
+    slot->flags = slot_origin_flags(parent, slot_note_claim(pid, index));
     slot->parent_sequence = parent_sequence;
     slot->parent_steps = parent_steps;
     slot->parent_image = parent != CHANNEL_NONE ? image_sequence : 0;

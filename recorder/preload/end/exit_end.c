@@ -51,7 +51,7 @@ struct zeroes {
     uintptr_t *begin, *end;
 };
 
-static struct zeroes find_zeroes(void)
+static struct zeroes exit_find_zeroes(void)
 {
     struct dl_find_object object;
     struct zeroes found = {NULL, NULL};
@@ -69,7 +69,7 @@ static struct zeroes find_zeroes(void)
     return found;
 }
 
-static bool has_marks(const uintptr_t *words, const char marks[2])
+static bool exit_has_marks(const uintptr_t *words, const char marks[2])
 {
     return words[WORD_ARGUMENT] == (uintptr_t)&marks[0] &&
            words[WORD_MODULE] == (uintptr_t)&marks[1];
@@ -77,18 +77,18 @@ static bool has_marks(const uintptr_t *words, const char marks[2])
 
 /* Returns the array of handlers as it is if its first entry is this library's handler; else NULL.
  */
-static const uintptr_t *find_array(void)
+static const uintptr_t *exit_find_array(void)
 {
-    struct zeroes zeroes = find_zeroes();
+    struct zeroes zeroes = exit_find_zeroes();
     for (const uintptr_t *words = zeroes.begin; words < zeroes.end - WORD_MODULE; words++)
-        if (has_marks(words, handler_marks))
+        if (exit_has_marks(words, handler_marks))
             return words;
     return NULL;
 }
 
 /* Returns the array whose last entry is at `last`, and sets `index` to its place; the variable of
  * the library, or NULL if there is none such. */
-static uintptr_t *array_of(uintptr_t *last, const uintptr_t *begin, size_t *index)
+static uintptr_t *exit_array_of(uintptr_t *last, const uintptr_t *begin, size_t *index)
 {
     for (*index = 0; *index < ENTRIES; ++*index) {
         uintptr_t *array = last - *index * ENTRY_WORDS - WORD_KIND;
@@ -106,16 +106,16 @@ static uintptr_t *array_of(uintptr_t *last, const uintptr_t *begin, size_t *inde
  * Moves this library's handler (just registered) before those that the constructors of other
  * libraries have registered, such as libstdc++: it then runs after them. No other thread runs yet.
  */
-static void move_to_front(void)
+static void exit_move_to_front(void)
 {
-    struct zeroes zeroes = find_zeroes();
+    struct zeroes zeroes = exit_find_zeroes();
     uintptr_t entry[ENTRY_WORDS];
     size_t index;
     for (uintptr_t *words = zeroes.begin; words < zeroes.end - WORD_MODULE; words++) {
-        if (!has_marks(words, handler_marks))
+        if (!exit_has_marks(words, handler_marks))
             continue;
         uintptr_t *last = words + WORD_KIND;
-        uintptr_t *array = array_of(last, zeroes.begin, &index);
+        uintptr_t *array = exit_array_of(last, zeroes.begin, &index);
         if (!array)
             return;
         memcpy(entry, last, sizeof entry);
@@ -125,7 +125,7 @@ static void move_to_front(void)
     }
 }
 
-static void do_nothing(void *unused, int status)
+static void exit_do_nothing(void *unused, int status)
 {
     (void)unused;
     (void)status;
@@ -135,16 +135,16 @@ static void do_nothing(void *unused, int status)
  * Called by that handler. Returns whether exit() runs no other one after it: all that is left is
  * to flush the standard streams, and to end the process. Registers a handler that does nothing.
  */
-static bool last_is_running(void)
+static bool exit_last_is_running(void)
 {
-    const uintptr_t *array = find_array();
+    const uintptr_t *array = exit_find_array();
     /* All handlers also run, without an end, when a program calls __cxa_finalize(). */
     if (!array || array[WORD_NEXT] != 0 || array[WORD_COUNT] != 0 ||
         array[WORD_KIND] != KIND_FREE ||
-        libc_atexit(do_nothing, &probe_marks[0], &probe_marks[1]) != 0)
+        libc_atexit(exit_do_nothing, &probe_marks[0], &probe_marks[1]) != 0)
         return false;
     return array[WORD_COUNT] == 1 && array[WORD_KIND] == KIND_WITH_MODULE &&
-           has_marks(array, probe_marks);
+           exit_has_marks(array, probe_marks);
 }
 
 int libc_at_quick_exit(void (*function)(void *), void *module) __asm__("__cxa_at_quick_exit");
@@ -158,7 +158,7 @@ enum way {
 /* Blocks all signals: a handler would change the memory of the snapshot, and in the copy none may
  * run.
  */
-static void block_signals(unsigned long *before)
+static void exit_block_signals(unsigned long *before)
 {
     unsigned long all = ~0UL;
     sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)before, sizeof all, 0, 0);
@@ -166,20 +166,20 @@ static void block_signals(unsigned long *before)
 
 /* Only when the hook's level has been left: a signal that has waited comes at once, and its handler
  * would take the level for one that a jump has left. */
-static void restore_signals(const unsigned long *before)
+static void exit_restore_signals(const unsigned long *before)
 {
     sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)before, 0, sizeof *before, 0, 0);
 }
 
 /* Returns the calling thread, in PHASE_RECORD and with all signals blocked; NULL if it does not
  * record. */
-static struct thread *enter(unsigned long *before)
+static struct thread *exit_enter(unsigned long *before)
 {
     struct thread *thread = target_enter(0);
     if (!thread)
         return NULL;
     target_phase(thread, PHASE_RECORD);
-    block_signals(before);
+    exit_block_signals(before);
     return thread;
 }
 
@@ -200,12 +200,12 @@ static int (*find_flush(void))(void)
 static bool finish_exit(struct thread **thread, unsigned long *before)
 {
     int (*flush)(void) = find_flush();
-    if (!flush || !last_is_running() || !runtime_has_process_alone())
+    if (!flush || !exit_last_is_running() || !runtime_has_process_alone())
         return false;
     target_leave(*thread);
-    restore_signals(before);
+    exit_restore_signals(before);
     flush();
-    *thread = enter(before);
+    *thread = exit_enter(before);
     return *thread != NULL;
 }
 
@@ -221,7 +221,7 @@ static void end_recording(enum way way, int status)
         return;
     fatal_await_death();
     island_awake();
-    struct thread *thread = enter(&before);
+    struct thread *thread = exit_enter(&before);
     if (!thread)
         return;
     snapshot_ask(thread, before);
@@ -231,7 +231,7 @@ static void end_recording(enum way way, int status)
         return;
     long copy = runtime_copy(thread);
     target_leave(thread);
-    restore_signals(&before);
+    exit_restore_signals(&before);
     if (copy > 0)
         runtime_await(copy);
 }
@@ -258,7 +258,7 @@ void end_register(void)
 {
     /* Before the program can register any handler. Libraries may have done so. */
     if (libc_atexit(at_exit, &handler_marks[0], &handler_marks[1]) == 0)
-        move_to_front();
+        exit_move_to_front();
     libc_at_quick_exit(at_quick_exit, NULL);
 }
 

@@ -41,7 +41,7 @@ static uint64_t watched;
  * meanwhile. A function that waits for a signal, such as sigsuspend(), may block it again as it
  * returns.
  */
-static void die(int number, siginfo_t *info, ucontext_t *context)
+static void fatal_die(int number, siginfo_t *info, ucontext_t *context)
 {
     static const struct sys_sigaction standard;
     long process = sys_call3(SYS_getpid, 0, 0, 0);
@@ -60,7 +60,7 @@ bool fatal_is_fault(int number)
 
 /* Whether the system ignores the default action of the signal: it came before the program has set
  * the action anew, in the first process of a namespace. */
-static bool is_ignored(int number)
+static bool fatal_is_ignored(int number)
 {
     return !fatal_is_fault(number) && sys_call3(SYS_getpid, 0, 0, 0) == 1;
 }
@@ -75,13 +75,13 @@ static bool fatal_is_reported(int number)
 
 static void fatal_on_signal(int number, siginfo_t *info, void *context)
 {
-    if (is_ignored(number))
+    if (fatal_is_ignored(number))
         return;
     if (fatal_is_reported(number)) {
         atomic_store(&target_on->dies, 1);
         snapshot_tell_signal(number, info, context);
     }
-    die(number, info, context);
+    fatal_die(number, info, context);
 }
 
 void fatal_await_death(void)
@@ -115,7 +115,7 @@ bool fatal_is_own(const struct sigaction *installed)
 /* The C library's abort(); 0 if it is not known. */
 static uintptr_t abort_begin, abort_end;
 
-static void find_abort(void)
+static void fatal_find_abort(void)
 {
     Dl_info info;
     void *entry = NULL;
@@ -193,7 +193,7 @@ __asm__(".pushsection .text\n"
         ".popsection\n");
 
 /* Go's runtime reads actions by system calls of its own, and calls the handlers that it finds. */
-static int is_go(struct dl_phdr_info *info, size_t size, void *unused)
+static int fatal_is_go(struct dl_phdr_info *info, size_t size, void *unused)
 {
     (void)size;
     (void)unused;
@@ -235,11 +235,11 @@ void fatal_watch(void)
 
 void fatal_watch(void)
 {
-    if (process_is_confined || dl_iterate_phdr(is_go, NULL) == 1)
+    if (process_is_confined || dl_iterate_phdr(fatal_is_go, NULL) == 1)
         return;
     sigfillset(&action.sa_mask);
     watched = sys_call3(SYS_getpid, 0, 0, 0) == 1 ? faults : ~others;
-    find_abort();
+    fatal_find_abort();
     signal_stacks_begin();
     for (int number = 1; number <= SIGNALS; number++) {
         struct sigaction before = {.sa_handler = SIG_IGN};
@@ -254,7 +254,7 @@ void fatal_watch(void)
 #endif
 
 /* Restores the default action of signals that are watched. */
-static void unwatch(uint64_t numbers)
+static void fatal_signal_unwatch(uint64_t numbers)
 {
     numbers &= watched;
     watched &= ~numbers;
@@ -272,10 +272,10 @@ static void unwatch(uint64_t numbers)
 void fatal_watch_child(void)
 {
     if (watched != 0 && sys_call3(SYS_getpid, 0, 0, 0) == 1)
-        unwatch(~faults);
+        fatal_signal_unwatch(~faults);
 }
 
 void fatal_unwatch(void)
 {
-    unwatch(watched);
+    fatal_signal_unwatch(watched);
 }

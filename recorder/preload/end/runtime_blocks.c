@@ -39,7 +39,7 @@ typedef void freeres_function(void);
 
 /* Isolates the copy, so that nothing it does is noticed. All signals are blocked and no handler
  * runs; only abort() unblocks its own. */
-static void isolate(long parent)
+static void runtime_isolate(long parent)
 {
     static const struct sys_sigaction standard;
     const struct rlimit no_core = {0, 0};
@@ -65,20 +65,20 @@ void runtime_end(int status)
 /* The exit status of a copy for "yes". Others may mean that it has failed. */
 enum { YES = 111 };
 
-static void on_failure(int number)
+static void runtime_on_failure(int number)
 {
     runtime_end(number);
 }
 
 /* Makes the process end with its status if the request fails, or takes too long. All other signals
  * are blocked. */
-static void guard(void)
+static void runtime_guard(void)
 {
     static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGALRM};
     static const unsigned long has_restorer = 0x04000000; /* the system demands one */
-    const struct sys_sigaction action = {.handler = on_failure,
+    const struct sys_sigaction action = {.handler = runtime_on_failure,
                                          .flags = SA_ONSTACK | has_restorer,
-                                         .restorer = (void (*)(void))on_failure,
+                                         .restorer = (void (*)(void))runtime_on_failure,
                                          .mask = ~0UL};
     const struct itimerval limit = {.it_value = {.tv_usec = WAIT_MS * 1000L}};
     unsigned long wanted = 0;
@@ -91,7 +91,7 @@ static void guard(void)
 }
 
 /* The copy may wait for a lock that no thread is left to release. Returns its wait status. */
-static int await_copy(long copy, long limit_ms)
+static int runtime_await_copy(long copy, long limit_ms)
 {
     int status = 0;
     struct timespec limit = {limit_ms / 1000, limit_ms % 1000 * 1000000};
@@ -110,12 +110,12 @@ static int await_copy(long copy, long limit_ms)
 
 void runtime_await(long copy)
 {
-    await_copy(copy, WAIT_MS);
+    runtime_await_copy(copy, WAIT_MS);
 }
 
 /* Finds the C++ runtime's function in the runtime's own table. dlopen() would run constructors
  * again now that all destructors have run. */
-static int find_cxx(struct dl_phdr_info *info, size_t size, void *function)
+static int runtime_find_cxx(struct dl_phdr_info *info, size_t size, void *function)
 {
     (void)size;
     if (!strstr(info->dlpi_name, "libstdc++"))
@@ -132,10 +132,10 @@ static int find_cxx(struct dl_phdr_info *info, size_t size, void *function)
  * may wait for a lock that is never released. The C++ runtime may be one that only a plugin sees.
  * False if the C library cannot do it.
  */
-static bool release_all(void)
+static bool runtime_release_all(void)
 {
     freeres_function *c, *cxx = NULL;
-    dl_iterate_phdr(find_cxx, &cxx);
+    dl_iterate_phdr(runtime_find_cxx, &cxx);
     if (cxx)
         cxx();
     /* To look in all modules would touch pages of each. */
@@ -148,7 +148,7 @@ static bool release_all(void)
 }
 
 /* Tries the program's own functions that allocate and release; nothing of this is recorded. */
-static bool try_functions(void)
+static bool runtime_try_functions(void)
 {
     target_on->refused = 1;
     bool forwards = replaced_forward();
@@ -161,9 +161,9 @@ static _Noreturn void runtime_ask_for_kept(struct thread *thread)
 {
     _Atomic uint32_t *notes = &channel_process(&target_view, process_index())->notes;
     target_leave(thread);
-    if ((atomic_load(notes) & NOTE_FORWARDS) != 0 && try_functions())
+    if ((atomic_load(notes) & NOTE_FORWARDS) != 0 && runtime_try_functions())
         atomic_fetch_and(notes, ~(uint32_t)NOTE_FORWARDS);
-    if (release_all())
+    if (runtime_release_all())
         process_told_all();
     for (;;)
         runtime_end(0);
@@ -182,26 +182,26 @@ void runtime_ask_and_end(struct thread *thread, int status)
         return;
     end_status = status;
     process_is_copy = process_asks_itself = true;
-    guard();
+    runtime_guard();
     process_forget();
     runtime_ask_for_kept(thread);
 }
 
 /* Returns 0 in the copy, else the result of runtime_copy(). */
-static long copy_process(void)
+static long runtime_copy_process(void)
 {
     long parent = sys_call3(SYS_getpid, 0, 0, 0);
     long copy = sys_call6(SYS_clone, 0 /* a fork, without a signal at its end */, 0, 0, 0, 0, 0);
     if (copy != 0)
         return copy;
     process_is_copy = true;
-    isolate(parent);
+    runtime_isolate(parent);
     return copy;
 }
 
 long runtime_copy(struct thread *thread)
 {
-    long copy = copy_process();
+    long copy = runtime_copy_process();
     if (copy != 0)
         return copy;
     runtime_ask_for_kept(thread);
@@ -211,10 +211,10 @@ bool runtime_tries_functions(void)
 {
     unsigned long all = ~0UL, mask = 0;
     sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&mask, sizeof all, 0, 0);
-    long copy = copy_process();
+    long copy = runtime_copy_process();
     if (copy == 0)
-        runtime_end(try_functions() ? YES : 0);
-    int status = copy > 0 ? await_copy(copy, WAIT_START_MS) : 0;
+        runtime_end(runtime_try_functions() ? YES : 0);
+    int status = copy > 0 ? runtime_await_copy(copy, WAIT_START_MS) : 0;
     sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, sizeof mask, 0, 0);
     return WIFEXITED(status) && WEXITSTATUS(status) == YES;
 }

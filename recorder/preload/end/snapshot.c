@@ -37,13 +37,13 @@ enum { RED_ZONE = 128 };
 
 /* Returns the address that functions started by makecontext() return to: that function has no
  * name. */
-static uintptr_t find_coroutine_start(void)
+static uintptr_t snapshot_find_coroutine_start(void)
 {
     static ucontext_t context;
     static uintptr_t stack[64];
     context.uc_stack.ss_sp = stack;
     context.uc_stack.ss_size = sizeof stack;
-    makecontext(&context, (void (*)(void))find_coroutine_start, 0);
+    makecontext(&context, (void (*)(void))snapshot_find_coroutine_start, 0);
     uintptr_t address = (uintptr_t)context.uc_mcontext.gregs[REG_RSP];
     bool is_within = address >= (uintptr_t)stack && address < (uintptr_t)stack + sizeof stack;
     return is_within ? *(const uintptr_t *)address : 0;
@@ -64,8 +64,8 @@ static bool snapshot_is_of_system(uintptr_t address)
                       module == snapshot_module_of((uintptr_t)snapshot_ask));
 }
 
-static uint32_t list_frames(struct unwinder *unwinder, const struct step_regs *regs,
-                            struct snapshot_request *request)
+static uint32_t snapshot_list_frames(struct unwinder *unwinder, const struct step_regs *regs,
+                                     struct snapshot_request *request)
 {
     struct stack_list list = {.max = SNAPSHOT_FRAMES,
                               .outermost = SNAPSHOT_FRAMES_OUTERMOST,
@@ -78,18 +78,18 @@ static uint32_t list_frames(struct unwinder *unwinder, const struct step_regs *r
 }
 
 /* Says where the thread's stack counts from, and gives its registers there. */
-static void describe_thread(struct unwinder *unwinder, struct snapshot_request *request)
+static void snapshot_describe_thread(struct unwinder *unwinder, struct snapshot_request *request)
 {
     struct step_regs regs;
     bool is_found = unwinder_find(unwinder, snapshot_is_of_system, &regs);
     request->tid = (uint32_t)sys_call3(SYS_gettid, 0, 0, 0);
     __asm__("mov %%fs:0, %0" : "=r"(request->thread_pointer));
-    request->coroutine_start = find_coroutine_start();
+    request->coroutine_start = snapshot_find_coroutine_start();
     request->stack_pointer = regs.reg[CFI_RSP];
     request->registers_valid = is_found ? regs.known : 0;
     for (int i = 0; i < SNAPSHOT_REGISTERS; i++)
         request->registers[i] = (request->registers_valid >> i & 1) != 0 ? regs.reg[i] : 0;
-    request->frame_count = is_found ? list_frames(unwinder, &regs, request) : 0;
+    request->frame_count = is_found ? snapshot_list_frames(unwinder, &regs, request) : 0;
 }
 
 static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -112,7 +112,7 @@ static bool snapshot_is_unwanted(uint64_t mask)
 }
 
 /* Takes away the signals that somebody ends the program by: it dies of another one. */
-static void take_wishes(uint64_t mask)
+static void snapshot_take_wishes(uint64_t mask)
 {
     static const struct timespec at_once;
     uint64_t set = 0;
@@ -131,7 +131,7 @@ struct wait {
     struct patience patience;
 };
 
-static bool is_late(struct wait *wait, uint64_t now)
+static bool snapshot_is_late(struct wait *wait, uint64_t now)
 {
     uint32_t answers = atomic_load_explicit(&target_channel->answers, memory_order_relaxed);
     uint64_t passed = wait->looked != 0 ? now - wait->looked : 0;
@@ -155,9 +155,9 @@ static uint32_t snapshot_await(struct snapshot_request *request, uint64_t mask)
         if (atomic_load(&request->state) != SNAPSHOT_ASKED)
             continue;
         once.tv_nsec = once.tv_nsec < WAIT_LONG_NS ? once.tv_nsec * 2 : WAIT_LONG_NS;
-        bool has_waited = is_late(&wait, sys_clock());
+        bool has_waited = snapshot_is_late(&wait, sys_clock());
         if (request->signal != 0 && wait.all < WISH_NS)
-            take_wishes(mask);
+            snapshot_take_wishes(mask);
         if (!has_waited && !collector_is_gone() && !snapshot_is_unwanted(mask))
             continue;
         if (!atomic_compare_exchange_strong(&request->state, &state, SNAPSHOT_NONE))
@@ -169,7 +169,7 @@ static uint32_t snapshot_await(struct snapshot_request *request, uint64_t mask)
     return state;
 }
 
-static uint32_t ask_once(struct snapshot_request *request, uint64_t mask)
+static uint32_t snapshot_ask_once(struct snapshot_request *request, uint64_t mask)
 {
     atomic_store_explicit(&request->state, SNAPSHOT_ASKED, memory_order_release);
     collector_wake();
@@ -179,18 +179,18 @@ static uint32_t ask_once(struct snapshot_request *request, uint64_t mask)
 static void snapshot_ask_collector(struct snapshot_request *request, uint64_t mask)
 {
     request->has_permitted = 0;
-    if (ask_once(request, mask) != SNAPSHOT_DENIED)
+    if (snapshot_ask_once(request, mask) != SNAPSHOT_DENIED)
         return;
     /* Yama permits it to ancestors only, and the process may be the child of an ended one. */
     bool is_permitted = sys_call3(SYS_prctl, PR_SET_PTRACER, target_channel->collector_pid, 0) == 0;
     request->has_permitted = 1;
-    ask_once(request, mask);
+    snapshot_ask_once(request, mask);
     if (is_permitted)
         sys_call3(SYS_prctl, PR_SET_PTRACER, 0, 0);
 }
 
 /* The collector sees the memory of an emulator, not its guest's. */
-static bool is_guest(void)
+static bool snapshot_is_guest(void)
 {
     return channel_process(&target_view, process_index())->flags & PROCESS_GUEST;
 }
@@ -201,13 +201,13 @@ void snapshot_ask(struct thread *thread, uint64_t mask)
     uint32_t contents = target_channel->exit_contents;
     uint32_t state = ASKING_NOT;
     struct unwinder *unwinder = thread_unwinder(thread);
-    if (contents == 0 || is_guest() || !unwinder ||
+    if (contents == 0 || snapshot_is_guest() || !unwinder ||
         !atomic_compare_exchange_strong(&target_on->asking, &state, ASKING_NOW))
         return;
     request->reason = TTD_SNAPSHOT_EXIT;
     request->contents = contents;
     request->signal = 0;
-    describe_thread(unwinder, request);
+    snapshot_describe_thread(unwinder, request);
     snapshot_ask_collector(request, mask);
     atomic_store(&target_on->asking, ASKING_OVER);
 }
@@ -215,7 +215,7 @@ void snapshot_ask(struct thread *thread, uint64_t mask)
 /* Begins to ask. If another thread does, waits until it has been answered, so that the process does
  * not die meanwhile, and returns false. A process that has asked at its end asks again only if it
  * fails after that. */
-static bool begin_to_ask(bool is_fault)
+static bool snapshot_begin_to_ask(bool is_fault)
 {
     struct timespec once = {.tv_nsec = WAIT_ONCE_NS};
     uint32_t state = atomic_load(&target_on->asking);
@@ -229,7 +229,7 @@ static bool begin_to_ask(bool is_fault)
 }
 
 /* Sets the registers that were interrupted, by their DWARF numbers. */
-static void take_registers(const ucontext_t *context, struct step_regs *regs)
+static void snapshot_take_registers(const ucontext_t *context, struct step_regs *regs)
 {
     static const uint8_t places[CFI_REGS] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
                                              REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
@@ -242,7 +242,7 @@ static void take_registers(const ucontext_t *context, struct step_regs *regs)
 /* After a jump to an address that holds no code, steps to the caller: the processor has just pushed
  * where it goes on. Returns false if the thread failed in another way, or if there is no such
  * address, as after a return to a bad one. */
-static bool leave_bad_jump(const siginfo_t *info, struct step_regs *regs)
+static bool snapshot_leave_bad_jump(const siginfo_t *info, struct step_regs *regs)
 {
     uintptr_t sp = regs->reg[CFI_RSP], caller;
     bool is_fault = info->si_code > 0 && (info->si_signo == SIGSEGV || info->si_signo == SIGBUS);
@@ -272,7 +272,7 @@ bool snapshot_is_called_by(const ucontext_t *context, uintptr_t begin, uintptr_t
     if (!unwinder)
         return false;
     unwinder_init(unwinder, 0, 0, false);
-    take_registers(context, &regs);
+    snapshot_take_registers(context, &regs);
     regs.reg[CFI_RA]++; /* as in stacks: see unwind.h */
     uint32_t count = unwinder_list(unwinder, &regs, &list);
     atomic_store(&spare_unwinder, unwinder);
@@ -288,13 +288,13 @@ void snapshot_tell_signal(int number, const siginfo_t *info, const ucontext_t *c
     uint64_t mask;
     memcpy(&mask, &context->uc_sigmask, sizeof mask);
     /* The thread's own may be in use. */
-    struct unwinder *unwinder = is_guest() ? NULL : unwind_pages_used(unwinder_size());
+    struct unwinder *unwinder = snapshot_is_guest() ? NULL : unwind_pages_used(unwinder_size());
     bool is_fault = fatal_is_fault(number);
-    if (!unwinder || !begin_to_ask(is_fault))
+    if (!unwinder || !snapshot_begin_to_ask(is_fault))
         return;
     unwinder_init(unwinder, 0, 0, false);
     struct step_regs regs;
-    take_registers(context, &regs);
+    snapshot_take_registers(context, &regs);
     request->reason = TTD_SNAPSHOT_SIGNAL;
     request->contents = target_channel->exit_contents;
     request->signal = (uint32_t)number;
@@ -302,14 +302,14 @@ void snapshot_tell_signal(int number, const siginfo_t *info, const ucontext_t *c
     request->fault_address = is_fault && info->si_code > 0 ? (uintptr_t)info->si_addr : 0;
     request->tid = (uint32_t)sys_call3(SYS_gettid, 0, 0, 0);
     __asm__("mov %%fs:0, %0" : "=r"(request->thread_pointer));
-    request->coroutine_start = find_coroutine_start();
+    request->coroutine_start = snapshot_find_coroutine_start();
     request->stack_pointer = regs.reg[CFI_RSP] - RED_ZONE;
     request->registers_valid = regs.known;
     for (int i = 0; i < SNAPSHOT_REGISTERS; i++)
         request->registers[i] = regs.reg[i];
-    if (!leave_bad_jump(info, &regs))
+    if (!snapshot_leave_bad_jump(info, &regs))
         regs.reg[CFI_RA]++; /* as in stacks: see unwind.h */
-    request->frame_count = list_frames(unwinder, &regs, request);
+    request->frame_count = snapshot_list_frames(unwinder, &regs, request);
     snapshot_ask_collector(request, mask);
     atomic_store(&target_on->asking, ASKING_OVER);
 }

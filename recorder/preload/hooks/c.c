@@ -61,7 +61,7 @@ HOOK_SIZE(__libc_valloc, real_libc.valloc, TTD_API_VALLOC, ENTER_LIBC, NULL)
 HOOK_SIZE(pvalloc, real.pvalloc, TTD_API_PVALLOC, target_enter, NULL)
 HOOK_SIZE(__libc_pvalloc, real_libc.pvalloc, TTD_API_PVALLOC, ENTER_LIBC, NULL)
 
-static void *calloc_early(size_t count, size_t size)
+static void *c_calloc_early(size_t count, size_t size)
 {
     size_t bytes;
     return __builtin_mul_overflow(count, size, &bytes) ? NULL : arena_alloc(bytes, 0);
@@ -85,7 +85,7 @@ static void *calloc_early(size_t count, size_t size)
         if (!__builtin_mul_overflow(count, size, &bytes) && enter##_SKIPS(bytes))                  \
             HOOK_JUMP(function(count, size));                                                      \
         if (!real_ready())                                                                         \
-            return calloc_early(count, size);                                                      \
+            return c_calloc_early(count, size);                                                    \
         HOOK_JUMP(long_##name(count, size));                                                       \
     }                                                                                              \
                                                                                                    \
@@ -186,7 +186,7 @@ HOOK_REALLOC(realloc, real.realloc, target_enter)
 HOOK_REALLOC(__libc_realloc, real_libc.realloc, ENTER_LIBC)
 
 /* A call within this one would take memory for a level of its own. */
-static void *reallocate_array(void *base, size_t count, size_t size, unsigned *end)
+static void *c_reallocate_array(void *base, size_t count, size_t size, unsigned *end)
 {
     size_t bytes;
     *end = OP_REALLOC_END;
@@ -209,7 +209,7 @@ EXPORT void *reallocarray(void *base, size_t count, size_t size)
     bool is_begun;
     REALLOCATION_BEGIN(thread, is_begun, TTD_API_REALLOCARRAY, (uintptr_t)base, count, size);
     unsigned end;
-    void *block = reallocate_array(base, count, size, &end);
+    void *block = c_reallocate_array(base, count, size, &end);
     reallocation_end(thread, is_begun, end, block);
     return block;
 }

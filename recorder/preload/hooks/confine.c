@@ -31,13 +31,13 @@ EXPORT int prctl(int option, ...)
 }
 
 /* Called by syscall(), below, for the system calls that confine. */
-__attribute__((used)) static void confining_call(long number, long option)
+__attribute__((used)) static void confine_confining_call(long number, long option)
 {
     if (number == SYS_seccomp || option == PR_SET_SECCOMP)
         process_confine();
 }
 
-__attribute__((used)) static long failed_call(long result)
+__attribute__((used)) static long confine_failed_call(long result)
 {
     errno = (int)-result;
     return -1;
@@ -45,17 +45,17 @@ __attribute__((used)) static long failed_call(long result)
 
 /* Does the work of syscall() for a system call that executes a program: it returns only if it
  * fails. */
-__attribute__((used)) static long executing_call(long number, long a, long b, long c, long d,
-                                                 long e)
+__attribute__((used)) static long confine_executing_call(long number, long a, long b, long c,
+                                                         long d, long e)
 {
     process_executes(true);
     long result = sys_call6(number, a, b, c, d, e, 0);
     process_executes(false);
-    return failed_call(result);
+    return confine_failed_call(result);
 }
 
 /* Does the work of syscall() for the system call that ends the process. */
-__attribute__((used)) static long ending_call(long number, long status)
+__attribute__((used)) static long confine_ending_call(long number, long status)
 {
     (void)number;
     _exit((int)status);
@@ -75,11 +75,11 @@ __asm__(".pushsection .text\n"
         "    cmpq $317, %rdi\n" /* SYS_seccomp */
         "    je 2f\n"
         "    cmpq $59, %rdi\n" /* SYS_execve */
-        "    je executing_call\n"
+        "    je confine_executing_call\n"
         "    cmpq $322, %rdi\n" /* SYS_execveat */
-        "    je executing_call\n"
+        "    je confine_executing_call\n"
         "    cmpq $231, %rdi\n" /* SYS_exit_group */
-        "    je ending_call\n"
+        "    je confine_ending_call\n"
         "    cmpq $13, %rdi\n" /* SYS_rt_sigaction */
         "    je sigaction_call\n"
         "1:  movq %rdi, %rax\n"
@@ -107,7 +107,7 @@ __asm__(".pushsection .text\n"
         "    .cfi_adjust_cfa_offset 8\n"
         "    subq $8, %rsp\n"
         "    .cfi_adjust_cfa_offset 8\n"
-        "    call confining_call\n"
+        "    call confine_confining_call\n"
         "    addq $8, %rsp\n"
         "    .cfi_adjust_cfa_offset -8\n"
         "    popq %r9\n"
@@ -124,7 +124,7 @@ __asm__(".pushsection .text\n"
         "    .cfi_adjust_cfa_offset -8\n"
         "    jmp 1b\n"
         "3:  movq %rax, %rdi\n"
-        "    jmp failed_call\n"
+        "    jmp confine_failed_call\n"
         "    .cfi_endproc\n"
         ".size syscall, . - syscall\n"
         ".popsection\n");

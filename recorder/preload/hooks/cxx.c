@@ -67,7 +67,7 @@ static inline void expect_no_exception(struct thread *thread)
  * not needed: a plain allocation does the same. Only where that fails, and an exception must be
  * thrown, is the runtime looked up.
  */
-static void *plain_new(size_t size, size_t alignment)
+static void *cxx_plain_new(size_t size, size_t alignment)
 {
     void *block = NULL;
     if (alignment <= sizeof(void *) * 2)
@@ -78,7 +78,7 @@ static void *plain_new(size_t size, size_t alignment)
 }
 
 /* Whether the calls are recorded that the runtime's operator makes, and not its own. */
-static inline bool passes(bool has_runtime)
+static inline bool cxx_passes(bool has_runtime)
 {
     return UNLIKELY(replaced_any) && has_runtime;
 }
@@ -95,7 +95,7 @@ static inline bool passes(bool has_runtime)
     static inline __attribute__((always_inline)) void *call_##name parameters                      \
     {                                                                                              \
         void *(*function)parameters = real_##name;                                                 \
-        void *block = function ? function arguments : plain_new(size, alignment);                  \
+        void *block = function ? function arguments : cxx_plain_new(size, alignment);              \
         if (UNLIKELY(!block && !function && throws)) {                                             \
             *(void **)&function = real_find(#name);                                                \
             block = function ? function arguments : NULL;                                          \
@@ -116,7 +116,7 @@ static inline bool passes(bool has_runtime)
     HOOK_LONG void *long_##name parameters                                                         \
     {                                                                                              \
         HOOK_FRAME();                                                                              \
-        struct thread *thread = passes(real_##name != NULL) ? NULL : target_enter(0);              \
+        struct thread *thread = cxx_passes(real_##name != NULL) ? NULL : target_enter(0);          \
         if (thread) {                                                                              \
             const uint64_t operands[] = {__VA_ARGS__};                                             \
             expect_exception(thread, operation, operands, sizeof operands / sizeof *operands);     \
@@ -131,7 +131,7 @@ static inline bool passes(bool has_runtime)
                                                                                                    \
     HOOK_SHORT void *short_##name parameters                                                       \
     {                                                                                              \
-        if (!passes(real_##name != NULL) && chosen_skips(size))                                    \
+        if (!cxx_passes(real_##name != NULL) && chosen_skips(size))                                \
             HOOK_JUMP(skip_##name arguments);                                                      \
         if (!real_ready())                                                                         \
             return arena_alloc(size, alignment);                                                   \
@@ -151,7 +151,7 @@ static inline bool passes(bool has_runtime)
         if (UNLIKELY(arena_owns(base)))                                                            \
             return;                                                                                \
         struct thread *thread =                                                                    \
-            !base || passes(function != NULL) ? NULL : target_enter((uintptr_t)base);              \
+            !base || cxx_passes(function != NULL) ? NULL : target_enter((uintptr_t)base);          \
         if (thread)                                                                                \
             RELEASE_BEGIN(thread, operation, __VA_ARGS__);                                         \
         if (function)                                                                              \

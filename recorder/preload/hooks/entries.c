@@ -14,7 +14,7 @@ extern struct redirection last_entry __asm__("__stop_entries")
     __attribute__((visibility("hidden")));
 
 /* Whether the module is an allocator: looking for everything would touch many pages. */
-static bool is_allocator(const struct symbols *symbols)
+static bool entries_is_allocator(const struct symbols *symbols)
 {
     static const char *const names[] = {"mallocx", "tc_malloc", "mi_malloc"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -24,13 +24,13 @@ static bool is_allocator(const struct symbols *symbols)
 }
 
 /* Finds the entries that a module defines and none before it has. Returns whether there are any. */
-static bool find_in(uintptr_t address)
+static bool entries_find_in(uintptr_t address)
 {
     struct dl_find_object object;
     struct symbols symbols;
     bool is_found = false;
     if (_dl_find_object((void *)address, &object) != 0 || !symbols_of(&object, &symbols) ||
-        !is_allocator(&symbols))
+        !entries_is_allocator(&symbols))
         return false;
     for (struct redirection *entry = &first_entry; entry < &last_entry; entry++) {
         const ElfW(Sym) *symbol =
@@ -44,7 +44,7 @@ static bool find_in(uintptr_t address)
 }
 
 /* Looks into libraries that are called like allocators. */
-static int find_in_allocator(struct dl_phdr_info *info, size_t size, void *is_found)
+static int entries_find_in_allocator(struct dl_phdr_info *info, size_t size, void *is_found)
 {
     const char *name = strrchr(info->dlpi_name, '/');
     (void)size;
@@ -52,14 +52,14 @@ static int find_in_allocator(struct dl_phdr_info *info, size_t size, void *is_fo
         return 0;
     for (unsigned i = 0; i < info->dlpi_phnum; i++)
         if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-            *(bool *)is_found |= find_in(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+            *(bool *)is_found |= entries_find_in(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
     return 0;
 }
 
 void entries_redirect(void)
 {
-    bool is_found = find_in((uintptr_t)real.malloc);
-    dl_iterate_phdr(find_in_allocator, &is_found);
+    bool is_found = entries_find_in((uintptr_t)real.malloc);
+    dl_iterate_phdr(entries_find_in_allocator, &is_found);
     if (!is_found)
         return;
     size_t count = (size_t)(&last_entry - &first_entry);

@@ -11,7 +11,7 @@
 #include "preload/hooks/live_hooks.h"
 
 /* Returns the bytes of a name, cut off before a character that has no room. */
-static size_t name_size(const char *name)
+static size_t heap_name_size(const char *name)
 {
     size_t size = name ? strnlen(name, TTD_LIVE_HEAP_NAME_MAX + 1) : 0;
     if (size <= TTD_LIVE_HEAP_NAME_MAX)
@@ -26,23 +26,24 @@ static size_t name_size(const char *name)
  * before or after. */
 
 /* Reports a heap to the collector, even while the thread is suspended: calls of others need it. */
-static __attribute__((noinline)) void define(const struct ttd_live *live, const void *handle,
-                                             const void *parent, const char *name)
+static __attribute__((noinline)) void heap_define(const struct ttd_live *live, const void *handle,
+                                                  const void *parent, const char *name)
 {
     struct thread *level = live_enter(live);
     if (!level)
         return;
     level->sequence = 0;
     if (live_append(level, (const uint64_t[2]){(uintptr_t)handle, (uintptr_t)parent}, EVENT_OF_HEAP,
-                    &(struct event_data){.data = name, .size = name_size(name)}))
+                    &(struct event_data){.data = name, .size = heap_name_size(name)}))
         slot_note_heaps(level->sequence);
     live_leave(level);
 }
 
 /* Appends a call of the program: an acquisition's begin, or another call's end, is a step of its
  * own. A reallocation has two records. */
-static bool append_call(struct thread *level, unsigned operation, const struct unwind_regs *caller,
-                        const uint64_t *operands, unsigned count)
+static bool heap_append_call(struct thread *level, unsigned operation,
+                             const struct unwind_regs *caller, const uint64_t *operands,
+                             unsigned count)
 {
     bool acquires = operation == TTD_API_LIVE_HEAP_CREATE || operation == TTD_API_LIVE_HEAP_ALLOC;
     bool reallocates = operation == TTD_API_LIVE_HEAP_REALLOC;
@@ -73,8 +74,10 @@ static bool append_call(struct thread *level, unsigned operation, const struct u
 
 /* Reports a call; its first operand is the handle. It has the stack of the function that it is
  * inlined in. */
-static inline __attribute__((always_inline)) bool
-report(const struct ttd_live *live, unsigned operation, const uint64_t *operands, unsigned count)
+static inline __attribute__((always_inline)) bool heap_report(const struct ttd_live *live,
+                                                              unsigned operation,
+                                                              const uint64_t *operands,
+                                                              unsigned count)
 {
     if (operands[0] == 0 || !live_client_is_open(live))
         return false;
@@ -85,20 +88,20 @@ report(const struct ttd_live *live, unsigned operation, const uint64_t *operands
     target_phase(level, PHASE_RECORD);
     LIVE_ANNOUNCE(level, live);
     unwind_here(&caller);
-    bool is_recorded = append_call(level, operation, &caller, operands, count);
+    bool is_recorded = heap_append_call(level, operation, &caller, operands, count);
     target_leave(level);
     return is_recorded;
 }
 
 #define REPORT(live, operation, ...)                                                               \
-    report(live, operation, (const uint64_t[]){__VA_ARGS__},                                       \
-           sizeof(const uint64_t[]){__VA_ARGS__} / sizeof(uint64_t))
+    heap_report(live, operation, (const uint64_t[]){__VA_ARGS__},                                  \
+                sizeof(const uint64_t[]){__VA_ARGS__} / sizeof(uint64_t))
 
 static bool heap_create(struct ttd_live *live, const void *handle, const void *parent,
                         const char *name, const uint64_t sizes[2])
 {
     if (handle && live_client_is_open(live))
-        define(live, handle, parent, name);
+        heap_define(live, handle, parent, name);
     return REPORT(live, TTD_API_LIVE_HEAP_CREATE, (uintptr_t)handle, sizes[0], sizes[1]);
 }
 

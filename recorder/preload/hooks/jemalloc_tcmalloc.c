@@ -20,7 +20,7 @@ ENTRY_RESIZES(size_t, xallocx, xallocx, TTD_API_XALLOCX,
               result >= size ? base : NULL, (uintptr_t)base, size, extra, (uint64_t)flags)
 
 /* Notes calls that release all blocks of an arena. */
-static void note_reset(const char *name)
+static void jemalloc_note_reset(const char *name)
 {
     size_t size = strlen(name);
     if (strncmp(name, "arena.", 6) == 0 && size > 6 &&
@@ -32,7 +32,7 @@ static void note_reset(const char *name)
 
 ENTRY(int, mallctl, CONTROL)
 {
-    note_reset(name);
+    jemalloc_note_reset(name);
     return ENTRY_CALL(int, mallctl, CONTROL, (name, old, old_size, value, size));
 }
 
@@ -41,7 +41,7 @@ ENTRY(int, mallctl, CONTROL)
 
 ENTRY(int, mallctlnametomib, LOOK_UP)
 {
-    note_reset(name);
+    jemalloc_note_reset(name);
     return ENTRY_CALL(int, mallctlnametomib, LOOK_UP, (name, mib, length));
 }
 

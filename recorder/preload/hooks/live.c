@@ -32,7 +32,7 @@ struct ask {
     bool waits;
 };
 
-static void sleep_until_answered(_Atomic uint32_t *answered, uint32_t answer)
+static void live_sleep_until_answered(_Atomic uint32_t *answered, uint32_t answer)
 {
     struct timespec once = {.tv_nsec = WAIT_ONCE_NS};
     if (process_is_confined)
@@ -42,7 +42,7 @@ static void sleep_until_answered(_Atomic uint32_t *answered, uint32_t answer)
 }
 
 /* Waits for the answer to a dump. Returns whether it was taken. */
-static bool dump_await(struct thread_slot *slot, uint32_t serial)
+static bool live_dump_await(struct thread_slot *slot, uint32_t serial)
 {
     uint64_t spins = 0, begin = process_is_confined ? 0 : sys_clock();
     for (;;) {
@@ -56,11 +56,11 @@ static bool dump_await(struct thread_slot *slot, uint32_t serial)
             is_over |= collector_is_gone() || sys_clock() - begin > WAIT_NS;
         if (is_over)
             return false;
-        sleep_until_answered(&slot->answered, answer);
+        live_sleep_until_answered(&slot->answered, answer);
     }
 }
 
-static bool dump_ask(const struct ttd_live *client, const struct ask *asked)
+static bool live_dump_ask(const struct ttd_live *client, const struct ask *asked)
 {
     static _Atomic uint32_t serials;
     if (!live_client_is_open(client))
@@ -85,36 +85,36 @@ static bool dump_ask(const struct ttd_live *client, const struct ask *asked)
     if (!is_asked || !asked->waits)
         return is_asked;
     collector_wake();
-    return dump_await(slot, serial);
+    return live_dump_await(slot, serial);
 }
 
-static bool dump_heaps(struct ttd_live *client)
+static bool live_dump_heaps(struct ttd_live *client)
 {
-    return dump_ask(client, &(struct ask){.kind = DUMP_HEAPS, .waits = true});
+    return live_dump_ask(client, &(struct ask){.kind = DUMP_HEAPS, .waits = true});
 }
 
-static bool dump_range(struct ttd_live *client, const void *begin, const void *end,
-                       bool synchronous)
+static bool live_dump_range(struct ttd_live *client, const void *begin, const void *end,
+                            bool synchronous)
 {
     if ((uintptr_t)begin >= (uintptr_t)end)
         return false;
-    return dump_ask(client, &(struct ask){.kind = DUMP_RANGE,
-                                          .begin = (uintptr_t)begin,
-                                          .end = (uintptr_t)end,
-                                          .waits = synchronous});
+    return live_dump_ask(client, &(struct ask){.kind = DUMP_RANGE,
+                                               .begin = (uintptr_t)begin,
+                                               .end = (uintptr_t)end,
+                                               .waits = synchronous});
 }
 
-static bool dump_module(struct ttd_live *client, const void *address, bool writable_only)
+static bool live_dump_module(struct ttd_live *client, const void *address, bool writable_only)
 {
-    return dump_ask(client,
-                    &(struct ask){.kind = writable_only ? DUMP_MODULE_WRITABLE : DUMP_MODULE,
-                                  .begin = (uintptr_t)address,
-                                  .waits = true});
+    return live_dump_ask(client,
+                         &(struct ask){.kind = writable_only ? DUMP_MODULE_WRITABLE : DUMP_MODULE,
+                                       .begin = (uintptr_t)address,
+                                       .waits = true});
 }
 
-static size_t dump_file_name(struct ttd_live *client, char *name, size_t size)
+static size_t live_dump_file_name(struct ttd_live *client, char *name, size_t size)
 {
-    if (!dump_ask(client, &(struct ask){.kind = DUMP_NAME, .waits = true}))
+    if (!live_dump_ask(client, &(struct ask){.kind = DUMP_NAME, .waits = true}))
         return 0;
     const struct trace_name *trace_name = channel_trace_name(&target_view, process_index());
     size_t known_size = trace_name ? atomic_load(&trace_name->size) : 0;
@@ -127,10 +127,10 @@ static size_t dump_file_name(struct ttd_live *client, char *name, size_t size)
 
 const struct ttd_live_dump_functions live_dump_functions = {
     .size = sizeof live_dump_functions,
-    .heaps = dump_heaps,
-    .range = dump_range,
-    .module = dump_module,
-    .file_name = dump_file_name,
+    .heaps = live_dump_heaps,
+    .range = live_dump_range,
+    .module = live_dump_module,
+    .file_name = live_dump_file_name,
 };
 
 #ifdef TTD_ATTACHED
@@ -171,13 +171,13 @@ struct live_clients *live_clients(void)
 }
 #endif
 
-static struct live_client *client_of(const struct ttd_live *live)
+static struct live_client *live_client_of(const struct ttd_live *live)
 {
     return (struct live_client *)(uintptr_t)live;
 }
 
-static void append_client(struct thread *level, enum ttd_client_event kind,
-                          const struct live_client *client, const void *data, size_t size)
+static void live_append_client(struct thread *level, enum ttd_client_event kind,
+                               const struct live_client *client, const void *data, size_t size)
 {
     const uint64_t fields[] = {kind, client->guid[0], client->guid[1]};
     uint64_t own[2];
@@ -189,17 +189,17 @@ static void append_client(struct thread *level, enum ttd_client_event kind,
 #ifdef TTD_ATTACHED
 void live_announce(struct thread *level, const struct ttd_live *live)
 {
-    struct live_client *client = client_of(live);
+    struct live_client *client = live_client_of(live);
     uint64_t recording = live_recording();
     if (atomic_load_explicit(&client->recording, memory_order_relaxed) != recording &&
         atomic_exchange(&client->recording, recording) != recording)
-        append_client(level, TTD_CLIENT_OPENED, client, NULL, 0);
+        live_append_client(level, TTD_CLIENT_OPENED, client, NULL, 0);
 }
 #endif
 
 bool live_client_is_open(const struct ttd_live *live)
 {
-    return atomic_load(&client_of(live)->is_open);
+    return atomic_load(&live_client_of(live)->is_open);
 }
 
 static bool live_is_valid(const void *data, size_t size)
@@ -207,26 +207,26 @@ static bool live_is_valid(const void *data, size_t size)
     return size <= TTD_LIVE_DATA_MAX && (data || size == 0);
 }
 
-static bool is_open(const struct ttd_live *live)
+static bool live_is_open(const struct ttd_live *live)
 {
     return live_client_is_open(live) && target_on->on != 0 &&
            atomic_load(&target_channel->stopped) == 0;
 }
 
-static void close_client(struct ttd_live *live, const void *data, size_t size)
+static void live_close_client(struct ttd_live *live, const void *data, size_t size)
 {
-    struct live_client *client = client_of(live);
+    struct live_client *client = live_client_of(live);
     if (!live_is_valid(data, size) || !atomic_exchange(&client->is_open, false))
         return;
     struct thread *level = live_enter(live);
     if (!level)
         return;
-    append_client(level, TTD_CLIENT_CLOSED, client, data, size);
+    live_append_client(level, TTD_CLIENT_CLOSED, client, data, size);
     live_leave(level);
 }
 
-static bool add_event(struct ttd_live *live, enum ttd_live_scope scope, uint32_t flags,
-                      const void *data, size_t size)
+static bool live_add_event(struct ttd_live *live, enum ttd_live_scope scope, uint32_t flags,
+                           const void *data, size_t size)
 {
     bool is_known = (flags & ~TTD_LIVE_KEYFRAME) == 0 && (unsigned)scope <= TTD_LIVE_THREAD;
     if (!is_known || !live_is_valid(data, size) || !live_client_is_open(live))
@@ -235,7 +235,7 @@ static bool add_event(struct ttd_live *live, enum ttd_live_scope scope, uint32_t
     if (!level)
         return false;
     flags |= scope == TTD_LIVE_THREAD ? EVENT_OF_THREAD : 0;
-    bool is_added = live_append(level, client_of(live)->guid, flags,
+    bool is_added = live_append(level, live_client_of(live)->guid, flags,
                                 &(struct event_data){.data = data, .size = size});
     live_leave(level);
     return is_added;
@@ -244,7 +244,7 @@ static bool add_event(struct ttd_live *live, enum ttd_live_scope scope, uint32_t
 static bool live_start_activity(struct ttd_live *live, uint64_t activity, uint64_t maximum,
                                 const void *data, size_t size)
 {
-    const struct live_client *client = client_of(live);
+    const struct live_client *client = live_client_of(live);
     if (maximum == 0 || !live_is_valid(data, size) || !atomic_load(&client->is_open))
         return false;
     struct thread *level = live_enter(live);
@@ -263,7 +263,7 @@ static bool live_start_activity(struct ttd_live *live, uint64_t activity, uint64
 
 static bool live_stop_activity(struct ttd_live *live, const void *data, size_t size)
 {
-    const struct live_client *client = client_of(live);
+    const struct live_client *client = live_client_of(live);
     if (!live_is_valid(data, size) || !atomic_load(&client->is_open))
         return false;
     struct thread *level = live_enter(live);
@@ -279,10 +279,10 @@ static bool live_stop_activity(struct ttd_live *live, const void *data, size_t s
 }
 
 /* Changes the island of the calling thread, and says so in the trace. */
-static bool change(struct ttd_live *live, bool (*apply)(struct island *),
-                   enum ttd_thread_event kind)
+static bool live_change(struct ttd_live *live, bool (*apply)(struct island *),
+                        enum ttd_thread_event kind)
 {
-    const struct live_client *client = client_of(live);
+    const struct live_client *client = live_client_of(live);
     if (!atomic_load(&client->is_open))
         return false;
     struct thread *level = live_enter(live);
@@ -295,7 +295,7 @@ static bool change(struct ttd_live *live, bool (*apply)(struct island *),
     return is_changed;
 }
 
-static bool apply_pause(struct island *island)
+static bool live_apply_pause(struct island *island)
 {
     if (!island->is_open || island->remaining == 0 || island->pauses == UINT32_MAX)
         return false;
@@ -303,7 +303,7 @@ static bool apply_pause(struct island *island)
     return true;
 }
 
-static bool apply_resume(struct island *island)
+static bool live_apply_resume(struct island *island)
 {
     if (island->pauses == 0)
         return false;
@@ -311,31 +311,31 @@ static bool apply_resume(struct island *island)
     return true;
 }
 
-static bool apply_reset(struct island *island)
+static bool live_apply_reset(struct island *island)
 {
     island->remaining = island->is_open ? island->maximum : island->remaining;
     return island->is_open;
 }
 
-static bool try_pause(struct ttd_live *live)
+static bool live_try_pause(struct ttd_live *live)
 {
-    return change(live, apply_pause, TTD_THREAD_PAUSED);
+    return live_change(live, live_apply_pause, TTD_THREAD_PAUSED);
 }
 
-static bool resume(struct ttd_live *live)
+static bool live_resume(struct ttd_live *live)
 {
-    return change(live, apply_resume, TTD_THREAD_RESUMED);
+    return live_change(live, live_apply_resume, TTD_THREAD_RESUMED);
 }
 
-static bool reset_throttle(struct ttd_live *live)
+static bool live_reset_throttle(struct ttd_live *live)
 {
-    return change(live, apply_reset, TTD_THREAD_RESET);
+    return live_change(live, live_apply_reset, TTD_THREAD_RESET);
 }
 
 /* Returns the calling thread; NULL if the process does not record. */
-static const struct thread *own_thread(const struct ttd_live *live)
+static const struct thread *live_own_thread(const struct ttd_live *live)
 {
-    if (!is_open(live))
+    if (!live_is_open(live))
         return NULL;
     struct thread *thread = island_suspended();
     if (!thread)
@@ -343,21 +343,21 @@ static const struct thread *own_thread(const struct ttd_live *live)
     return thread;
 }
 
-static enum ttd_live_state state(const struct ttd_live *live)
+static enum ttd_live_state live_state(const struct ttd_live *live)
 {
-    const struct thread *thread = own_thread(live);
+    const struct thread *thread = live_own_thread(live);
     if (thread)
         return (enum ttd_live_state)island_state(thread);
-    return is_open(live) ? TTD_LIVE_RECORDING : TTD_LIVE_NOT_STARTED;
+    return live_is_open(live) ? TTD_LIVE_RECORDING : TTD_LIVE_NOT_STARTED;
 }
 
-static bool throttle(const struct ttd_live *live, uint64_t *executed, uint64_t *remaining)
+static bool live_throttle(const struct ttd_live *live, uint64_t *executed, uint64_t *remaining)
 {
     static const struct island fresh = {
         .is_open = true, .maximum = TTD_LIVE_NO_LIMIT, .remaining = TTD_LIVE_NO_LIMIT};
-    const struct thread *thread = own_thread(live);
+    const struct thread *thread = live_own_thread(live);
     const struct island *island = thread ? &thread->island : &fresh;
-    bool is_known = is_open(live) && island->is_open;
+    bool is_known = live_is_open(live) && island->is_open;
     bool is_limited = island->maximum != TTD_LIVE_NO_LIMIT;
     *executed = is_known ? island->maximum - island->remaining : 0;
     *remaining = is_known ? (is_limited ? island->remaining : TTD_LIVE_NO_LIMIT) : 0;
@@ -367,16 +367,16 @@ static bool throttle(const struct ttd_live *live, uint64_t *executed, uint64_t *
 const struct ttd_live_functions live_functions = {
     .version = TTD_LIVE_VERSION,
     .size = sizeof live_functions,
-    .close = close_client,
-    .is_open = is_open,
-    .add_event = add_event,
+    .close = live_close_client,
+    .is_open = live_is_open,
+    .add_event = live_add_event,
     .start = live_start_activity,
     .stop = live_stop_activity,
-    .try_pause = try_pause,
-    .resume = resume,
-    .state = state,
-    .reset_throttle = reset_throttle,
-    .throttle = throttle,
+    .try_pause = live_try_pause,
+    .resume = live_resume,
+    .state = live_state,
+    .reset_throttle = live_reset_throttle,
+    .throttle = live_throttle,
     .heaps = &live_heap_functions,
     .dumps = &live_dump_functions,
 };
@@ -403,7 +403,7 @@ EXPORT struct ttd_live *ttd_live_factory(uint32_t version, const struct ttd_live
     memcpy(client->guid, guid, sizeof client->guid);
     atomic_store(&client->recording, live_recording());
     atomic_store(&client->is_open, true);
-    append_client(level, TTD_CLIENT_OPENED, client, data, size);
+    live_append_client(level, TTD_CLIENT_OPENED, client, data, size);
     live_leave(level);
     return &client->live;
 }

@@ -265,7 +265,7 @@ REAL(system_function, system, system)
 REAL(popen_function, popen, popen)
 
 /* Returns a descriptor for a shell that cannot reach the channel by itself; -1 if it needs none. */
-static int shell_lend(void)
+static int process_shell_lend(void)
 {
     if (!process_preload() || process_is_confined || channel_is_reachable())
         return -1;
@@ -288,7 +288,7 @@ static int shell_lend(void)
 
 EXPORT int system(const char *command)
 {
-    int lent = command ? shell_lend() : -1;
+    int lent = command ? process_shell_lend() : -1;
     int result = find_system()(command);
     if (lent >= 0)
         sys_call3(SYS_close, lent, 0, 0);
@@ -297,7 +297,7 @@ EXPORT int system(const char *command)
 
 EXPORT FILE *popen(const char *command, const char *type)
 {
-    int lent = shell_lend();
+    int lent = process_shell_lend();
     FILE *result = find_popen()(command, type);
     if (lent >= 0)
         sys_call3(SYS_close, lent, 0, 0);

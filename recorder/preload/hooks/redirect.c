@@ -86,7 +86,7 @@ static void rebind_table(const struct dl_phdr_info *info, const struct symbols *
 }
 
 /* Whether the module defines one of the functions: its calls of its own functions stay. */
-static bool defines_any(const struct link_map *map, const struct rebinding *rebinding)
+static bool redirect_defines_any(const struct link_map *map, const struct rebinding *rebinding)
 {
     for (size_t i = 0; i < rebinding->count; i++) {
         struct dl_find_object object;
@@ -105,7 +105,7 @@ static void rebind_module(const struct dl_phdr_info *info, const struct dl_find_
     struct symbols symbols;
     const ElfW(Rela) *calls = NULL, *data = NULL;
     size_t calls_size = 0, data_size = 0;
-    if (!symbols_of(object, &symbols) || defines_any(map, rebinding))
+    if (!symbols_of(object, &symbols) || redirect_defines_any(map, rebinding))
         return;
     for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++) {
         if (entry->d_tag == DT_JMPREL)
@@ -173,7 +173,7 @@ static void redirect_find_all(const struct link_map *map, struct change *change,
     }
 }
 
-static bool protect(const struct change *change, int protection)
+static bool redirect_protect(const struct change *change, int protection)
 {
     return sys_call3(SYS_mprotect, (long)change->begin, (long)(change->end - change->begin),
                      protection) == 0;
@@ -186,7 +186,8 @@ static void redirect_module(const struct dl_find_object *object, struct redirect
     if (!symbols_of(object, &change.symbols) || change.symbols.protection < 0)
         return;
     redirect_find_all(object->dlfo_link_map, &change, redirections, count);
-    if (change.begin >= change.end || !protect(&change, change.symbols.protection | PROT_WRITE))
+    if (change.begin >= change.end ||
+        !redirect_protect(&change, change.symbols.protection | PROT_WRITE))
         return;
     for (size_t i = 0; i < count; i++) {
         ElfW(Sym) *symbol = redirections[i].symbol;
@@ -195,7 +196,7 @@ static void redirect_module(const struct dl_find_object *object, struct redirect
             __atomic_store_n(&symbol->st_value, redirections[i].hook - change.symbols.bias,
                              __ATOMIC_RELEASE);
     }
-    protect(&change, change.symbols.protection);
+    redirect_protect(&change, change.symbols.protection);
 }
 
 void redirect(struct redirection *redirections, size_t count)

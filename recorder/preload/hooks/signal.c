@@ -35,7 +35,7 @@ static struct default_action {
     int flags;
 } defaults[NUMBERS + 1];
 
-static uint64_t bit_of(int number)
+static uint64_t signal_bit_of(int number)
 {
     return number > 0 && number <= NUMBERS ? UINT64_C(1) << (number - 1) : 0;
 }
@@ -57,7 +57,7 @@ void fatal_take_place(int number)
 }
 
 /* Returns the default action that the handler has taken the place of. */
-static struct sigaction default_of(int number)
+static struct sigaction signal_default_of(int number)
 {
     const struct default_action *kept = &defaults[number];
     struct sigaction action = {
@@ -72,9 +72,9 @@ static _Atomic(uintptr_t) once[NUMBERS + 1];
 
 /* Called in their place, by the system: puts the recorder's handler in the place of the default
  * action that the system has just set, and returns the program's. */
-static uintptr_t once_begin(int number) __attribute__((used));
+static uintptr_t signal_once_begin(int number) __attribute__((used));
 
-static uintptr_t once_begin(int number)
+static uintptr_t signal_once_begin(int number)
 {
     int kept_errno = errno;
     fatal_take_place(number);
@@ -97,7 +97,7 @@ __asm__(".pushsection .text\n"
         "    .cfi_adjust_cfa_offset 8\n"
         "    pushq %rdx\n"
         "    .cfi_adjust_cfa_offset 8\n"
-        "    call once_begin\n"
+        "    call signal_once_begin\n"
         "    popq %rdx\n"
         "    .cfi_adjust_cfa_offset -8\n"
         "    popq %rsi\n"
@@ -110,13 +110,13 @@ __asm__(".pushsection .text\n"
         ".popsection\n");
 
 /* Whether an action is a handler that is called by way of once_entry(). */
-static bool is_once(const struct sigaction *action)
+static bool signal_is_once(const struct sigaction *action)
 {
     return action->sa_sigaction == once_entry;
 }
 
 /* Has a handler called by way of once_entry() that the system is to reset. */
-static void pass_through(int number, struct sigaction *action)
+static void signal_pass_through(int number, struct sigaction *action)
 {
     if ((action->sa_flags & SA_RESETHAND) == 0 || action->sa_handler == SIG_DFL ||
         action->sa_handler == SIG_IGN || action->sa_handler == SIG_ERR || !fatal_is_watched(number))
@@ -126,9 +126,9 @@ static void pass_through(int number, struct sigaction *action)
 }
 
 /* Shows the program's handler in the place of once_entry(); `handler` is the one that it had. */
-static void show_once(struct sigaction *action, uintptr_t handler)
+static void signal_show_once(struct sigaction *action, uintptr_t handler)
 {
-    if (is_once(action))
+    if (signal_is_once(action))
         action->sa_sigaction = (void (*)(int, siginfo_t *, void *))handler;
 }
 
@@ -136,7 +136,7 @@ static void show_once(struct sigaction *action, uintptr_t handler)
 static void (*library_return)(void);
 
 /* Has the program's handler of SIGABRT return to fatal_return(). */
-static void watch_return(int number)
+static void signal_watch_return(int number)
 {
     struct sys_sigaction action, before;
     const size_t size = sizeof action.mask;
@@ -158,36 +158,36 @@ static int signal_set_action(int number, const struct sigaction *action, struct 
 {
     struct sigaction changed = *action;
     bool is_default = changed.sa_handler == SIG_DFL;
-    pass_through(number, &changed);
+    signal_pass_through(number, &changed);
     bool is_changed =
         !is_default && (changed.sa_flags & SA_ONSTACK) != 0 && signal_stacks_are_given();
     if (is_changed)
         changed.sa_flags &= ~SA_ONSTACK;
     int result = find_sigaction()(number, &changed, before);
     if (result == 0 && is_changed)
-        atomic_fetch_or(&without_stack, bit_of(number));
+        atomic_fetch_or(&without_stack, signal_bit_of(number));
     else if (result == 0)
-        atomic_fetch_and(&without_stack, ~bit_of(number));
+        atomic_fetch_and(&without_stack, ~signal_bit_of(number));
     if (result == 0)
-        watch_return(number);
+        signal_watch_return(number);
     return result;
 }
 
 EXPORT int sigaction(int number, const struct sigaction *action, struct sigaction *before)
 {
     struct sigaction own_before;
-    uintptr_t handler = bit_of(number) != 0 ? atomic_load(&once[number]) : 0;
-    bool is_onstack = (atomic_load(&without_stack) & bit_of(number)) != 0;
+    uintptr_t handler = signal_bit_of(number) != 0 ? atomic_load(&once[number]) : 0;
+    bool is_onstack = (atomic_load(&without_stack) & signal_bit_of(number)) != 0;
     bool becomes_default = action && action->sa_handler == SIG_DFL;
     int result = action ? signal_set_action(number, action, &own_before)
                         : find_sigaction()(number, NULL, &own_before);
     if (result != 0)
         return result;
     if (fatal_is_own(&own_before))
-        own_before = default_of(number);
+        own_before = signal_default_of(number);
     else if (is_onstack)
         own_before.sa_flags |= SA_ONSTACK;
-    show_once(&own_before, handler);
+    signal_show_once(&own_before, handler);
     if (own_before.sa_restorer == fatal_return)
         own_before.sa_restorer = library_return;
     if (becomes_default)
@@ -198,17 +198,17 @@ EXPORT int sigaction(int number, const struct sigaction *action, struct sigactio
 }
 
 /* Lets the handlers run on signal stacks that shall do so: there are some now. */
-static void use_stacks(void)
+static void signal_use_stacks(void)
 {
     signal_stacks_end();
     uint64_t numbers = atomic_exchange(&without_stack, 0);
     for (int number = 1; number <= NUMBERS; number++) {
         struct sigaction action;
-        if ((numbers & bit_of(number)) == 0 || find_sigaction()(number, NULL, &action) != 0)
+        if ((numbers & signal_bit_of(number)) == 0 || find_sigaction()(number, NULL, &action) != 0)
             continue;
         action.sa_flags |= SA_ONSTACK;
         find_sigaction()(number, &action, NULL);
-        watch_return(number);
+        signal_watch_return(number);
     }
 }
 
@@ -222,7 +222,7 @@ REAL(sigaltstack_function, sigaltstack, NULL)
 EXPORT int sigaltstack(const stack_t *stack, stack_t *before)
 {
     if (stack && (stack->ss_flags & SS_DISABLE) == 0 && signal_stacks_are_given())
-        use_stacks();
+        signal_use_stacks();
     int result = find_sigaltstack()(stack, before);
     if (result == 0 && stack)
         alternate_signal_stack = (stack->ss_flags & SS_DISABLE) == 0 ? stack->ss_sp : NULL;
@@ -247,7 +247,7 @@ static sighandler_t signal_settle(int number, sighandler_t handler, sighandler_t
              (action.sa_flags & SA_RESETHAND) != 0)
         signal_set_action(number, &action, NULL);
     else
-        watch_return(number);
+        signal_watch_return(number);
     if ((uintptr_t)before == (uintptr_t)once_entry)
         return (sighandler_t)earlier;
     return (uintptr_t)before == (uintptr_t)fatal_action->sa_sigaction ? SIG_DFL : before;
@@ -261,7 +261,7 @@ static sighandler_t signal_settle(int number, sighandler_t handler, sighandler_t
     {                                                                                              \
         if (!real_##name)                                                                          \
             *(void **)&real_##name = dlsym(RTLD_NEXT, symbol);                                     \
-        uintptr_t earlier = bit_of(number) != 0 ? atomic_load(&once[number]) : 0;                  \
+        uintptr_t earlier = signal_bit_of(number) != 0 ? atomic_load(&once[number]) : 0;           \
         return signal_settle(number, handler, real_##name(number, handler), earlier);              \
     }
 
@@ -282,7 +282,7 @@ __attribute__((used)) long sigaction_call(long number, int signal,
                                           struct sys_sigaction *before, size_t size)
 {
     bool becomes_default = action && action->handler == SIG_DFL;
-    uintptr_t handler = bit_of(signal) != 0 ? atomic_load(&once[signal]) : 0;
+    uintptr_t handler = signal_bit_of(signal) != 0 ? atomic_load(&once[signal]) : 0;
     long result = sys_call6(number, signal, (long)action, (long)before, (long)size, 0, 0);
     if (result != 0) {
         errno = (int)-result;

@@ -56,7 +56,7 @@ bool symbols_of(const struct dl_find_object *object, struct symbols *symbols)
     return true;
 }
 
-static uint32_t gnu_hash(const char *name)
+static uint32_t symbols_gnu_hash(const char *name)
 {
     uint32_t hash = 5381;
     for (; *name != '\0'; name++)
@@ -69,7 +69,7 @@ ElfW(Sym) * symbols_find(const struct symbols *symbols, const char *name, uintpt
     uint32_t buckets = symbols->hash[0], first = symbols->hash[1], words = symbols->hash[2];
     const uint32_t *bucket = symbols->hash + 4 + words * (sizeof(ElfW(Addr)) / 4);
     const uint32_t *chain = bucket + buckets;
-    uint32_t hash = gnu_hash(name);
+    uint32_t hash = symbols_gnu_hash(name);
     uint32_t index = buckets != 0 ? bucket[hash % buckets] : 0;
     if (index < first)
         return NULL;
@@ -96,7 +96,7 @@ struct program_file {
     size_t names_size;
 };
 
-static bool program_map(struct program_file *file)
+static bool symbols_program_map(struct program_file *file)
 {
     struct stat status;
     *file = (struct program_file){.bytes = NULL};
@@ -117,13 +117,14 @@ static bool program_map(struct program_file *file)
     return true;
 }
 
-static void program_unmap(const struct program_file *file)
+static void symbols_program_unmap(const struct program_file *file)
 {
     sys_call3(SYS_munmap, (long)file->bytes, (long)file->size, 0);
 }
 
 /* Returns a part of the file; NULL if it is not all there. */
-static const void *program_part(const struct program_file *file, uint64_t offset, uint64_t size)
+static const void *symbols_program_part(const struct program_file *file, uint64_t offset,
+                                        uint64_t size)
 {
     return offset <= file->size && size <= file->size - offset && offset % 8 == 0
                ? file->bytes + offset
@@ -131,14 +132,14 @@ static const void *program_part(const struct program_file *file, uint64_t offset
 }
 
 /* Finds the table of all symbols, or the table of symbols that other modules see. */
-static bool program_find_table(struct program_file *file, uint32_t type)
+static bool symbols_program_find_table(struct program_file *file, uint32_t type)
 {
     const Elf64_Ehdr *header = (const Elf64_Ehdr *)file->bytes;
     if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_ident[EI_CLASS] != ELFCLASS64 ||
         header->e_shentsize != sizeof(Elf64_Shdr))
         return false;
     const Elf64_Shdr *sections =
-        program_part(file, header->e_shoff, header->e_shnum * sizeof *sections);
+        symbols_program_part(file, header->e_shoff, header->e_shnum * sizeof *sections);
     for (unsigned i = 0; sections && i < header->e_shnum; i++) {
         if (sections[i].sh_type != type || sections[i].sh_link >= header->e_shnum)
             continue;
@@ -148,7 +149,7 @@ static bool program_find_table(struct program_file *file, uint32_t type)
             return false;
         file->names = file->bytes + names->sh_offset;
         file->names_size = names->sh_size;
-        file->symbols = program_part(file, sections[i].sh_offset, sections[i].sh_size);
+        file->symbols = symbols_program_part(file, sections[i].sh_offset, sections[i].sh_size);
         file->count = sections[i].sh_size / sizeof *file->symbols;
         return file->symbols && file->names[names->sh_size - 1] == '\0';
     }
@@ -157,11 +158,12 @@ static bool program_find_table(struct program_file *file, uint32_t type)
 
 static bool program_symbols_open(struct program_file *file)
 {
-    if (!program_map(file))
+    if (!symbols_program_map(file))
         return false;
-    if (program_find_table(file, SHT_SYMTAB) || program_find_table(file, SHT_DYNSYM))
+    if (symbols_program_find_table(file, SHT_SYMTAB) ||
+        symbols_program_find_table(file, SHT_DYNSYM))
         return true;
-    program_unmap(file);
+    symbols_program_unmap(file);
     return false;
 }
 
@@ -182,7 +184,7 @@ bool program_has_allocator(void)
         }
         at += sizeof ending - 1;
     }
-    program_unmap(&file);
+    symbols_program_unmap(&file);
     return is_found;
 }
 
@@ -193,7 +195,7 @@ struct program_place {
 };
 
 /* The first module is the program. Its file is another one where the loader itself was executed. */
-static int program_find_place(struct dl_phdr_info *info, size_t size, void *found)
+static int symbols_program_find_place(struct dl_phdr_info *info, size_t size, void *found)
 {
     struct program_place *place = found;
     (void)size;
@@ -210,7 +212,7 @@ bool program_each_function(bool (*found)(const char *name, uintptr_t function, s
     struct program_place place = {.header = NULL};
     if (!program_symbols_open(&file))
         return false;
-    dl_iterate_phdr(program_find_place, &place);
+    dl_iterate_phdr(symbols_program_find_place, &place);
     bool goes_on = place.header && memcmp(place.header, file.bytes, sizeof *place.header) == 0;
     for (size_t i = 0; i < file.count && goes_on; i++) {
         const Elf64_Sym *symbol = &file.symbols[i];
@@ -219,6 +221,6 @@ bool program_each_function(bool (*found)(const char *name, uintptr_t function, s
             goes_on =
                 found(file.names + symbol->st_name, place.bias + symbol->st_value, symbol->st_size);
     }
-    program_unmap(&file);
+    symbols_program_unmap(&file);
     return goes_on;
 }

@@ -34,7 +34,7 @@ const char *process_channel(void)
 
 /* Finds a variable in the kernel's copy of the environment, before the C library has set `environ`.
  */
-static const char *environment_from_kernel(const char *name, char *buffer, size_t size)
+static const char *loaded_environment_from_kernel(const char *name, char *buffer, size_t size)
 {
     size_t count = 0, length = strlen(name);
     long file =
@@ -58,7 +58,7 @@ static const char *environment_from_kernel(const char *name, char *buffer, size_
     return value;
 }
 
-static void remember_environment(const char *channel_path, const char *preload)
+static void loaded_remember_environment(const char *channel_path, const char *preload)
 {
     static const char channel_name[] = CHANNEL_ENV "=", preload_name[] = "LD_PRELOAD=";
     if (strlen(channel_path) + sizeof channel_name > sizeof channel_variable)
@@ -72,7 +72,7 @@ static void remember_environment(const char *channel_path, const char *preload)
 
 /* Whether valgrind runs the process: it would report this library's accesses. Instructions without
  * an effect ask that, where nobody answers the result is 0. */
-static bool is_in_valgrind(void)
+static bool loaded_is_in_valgrind(void)
 {
     enum { RUNNING_ON_VALGRIND = 0x1001 };
     const volatile uint64_t question[6] = {RUNNING_ON_VALGRIND};
@@ -93,27 +93,27 @@ bool process_attach(void)
     static char kernel_channel[96], kernel_preload[4200];
     bool early = !environ;
     const char *path =
-        early ? environment_from_kernel(CHANNEL_ENV, kernel_channel, sizeof kernel_channel)
+        early ? loaded_environment_from_kernel(CHANNEL_ENV, kernel_channel, sizeof kernel_channel)
               : getenv(CHANNEL_ENV);
     if (!path || !channel_attach(path))
         return false;
-    if (is_in_valgrind()) {
+    if (loaded_is_in_valgrind()) {
         atomic_fetch_add(&target_channel->refused, 1);
         return false;
     }
     if (!process_map_on_page())
         return false;
     arguments_find();
-    remember_environment(
+    loaded_remember_environment(
         channel_place(),
-        early ? environment_from_kernel("LD_PRELOAD", kernel_preload, sizeof kernel_preload)
+        early ? loaded_environment_from_kernel("LD_PRELOAD", kernel_preload, sizeof kernel_preload)
               : getenv("LD_PRELOAD"));
     return process_begin(CHANNEL_NONE, 0, 0);
 }
 
 /* Leads the calls of functions that allocate or release and that the program has of its own to the
  * hooks, unless they reach the C library, where they are seen. */
-static void note_replaced(void)
+static void loaded_note_replaced(void)
 {
     if (replaced_any && runtime_tries_functions())
         process_note(NOTE_FORWARDS | NOTE_TRIED);
@@ -134,7 +134,7 @@ __attribute__((constructor)) static void loaded_start(void)
     if (!thread)
         return;
     real_redirect();
-    note_replaced();
+    loaded_note_replaced();
     /* Makes a fork wipe the page where the system that the program sees does not: qemu says that it
      * will, and does not. */
     if (channel_process(&target_view, process_index())->flags & PROCESS_GUEST)

@@ -19,7 +19,7 @@
 /*
  * Copies of the section .debug_frame of modules whose segments lack call frame information, as
  * those built with -g and -fno-asynchronous-unwind-tables. Its callers hold the lock of modules.c,
- * except the callers of debug_frames_find().
+ * except the callers of loaded_debug_frames_find().
  */
 
 enum { COPIES = 64, IS_GONE = 1 };
@@ -35,7 +35,7 @@ static _Atomic bool is_full;
 
 /* Sets `*frame` to the section of the module that begins there, or to NULL if it has none that can
    be read. False if that is not known yet. */
-static bool debug_frames_find(uintptr_t begin, const struct debug_frame **frame)
+static bool loaded_debug_frames_find(uintptr_t begin, const struct debug_frame **frame)
 {
     *frame = NULL;
     for (size_t i = 0; i < COPIES; i++) {
@@ -53,7 +53,7 @@ static bool debug_frames_find(uintptr_t begin, const struct debug_frame **frame)
 
 /* Called when the module is gone. The copy stays: the same file may be loaded again, and a thread
    may be reading it. */
-static void debug_frames_forget(uintptr_t begin)
+static void loaded_debug_frames_forget(uintptr_t begin)
 {
     for (size_t i = 0; i < COPIES; i++)
         if (atomic_load_explicit(&copies[i].begin, memory_order_relaxed) == begin)
@@ -95,7 +95,7 @@ void dwarf_pages_free(void *pages, size_t size)
 
 /* Returns the place of a copy of this very file that is not used now; else a place for a new one,
    or NULL. */
-static struct frame_copy *debug_frames_place(const struct frame_copy *file)
+static struct frame_copy *loaded_debug_frames_place(const struct frame_copy *file)
 {
     struct frame_copy *place = NULL;
     for (size_t i = 0; i < COPIES; i++) {
@@ -115,7 +115,7 @@ static struct frame_copy *debug_frames_place(const struct frame_copy *file)
 }
 
 /* Reads the section from the module's file. */
-static void debug_frames_read(const struct module *module)
+static void loaded_debug_frames_read(const struct module *module)
 {
     const struct module_file *path = module_file_of(module);
     struct stat status;
@@ -132,7 +132,7 @@ static void debug_frames_read(const struct module *module)
         file.size = (uint64_t)status.st_size;
         file.changed = path->facts[MODULE_FILE_CHANGED];
     }
-    struct frame_copy *copy = debug_frames_place(&file);
+    struct frame_copy *copy = loaded_debug_frames_place(&file);
     if (!copy)
         atomic_store(&is_full, true);
     else if (is_read && copy->frame.fde_count == 0)
@@ -163,7 +163,7 @@ static struct postponed {
 } postponed[POSTPONED_MAX];
 static volatile size_t postponed_count;
 
-static uintptr_t own_lock(void)
+static uintptr_t loaded_own_lock(void)
 {
     return target_self ? (uintptr_t)target_self : NO_THREAD;
 }
@@ -172,9 +172,9 @@ static uintptr_t own_lock(void)
 static bool lock_modules(void)
 {
     uintptr_t holder = 0;
-    while (!atomic_compare_exchange_weak_explicit(&lock, &holder, own_lock(), memory_order_acquire,
-                                                  memory_order_relaxed)) {
-        if (holder == own_lock())
+    while (!atomic_compare_exchange_weak_explicit(&lock, &holder, loaded_own_lock(),
+                                                  memory_order_acquire, memory_order_relaxed)) {
+        if (holder == loaded_own_lock())
             return false;
         if (holder != 0 && process_is_confined)
             __builtin_ia32_pause();
@@ -202,28 +202,28 @@ static bool module_is_gone(const struct module *module)
 }
 
 /* Logs the modules that are gone: not every unloading goes through the hook of dlclose. */
-static void sweep(void)
+static void loaded_sweep(void)
 {
     for (size_t i = 0; i < module_count; i++) {
         struct module *module = &modules[i];
         if (module->gone || !module_is_gone(module))
             continue;
         unwind_forget(module->begin, module->end);
-        debug_frames_forget(module->begin);
+        loaded_debug_frames_forget(module->begin);
         module->gone = true; /* last: a fork meanwhile forgets it again */
         module_log_unload(module->begin);
     }
 }
 
 /* Logs a module; the caller holds the log. */
-static void add_locked(uintptr_t begin, uintptr_t end, const struct link_map *map,
-                       uint64_t sequence, uint64_t steps)
+static void loaded_add_locked(uintptr_t begin, uintptr_t end, const struct link_map *map,
+                              uint64_t sequence, uint64_t steps)
 {
     bool is_known = false;
     for (size_t i = 0; i < module_count && !is_known; i++)
         is_known = !modules[i].gone && modules[i].begin == begin && modules[i].map == map;
     if (!is_known)
-        sweep(); /* it may be where another one was */
+        loaded_sweep(); /* it may be where another one was */
     size_t index = 0;
     while (index < module_count && !modules[index].gone)
         index++;
@@ -253,9 +253,9 @@ static void module_add(uintptr_t begin, uintptr_t end, const struct link_map *ma
             postponed[postponed_count++] = (struct postponed){begin, end, map};
         return;
     }
-    add_locked(begin, end, map, sequence, steps);
+    loaded_add_locked(begin, end, map, sequence, steps);
     for (size_t i = 0; i < postponed_count; i++)
-        add_locked(postponed[i].begin, postponed[i].end, postponed[i].map, sequence, steps);
+        loaded_add_locked(postponed[i].begin, postponed[i].end, postponed[i].map, sequence, steps);
     postponed_count = 0;
     unlock_modules();
 }
@@ -274,18 +274,18 @@ static const struct debug_frame *module_debug_frame(const struct dl_find_object 
 {
     const struct debug_frame *frame;
     uintptr_t begin = (uintptr_t)object->dlfo_map_start;
-    if (debug_frames_find(begin, &frame) || process_is_confined || !modules)
+    if (loaded_debug_frames_find(begin, &frame) || process_is_confined || !modules)
         return frame;
     if (!lock_modules()) {
         *is_unsettled = true;
         return NULL;
     }
-    if (!debug_frames_find(begin, &frame)) { /* no other thread has read it meanwhile */
+    if (!loaded_debug_frames_find(begin, &frame)) { /* no other thread has read it meanwhile */
         for (size_t i = 0; i < module_count; i++)
             if (!modules[i].gone && modules[i].begin == begin &&
                 modules[i].map == object->dlfo_link_map)
-                debug_frames_read(&modules[i]);
-        debug_frames_find(begin, &frame);
+                loaded_debug_frames_read(&modules[i]);
+        loaded_debug_frames_find(begin, &frame);
     }
     unlock_modules();
     return frame;
@@ -327,7 +327,7 @@ static void modules_again(uint64_t sequence)
         }
         module->gone = true;
         unwind_forget(module->begin, module->end);
-        debug_frames_forget(module->begin);
+        loaded_debug_frames_forget(module->begin);
     }
 }
 
@@ -352,7 +352,7 @@ void modules_closed(void)
 {
     if (!lock_modules())
         return;
-    sweep();
+    loaded_sweep();
     unlock_modules();
 }
 

@@ -67,7 +67,7 @@ static const char *module_file_take_number(const char *next, unsigned base, uint
 }
 
 /* Reads a line: "begin-end flags offset major:minor inode    path". */
-static void take_mapping(const char *next, const char *end)
+static void module_log_take_mapping(const char *next, const char *end)
 {
     static const char gone[] = " (deleted)";
     uint64_t *facts = module_file.facts, major, minor;
@@ -90,7 +90,7 @@ static void take_mapping(const char *next, const char *end)
 }
 
 /* Finds the mapping at an address. False if none is known. */
-static bool find_mapping(uintptr_t address)
+static bool module_log_find_mapping(uintptr_t address)
 {
     const char *next = maps_text, *end = maps_text + maps_size;
     while (maps_text && next < end) {
@@ -100,7 +100,7 @@ static bool find_mapping(uintptr_t address)
             return false;
         module_file_take_number(module_file_take_number(next, 16, &first) + 1, 16, &last);
         if (first <= address && address < last) {
-            take_mapping(next, line_end);
+            module_log_take_mapping(next, line_end);
             return true;
         }
         next = line_end + 1;
@@ -109,7 +109,7 @@ static bool find_mapping(uintptr_t address)
 }
 
 /* Sets the path of the program itself, when the map cannot be read. */
-static void take_program(void)
+static void module_log_take_program(void)
 {
     if (program_path[0] == '\0' && !process_is_confined &&
         sys_call3(SYS_readlink, (long)"/proc/self/exe", (long)program_path,
@@ -121,7 +121,7 @@ static void take_program(void)
 
 /* Sets the path by the loader's name: an absolute one, without "./". Of the program itself, it is
  * the one that it was executed by. */
-static void take_name(const char *name)
+static void module_log_take_name(const char *name)
 {
     char *path = module_file.path;
     size_t size = 0, name_size;
@@ -152,14 +152,14 @@ static bool module_file_status(const char *path, struct stat *status)
            sys_call6(SYS_newfstatat, AT_FDCWD, (long)path, (long)status, 0, 0, 0) == 0;
 }
 
-static uint64_t nanoseconds(struct timespec time)
+static uint64_t module_log_nanoseconds(struct timespec time)
 {
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
 /* Decides between the loader's name and that in the map: the former if it is the same file. Numbers
  * of devices in the map are not always the file system's (overlayfs, btrfs). */
-static void choose_path(void)
+static void module_log_choose_path(void)
 {
     struct stat named, mapped;
     bool has_mapped = module_file_status(mapped_file.path, &mapped);
@@ -177,8 +177,8 @@ static void choose_path(void)
     facts[MODULE_FILE_DEVICE] = mapped.st_dev;
     facts[MODULE_FILE_INODE] = mapped.st_ino;
     facts[MODULE_FILE_SIZE] = (uint64_t)mapped.st_size;
-    facts[MODULE_FILE_MODIFIED] = nanoseconds(mapped.st_mtim);
-    facts[MODULE_FILE_CHANGED] = nanoseconds(mapped.st_ctim);
+    facts[MODULE_FILE_MODIFIED] = module_log_nanoseconds(mapped.st_mtim);
+    facts[MODULE_FILE_CHANGED] = module_log_nanoseconds(mapped.st_ctim);
 }
 
 const struct module_file *module_file_of(const struct module *module)
@@ -187,13 +187,13 @@ const struct module_file *module_file_of(const struct module *module)
     memset(module_file.facts, 0, sizeof module_file.facts);
     if (is_single)
         module_files_begin();
-    take_name(module->map->l_name);
+    module_log_take_name(module->map->l_name);
     /* The vDSO is no file. */
-    if (!find_mapping(module->begin)) {
+    if (!module_log_find_mapping(module->begin)) {
         if (is_program)
-            take_program();
+            module_log_take_program();
     } else if (mapped_file.path[0] == '/') {
-        choose_path();
+        module_log_choose_path();
         if (is_program)
             strcpy(program_path, module_file.path);
     }
@@ -263,7 +263,7 @@ static const ElfW(Nhdr) * find_note(const ElfW(Ehdr) * header, uintptr_t bias, u
     return NULL;
 }
 
-static uint64_t *put_bytes(uint64_t *word, const void *bytes, size_t size)
+static uint64_t *module_log_put_bytes(uint64_t *word, const void *bytes, size_t size)
 {
     size_t words = (size + 7) / 8;
     if (words != 0)
@@ -339,8 +339,8 @@ void module_log_load(struct module *module, uint64_t sequence, uint64_t steps)
         *word++ = facts[i];
     for (size_t i = 0; i < MODULE_FILE_FACTS; i++)
         *word++ = file->facts[i];
-    word = put_bytes(word, id, id_size);
-    word = put_bytes(word, file->path, path_size);
+    word = module_log_put_bytes(word, id, id_size);
+    word = module_log_put_bytes(word, file->path, path_size);
     *room = record_head(OP_MODULE_LOAD, 0, 0, 0, (unsigned)(word - room));
     log_keep(module, room, (size_t)(word - room));
     log_commit(word);

@@ -39,7 +39,7 @@ bool process_is_own(void)
 
 /* Whether process ids here equal the collector's. Looking that up in /proc is the slowest part of
  * attaching, so other evidence is used first. */
-static bool same_pid_namespace(const struct channel *channel, uint32_t parent)
+static bool begin_same_pid_namespace(const struct channel *channel, uint32_t parent)
 {
     struct stat status;
     if (parent == CHANNEL_NONE && channel_owner() == channel->collector_pid)
@@ -66,7 +66,7 @@ bool process_map_on_page(void)
 /* Returns the process id, or 0 if it is not known. A confined process that attaches is a new fork,
  * whose only thread has the id of the process. If the fork was not made by the C library, that
  * still has the parent's id. */
-static uint32_t own_pid(uint32_t parent)
+static uint32_t begin_own_pid(uint32_t parent)
 {
     if (!process_is_confined)
         return (uint32_t)sys_call3(SYS_getpid, 0, 0, 0);
@@ -76,7 +76,7 @@ static uint32_t own_pid(uint32_t parent)
 
 /* Whether a thread of a process that the recorder is being attached to runs this: it is held, and
  * cannot wait for the collector. */
-static bool is_held(uint32_t parent)
+static bool begin_is_held(uint32_t parent)
 {
 #ifdef TTD_ATTACHED
     return parent == CHANNEL_NONE;
@@ -89,12 +89,12 @@ static bool is_held(uint32_t parent)
 /* Whether it is the process that the recording began with. */
 static bool process_is_first(uint32_t pid, uint32_t parent)
 {
-    return is_held(parent) || pid == target_channel->launched_pid;
+    return begin_is_held(parent) || pid == target_channel->launched_pid;
 }
 
 bool process_begin(uint32_t parent, uint64_t parent_sequence, uint64_t parent_steps)
 {
-    uint32_t pid = own_pid(parent);
+    uint32_t pid = begin_own_pid(parent);
     if (pid == 0 || atomic_load(&target_channel->stopped) ||
         ((target_channel->flags & CHANNEL_NO_CHILDREN) && !process_is_first(pid, parent) &&
          !process_is_copy))
@@ -104,7 +104,7 @@ bool process_begin(uint32_t parent, uint64_t parent_sequence, uint64_t parent_st
         return false;
     }
     if (!process_is_confined && !process_is_copy)
-        process_is_elsewhere = !same_pid_namespace(target_channel, parent);
+        process_is_elsewhere = !begin_same_pid_namespace(target_channel, parent);
     slot_index = slot_claim(pid, parent, parent_sequence, parent_steps);
     if (slot_index == CHANNEL_NONE) {
         atomic_fetch_add(&target_channel->refused, !process_is_copy);
@@ -120,7 +120,7 @@ bool process_begin(uint32_t parent, uint64_t parent_sequence, uint64_t parent_st
                     sys_call3(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) != 0;
     modules_begin(channel_process(&target_view, slot_index)->sequence);
     collector_wake();
-    if (process_is_elsewhere && !process_is_confined && !is_held(parent))
+    if (process_is_elsewhere && !process_is_confined && !begin_is_held(parent))
         slot_await_seen(slot_index);
     target_on->on = 1;
     return true;
@@ -128,7 +128,7 @@ bool process_begin(uint32_t parent, uint64_t parent_sequence, uint64_t parent_st
 
 /* Attaches the child of a fork. The parent's thread is copied as it was in the fork, and it gives
  * the position in the parent's trace where this process begins. */
-static bool attach_forked(void)
+static bool begin_attach_forked(void)
 {
     stale_forget_foreign();
     const struct thread *suspended = island_forget();
@@ -153,7 +153,7 @@ bool process_records(void)
         !atomic_compare_exchange_strong(&mode, &current_mode, STARTING))
         return false;
     /* The page reads 0 in the child of a fork, or if the collector is gone. */
-    bool records = current_mode == UNSTARTED ? process_attach() : attach_forked();
+    bool records = current_mode == UNSTARTED ? process_attach() : begin_attach_forked();
     atomic_store(&mode, records ? RECORDING : OFF);
     return records;
 }

@@ -17,22 +17,22 @@
 static const char preload_name[] = "LD_PRELOAD=";
 static const char channel_name[] = CHANNEL_ENV "=";
 
-static bool is_preload(const char *variable)
+static bool program_is_preload(const char *variable)
 {
     return strncmp(variable, preload_name, sizeof preload_name - 1) == 0;
 }
 
 /* Returns the value of LD_PRELOAD, or NULL. The loader takes the last one of several. */
-static const char *find_preload(char *const *environment)
+static const char *program_find_preload(char *const *environment)
 {
     const char *last = NULL;
     for (; environment && *environment; environment++)
-        if (is_preload(*environment))
+        if (program_is_preload(*environment))
             last = *environment + sizeof preload_name - 1;
     return last;
 }
 
-static bool has_variable(char *const *environment, const char *variable)
+static bool program_has_variable(char *const *environment, const char *variable)
 {
     for (; environment && *environment; environment++)
         if (strcmp(*environment, variable) == 0)
@@ -53,9 +53,9 @@ bool environment_is_ours(char *const *environment)
     const char *preload = process_preload(), *channel = process_channel();
     if (!preload || !channel)
         return true;
-    const char *value = find_preload(environment);
+    const char *value = program_find_preload(environment);
     return value && strstr(value, preload + sizeof preload_name - 1) &&
-           has_variable(environment, channel);
+           program_has_variable(environment, channel);
 }
 
 bool environment_is_of_valgrind(char *const *environment)
@@ -69,7 +69,7 @@ bool environment_is_of_valgrind(char *const *environment)
 
 size_t environment_joined_size(char *const *environment)
 {
-    const char *value = find_preload(environment);
+    const char *value = program_find_preload(environment);
     return strlen(process_preload()) + 2 + (value ? strlen(value) : 0);
 }
 
@@ -91,9 +91,9 @@ void environment_name_channel(char channel[ENVIRONMENT_CHANNEL_MAX], int descrip
 
 void environment_extend(char *const *environment, char **copy, char *joined, char *channel)
 {
-    const char *value = find_preload(environment);
+    const char *value = program_find_preload(environment);
     for (; environment && *environment; environment++)
-        if (!is_preload(*environment) &&
+        if (!program_is_preload(*environment) &&
             strncmp(*environment, channel_name, sizeof channel_name - 1) != 0)
             *copy++ = *environment;
     strcpy(joined, process_preload());
@@ -105,7 +105,7 @@ void environment_extend(char *const *environment, char **copy, char *joined, cha
 }
 
 /* Writes the variable without this library. False if nothing is left of it. */
-static bool write_stripped(const char *value, char *joined)
+static bool program_write_stripped(const char *value, char *joined)
 {
     const char *preload = process_preload() + sizeof preload_name - 1;
     size_t size = strlen(preload);
@@ -126,11 +126,11 @@ static bool write_stripped(const char *value, char *joined)
 
 void environment_strip(char *const *environment, char **copy, char *joined)
 {
-    const char *value = find_preload(environment);
+    const char *value = program_find_preload(environment);
     for (; *environment; environment++)
-        if (!is_preload(*environment))
+        if (!program_is_preload(*environment))
             *copy++ = *environment;
-    if (value && write_stripped(value, joined))
+    if (value && program_write_stripped(value, joined))
         *copy++ = joined;
     *copy = NULL;
 }

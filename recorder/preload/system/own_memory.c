@@ -13,7 +13,7 @@ struct own_memory own_memory;
 static _Atomic size_t used;
 
 /* Returns the next part of the list, and makes it if need be; NULL if there is no memory. */
-static struct own_memory *next_part(struct own_memory *part)
+static struct own_memory *own_memory_next_part(struct own_memory *part)
 {
     uint64_t next = atomic_load(&part->next);
     if (next != 0)
@@ -33,7 +33,7 @@ void own_memory_add(uintptr_t begin, size_t size)
     struct own_memory *part = &own_memory;
     size_t index = atomic_fetch_add(&used, 1);
     for (; index >= OWN_RANGES; index -= OWN_RANGES)
-        if (!(part = next_part(part)))
+        if (!(part = own_memory_next_part(part)))
             return;
     atomic_store_explicit(&part->ranges[index].begin, begin, memory_order_relaxed);
     atomic_store_explicit(&part->ranges[index].size, size, memory_order_release);
@@ -79,7 +79,7 @@ bool unwind_range_readable(uintptr_t address, size_t size)
     return true;
 }
 
-static void *map(size_t size, int flags)
+static void *own_memory_map(size_t size, int flags)
 {
     long address =
         sys_call6(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | flags, -1, 0);
@@ -96,7 +96,7 @@ bool unwind_is_confined;
 
 void unwind_confine(size_t reserve)
 {
-    void *pages = map(reserve, MAP_PRIVATE);
+    void *pages = own_memory_map(reserve, MAP_PRIVATE);
     if (pages) {
         reserve_end = (uintptr_t)pages + reserve;
         atomic_store(&reserve_next, (uintptr_t)pages);
@@ -104,7 +104,7 @@ void unwind_confine(size_t reserve)
     unwind_is_confined = true;
 }
 
-static void *take_from_reserve(size_t size)
+static void *own_memory_take_from_reserve(size_t size)
 {
     size = (size + UNWIND_PAGE - 1) & ~(size_t)(UNWIND_PAGE - 1);
     uintptr_t next = atomic_load(&reserve_next);
@@ -117,17 +117,19 @@ static void *take_from_reserve(size_t size)
 
 void *unwind_pages(size_t size)
 {
-    return unwind_is_confined ? take_from_reserve(size) : map(size, MAP_PRIVATE);
+    return unwind_is_confined ? own_memory_take_from_reserve(size)
+                              : own_memory_map(size, MAP_PRIVATE);
 }
 
 void *unwind_pages_shared(size_t size)
 {
-    return unwind_is_confined ? NULL : map(size, MAP_SHARED);
+    return unwind_is_confined ? NULL : own_memory_map(size, MAP_SHARED);
 }
 
 void *unwind_pages_used(size_t size)
 {
-    return unwind_is_confined ? take_from_reserve(size) : map(size, MAP_PRIVATE | MAP_POPULATE);
+    return unwind_is_confined ? own_memory_take_from_reserve(size)
+                              : own_memory_map(size, MAP_PRIVATE | MAP_POPULATE);
 }
 
 void unwind_pages_free(void *pages, size_t size)

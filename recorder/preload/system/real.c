@@ -59,7 +59,7 @@ size_t arena_size(const void *block)
     *(void **)&real_libc.name = dlsym(RTLD_NEXT, "__libc_" #name);
 
 /* Whether a function is the C library's. Sets `object` to where it is, unless that is unknown. */
-static bool is_of_libc(uintptr_t function, struct dl_find_object *object)
+static bool real_is_of_libc(uintptr_t function, struct dl_find_object *object)
 {
     struct dl_find_object libc;
     return function != 0 && _dl_find_object((void *)function, object) == 0 &&
@@ -67,19 +67,19 @@ static bool is_of_libc(uintptr_t function, struct dl_find_object *object)
            object->dlfo_link_map == libc.dlfo_link_map;
 }
 
-static void find_glibc_realloc(void)
+static void real_find_glibc_realloc(void)
 {
     struct dl_find_object object;
-    if (is_of_libc((uintptr_t)real.realloc, &object))
+    if (real_is_of_libc((uintptr_t)real.realloc, &object))
         real_glibc_realloc = real.realloc;
-    else if (is_of_libc((uintptr_t)real_libc.realloc, &object))
+    else if (real_is_of_libc((uintptr_t)real_libc.realloc, &object))
         real_glibc_realloc = real_libc.realloc;
 }
 
-static void find_allocator(void)
+static void real_find_allocator(void)
 {
     struct dl_find_object object = {.dlfo_link_map = NULL};
-    if (real.malloc == real_libc.malloc || is_of_libc((uintptr_t)real.malloc, &object) ||
+    if (real.malloc == real_libc.malloc || real_is_of_libc((uintptr_t)real.malloc, &object) ||
         !object.dlfo_link_map)
         return;
     real_allocator_begin = (uintptr_t)object.dlfo_map_start;
@@ -91,8 +91,8 @@ static void real_find_functions(void)
     REAL_FUNCTIONS_LIBC(FIND_LIBC)
     REAL_FUNCTIONS(FIND)
     FIND(size_t, malloc_usable_size, (void *))
-    find_allocator();
-    find_glibc_realloc();
+    real_find_allocator();
+    real_find_glibc_realloc();
     replaced_find();
 }
 
@@ -127,15 +127,15 @@ struct real_later *real_later_named(const char *name)
 
 bool real_reallocarray_is_plain;
 
-static void find_whether_plain(void)
+static void real_find_whether_plain(void)
 {
     struct dl_find_object object;
     real_reallocarray_is_plain = real.realloc &&
-                                 is_of_libc((uintptr_t)real.reallocarray, &object) &&
+                                 real_is_of_libc((uintptr_t)real.reallocarray, &object) &&
                                  dlsym(RTLD_DEFAULT, "realloc") == (void *)(uintptr_t)realloc;
 }
 
-static int is_cxx(struct dl_phdr_info *info, size_t size, void *unused)
+static int real_is_cxx(struct dl_phdr_info *info, size_t size, void *unused)
 {
     (void)size;
     (void)unused;
@@ -144,9 +144,9 @@ static int is_cxx(struct dl_phdr_info *info, size_t size, void *unused)
 
 void real_find_later(void)
 {
-    find_whether_plain();
+    real_find_whether_plain();
     /* A failure leaves memory behind that the next lookup frees; others may not expect it. */
-    bool cxx = dl_iterate_phdr(is_cxx, NULL) != 0;
+    bool cxx = dl_iterate_phdr(real_is_cxx, NULL) != 0;
     for (struct real_later *later = &first_later; later < &last_later; later++)
         if (cxx || strncmp(later->name, "_Z", 2) != 0)
             *later->function = dlsym(RTLD_NEXT, later->name);

@@ -79,7 +79,7 @@ bool replaced_each(bool (*found)(const char *name, uintptr_t function, size_t si
     return true;
 }
 
-static bool is_none(const char *name, uintptr_t function, size_t size)
+static bool replaced_is_none(const char *name, uintptr_t function, size_t size)
 {
     (void)name;
     (void)function;
@@ -89,7 +89,7 @@ static bool is_none(const char *name, uintptr_t function, size_t size)
 
 void replaced_find(void)
 {
-    replaced_any = !replaced_each(is_none);
+    replaced_any = !replaced_each(replaced_is_none);
 }
 
 /* Calls of the C library within one call of the program's functions. */
@@ -103,7 +103,7 @@ static size_t acquired_count, released_count;
 
 static struct real_functions before, before_libc;
 
-static void note_acquired(const void *base, size_t size)
+static void replaced_note_acquired(const void *base, size_t size)
 {
     if (!base || acquired_count == CALLS)
         return;
@@ -111,59 +111,59 @@ static void note_acquired(const void *base, size_t size)
     acquired[acquired_count++].size = size;
 }
 
-static void note_released(const void *base)
+static void replaced_note_released(const void *base)
 {
     if (base && released_count != CALLS)
         released[released_count++] = (uintptr_t)base;
 }
 
-static void *watch_malloc(size_t size)
+static void *replaced_watch_malloc(size_t size)
 {
     void *base = before.malloc(size);
-    note_acquired(base, size);
+    replaced_note_acquired(base, size);
     return base;
 }
 
-static void *watch_calloc(size_t count, size_t size)
+static void *replaced_watch_calloc(size_t count, size_t size)
 {
     void *base = before.calloc(count, size);
-    note_acquired(base, count * size);
+    replaced_note_acquired(base, count * size);
     return base;
 }
 
-static void *watch_realloc(void *old, size_t size)
+static void *replaced_watch_realloc(void *old, size_t size)
 {
-    note_released(old);
+    replaced_note_released(old);
     void *base = before.realloc(old, size);
-    note_acquired(base, size);
+    replaced_note_acquired(base, size);
     return base;
 }
 
-static void watch_free(void *base)
+static void replaced_watch_free(void *base)
 {
-    note_released(base);
+    replaced_note_released(base);
     before.free(base);
 }
 
-static void *watch_memalign(size_t alignment, size_t size)
+static void *replaced_watch_memalign(size_t alignment, size_t size)
 {
     void *base = before.memalign(alignment, size);
-    note_acquired(base, size);
+    replaced_note_acquired(base, size);
     return base;
 }
 
-static int watch_posix_memalign(void **base, size_t alignment, size_t size)
+static int replaced_watch_posix_memalign(void **base, size_t alignment, size_t size)
 {
     int status = before.posix_memalign(base, alignment, size);
     if (status == 0)
-        note_acquired(*base, size);
+        replaced_note_acquired(*base, size);
     return status;
 }
 
-static void *watch_valloc(size_t size)
+static void *replaced_watch_valloc(size_t size)
 {
     void *base = before.valloc(size);
-    note_acquired(base, size);
+    replaced_note_acquired(base, size);
     return base;
 }
 
@@ -172,16 +172,16 @@ static void replaced_watch(void)
 {
     before = real;
     before_libc = real_libc;
-    real = (struct real_functions){.malloc = watch_malloc,
-                                   .calloc = watch_calloc,
-                                   .realloc = watch_realloc,
+    real = (struct real_functions){.malloc = replaced_watch_malloc,
+                                   .calloc = replaced_watch_calloc,
+                                   .realloc = replaced_watch_realloc,
                                    .reallocarray = before.reallocarray, /* calls realloc() */
-                                   .free = watch_free,
-                                   .memalign = watch_memalign,
-                                   .posix_memalign = watch_posix_memalign,
-                                   .aligned_alloc = watch_memalign,
-                                   .valloc = watch_valloc,
-                                   .pvalloc = watch_valloc,
+                                   .free = replaced_watch_free,
+                                   .memalign = replaced_watch_memalign,
+                                   .posix_memalign = replaced_watch_posix_memalign,
+                                   .aligned_alloc = replaced_watch_memalign,
+                                   .valloc = replaced_watch_valloc,
+                                   .pvalloc = replaced_watch_valloc,
                                    .malloc_usable_size = before.malloc_usable_size};
     real_libc = real;
 }
@@ -189,7 +189,7 @@ static void replaced_watch(void)
 enum { ALIGNMENT = 64 };
 
 /* Calls a function; it gets three arguments, and takes as many as it has. */
-static void *call(const char *name, const char *arguments, void *block, size_t size)
+static void *replaced_call(const char *name, const char *arguments, void *block, size_t size)
 {
     static char tag;
     void *(*function)(uintptr_t, uintptr_t, uintptr_t);
@@ -219,7 +219,7 @@ static void *call(const char *name, const char *arguments, void *block, size_t s
 
 /* Returns the block of the C library, acquired in this call, that holds the returned memory and
  * little else; 0 if there is none. */
-static uintptr_t find_base(const void *block, size_t size)
+static uintptr_t replaced_find_base(const void *block, size_t size)
 {
     enum { MORE_MAX = 4096 };
     uintptr_t begin = (uintptr_t)block;
@@ -233,7 +233,7 @@ static uintptr_t find_base(const void *block, size_t size)
 }
 
 /* Whether a call that has just returned released the block. */
-static bool has_released(uintptr_t base)
+static bool replaced_has_released(uintptr_t base)
 {
     for (size_t i = 0; i < released_count; i++)
         if (released[i] == base)
@@ -242,38 +242,38 @@ static bool has_released(uintptr_t base)
 }
 
 /* Tries a pair twice at the same time: an allocator may take much at once and hand out parts. */
-static bool pair_forwards(const struct pair *pair, size_t size)
+static bool replaced_pair_forwards(const struct pair *pair, size_t size)
 {
     void *blocks[2];
     uintptr_t bases[2];
     if (strchr(pair->acquire_arguments, 'a') && size % ALIGNMENT != 0)
         return true;
     for (int i = 0; i < 2; i++) {
-        blocks[i] = call(pair->acquire, pair->acquire_arguments, NULL, size);
-        bases[i] = blocks[i] ? find_base(blocks[i], size) : 0;
+        blocks[i] = replaced_call(pair->acquire, pair->acquire_arguments, NULL, size);
+        bases[i] = blocks[i] ? replaced_find_base(blocks[i], size) : 0;
         if (bases[i] == 0)
             return false;
     }
     if (bases[0] == bases[1])
         return false;
     for (int i = 0; i < 2; i++) {
-        call(pair->release, pair->release_arguments, blocks[i], size);
-        if (!has_released(bases[i]))
+        replaced_call(pair->release, pair->release_arguments, blocks[i], size);
+        if (!replaced_has_released(bases[i]))
             return false;
     }
     return true;
 }
 
 /* A block that grows may stay where it is, but not without a call of the C library's. */
-static bool growth_forwards(size_t size)
+static bool replaced_growth_forwards(size_t size)
 {
-    void *block = call("malloc", "s", NULL, size);
-    block = block ? call("realloc", "bs", block, 3 * size) : NULL;
-    uintptr_t base = block ? find_base(block, 3 * size) : 0;
+    void *block = replaced_call("malloc", "s", NULL, size);
+    block = block ? replaced_call("realloc", "bs", block, 3 * size) : NULL;
+    uintptr_t base = block ? replaced_find_base(block, 3 * size) : 0;
     if (base == 0)
         return false;
-    call("free", "b", block, 0);
-    return has_released(base);
+    replaced_call("free", "b", block, 0);
+    return replaced_has_released(base);
 }
 
 bool replaced_forward(void)
@@ -283,8 +283,8 @@ bool replaced_forward(void)
     replaced_watch();
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes && forwards; i++) {
         for (size_t pair = 0; pair < PAIRS && forwards; pair++)
-            forwards = pair_forwards(&pairs[pair], sizes[i]);
-        forwards = forwards && growth_forwards(sizes[i]);
+            forwards = replaced_pair_forwards(&pairs[pair], sizes[i]);
+        forwards = forwards && replaced_growth_forwards(sizes[i]);
     }
     real = before;
     real_libc = before_libc;

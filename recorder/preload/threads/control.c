@@ -23,17 +23,17 @@ struct line {
     char tail[7]; /* the last characters, to recognise "[stack]" */
 };
 
-static uintptr_t hex_digit(char c)
+static uintptr_t control_hex_digit(char c)
 {
     return (uintptr_t)(c <= '9' ? c - '0' : c - 'a' + 10);
 }
 
-static void line_take(struct line *line, char c)
+static void control_line_take(struct line *line, char c)
 {
     if (line->where == IN_BEGIN && c != '-')
-        line->begin = line->begin << 4 | hex_digit(c);
+        line->begin = line->begin << 4 | control_hex_digit(c);
     else if (line->where == IN_END && c != ' ')
-        line->end = line->end << 4 | hex_digit(c);
+        line->end = line->end << 4 | control_hex_digit(c);
     else if (line->where != IN_REST)
         line->where++;
     memmove(line->tail, line->tail + 1, sizeof line->tail - 1);
@@ -41,7 +41,7 @@ static void line_take(struct line *line, char c)
 }
 
 /* Finds the line of the mapping with `address`. */
-static bool maps_find(uintptr_t address, struct line *line)
+static bool control_maps_find(uintptr_t address, struct line *line)
 {
     char buffer[1024];
     long size;
@@ -53,7 +53,7 @@ static bool maps_find(uintptr_t address, struct line *line)
     while (!is_found && (size = sys_call3(SYS_read, file, (long)buffer, sizeof buffer)) > 0)
         for (long i = 0; i < size && !is_found; i++) {
             if (buffer[i] != '\n') {
-                line_take(line, buffer[i]);
+                control_line_take(line, buffer[i]);
                 continue;
             }
             is_found = address >= line->begin && address < line->end;
@@ -89,7 +89,7 @@ static uint32_t control_size(uintptr_t control)
 
 /* Reads the address, size and guard size of a stack from a field. False if it does not hold them.
  */
-static bool read_stack(uintptr_t control, uint32_t field, struct stack_bounds *bounds)
+static bool control_read_stack(uintptr_t control, uint32_t field, struct stack_bounds *bounds)
 {
     uintptr_t words[3];
     memcpy(words, (const char *)control + field, sizeof words);
@@ -103,15 +103,15 @@ static bool read_stack(uintptr_t control, uint32_t field, struct stack_bounds *b
 
 /* Finds the stack of a thread that is not the first. Until the field is known, it must be the stack
  * in use. */
-static bool find_stack(uintptr_t stack_pointer, struct stack_bounds *bounds)
+static bool control_find_stack(uintptr_t stack_pointer, struct stack_bounds *bounds)
 {
     uintptr_t control = control_block();
     uint32_t offset = atomic_load(&stack_field);
     uint32_t size = control_size(control);
     if (offset != 0)
-        return offset + 3 * sizeof control <= size && read_stack(control, offset, bounds);
+        return offset + 3 * sizeof control <= size && control_read_stack(control, offset, bounds);
     for (uint32_t field = FIELDS_BEGIN; field + 3 * sizeof control <= size; field += sizeof control)
-        if (stack_pointer < control && read_stack(control, field, bounds) &&
+        if (stack_pointer < control && control_read_stack(control, field, bounds) &&
             stack_pointer > bounds->low) {
             atomic_store(&stack_field, field);
             return true;
@@ -125,7 +125,7 @@ extern const uintptr_t *const __libc_stack_end;
 /* The first thread's stack is larger than this, and nothing else is mapped within it. */
 enum { FIRST_STACK = 64 * 1024 };
 
-static bool find_first_stack(uintptr_t stack_pointer, struct stack_bounds *bounds)
+static bool control_find_first_stack(uintptr_t stack_pointer, struct stack_bounds *bounds)
 {
     uintptr_t end = (uintptr_t)__libc_stack_end & -(uintptr_t)sizeof end;
     uintptr_t low = (end - FIRST_STACK) & -(uintptr_t)PAGE;
@@ -142,7 +142,7 @@ void stack_bounds_inherit(const struct stack_bounds *bounds)
     inherited = *bounds;
 }
 
-static bool is_inherited(uintptr_t stack_pointer)
+static bool control_is_inherited(uintptr_t stack_pointer)
 {
     return stack_pointer > inherited.low && stack_pointer < inherited.high;
 }
@@ -177,12 +177,13 @@ struct stack_bounds stack_bounds_find(uintptr_t stack_pointer)
 {
     struct line line;
     struct stack_bounds bounds;
-    if (is_inherited(stack_pointer))
+    if (control_is_inherited(stack_pointer))
         return inherited;
-    if (find_stack(stack_pointer, &bounds) || find_first_stack(stack_pointer, &bounds))
+    if (control_find_stack(stack_pointer, &bounds) ||
+        control_find_first_stack(stack_pointer, &bounds))
         return bounds;
     bounds = (struct stack_bounds){stack_pointer, stack_pointer, false};
-    if (process_is_confined || !maps_find(stack_pointer, &line))
+    if (process_is_confined || !control_maps_find(stack_pointer, &line))
         return bounds;
     bounds.low = line.begin;
     bounds.high = line.end;
@@ -193,21 +194,21 @@ struct stack_bounds stack_bounds_find(uintptr_t stack_pointer)
     return bounds;
 }
 
-static uint32_t read_id(uint32_t field)
+static uint32_t control_read_id(uint32_t field)
 {
     uint32_t id;
     memcpy(&id, (const char *)control_block() + field, sizeof id);
     return id;
 }
 
-static void learn_id(uint32_t id)
+static void control_learn_id(uint32_t id)
 {
     uint32_t size = control_size(control_block());
     uint32_t offset = atomic_load(&id_field);
-    if (offset != 0 && offset + sizeof id <= size && read_id(offset) == id)
+    if (offset != 0 && offset + sizeof id <= size && control_read_id(offset) == id)
         return;
     uint32_t field = FIELDS_BEGIN;
-    while (field + sizeof id <= size && read_id(field) != id)
+    while (field + sizeof id <= size && control_read_id(field) != id)
         field += sizeof id;
     atomic_store(&id_field, field + sizeof id <= size ? field : 0);
 }
@@ -216,9 +217,11 @@ uint32_t thread_id(void)
 {
     if (!process_is_confined) {
         uint32_t id = (uint32_t)sys_call3(SYS_gettid, 0, 0, 0);
-        learn_id(id);
+        control_learn_id(id);
         return id;
     }
     uint32_t field = atomic_load(&id_field);
-    return field != 0 && field + sizeof field <= control_size(control_block()) ? read_id(field) : 0;
+    return field != 0 && field + sizeof field <= control_size(control_block())
+               ? control_read_id(field)
+               : 0;
 }

@@ -59,7 +59,7 @@ void level_forget_held(struct thread *level)
 /* Notes that the acquisition held at `outer` has been recorded, while the call there goes on. A
  * block that a signal handler acquires does not serve the call, and anybody may release it
  * meanwhile. */
-static void note_early(struct thread *outer)
+static void held_note_early(struct thread *outer)
 {
     struct early *early = outer->early;
     if (outer->held.block == 0 ||
@@ -88,21 +88,21 @@ void level_forget_early(struct thread *level)
 }
 
 /* Whether free() may release a block that the operation has acquired. */
-static bool is_for_free(unsigned operation)
+static bool held_is_for_free(unsigned operation)
 {
     return call_facts_of(operation).family == TTD_FAMILY_C;
 }
 
 /* Records, by the level within `outer`, the release of the block that the call there acquires
  * itself; counts it as lost if it would seem to be a mismatched one. */
-static void release_early(struct thread *outer, const struct early *early)
+static void held_release_early(struct thread *outer, const struct early *early)
 {
     const struct unwind_delta no_frames = {0};
     struct thread *level = outer->inner;
     if ((target_channel->flags & CHANNEL_CHOOSES) != 0 && !chosen_release(early->block))
         return;
     bool is_taken = level_take(level, (uintptr_t)__builtin_frame_address(0));
-    if (is_for_free(early->operation) && level_is_ready(level)) {
+    if (held_is_for_free(early->operation) && level_is_ready(level)) {
         unwinder_reset(level->unwinder);
         thread_append(level, TTD_API_FREE, &no_frames, &early->block, 1);
         level->steps++;
@@ -114,18 +114,18 @@ static void release_early(struct thread *outer, const struct early *early)
 }
 
 /* Ends early records within the level's call; that acquires `block`, or 0 for none. */
-static void settle_early(struct thread *level, uint64_t block)
+static void held_settle_early(struct thread *level, uint64_t block)
 {
     if (!level->has_early)
         return;
     for (unsigned i = 0; block != 0 && i < EARLY_ACQUISITIONS; i++)
         if (level->early[i].block == block)
-            release_early(level, &level->early[i]);
+            held_release_early(level, &level->early[i]);
     level_forget_early(level);
 }
 
 /* A block has been released while the calls around the level go on. */
-static void drop_early(const struct thread *level, uint64_t block)
+static void held_drop_early(const struct thread *level, uint64_t block)
 {
     for (struct thread *outer = level->outer; outer; outer = outer->outer)
         for (unsigned i = 0; outer->phase == PHASE_CALL && i < EARLY_ACQUISITIONS; i++)
@@ -162,7 +162,7 @@ void level_record_held(struct thread *outer)
     } else {
         level_count_lost(level);
     }
-    note_early(outer);
+    held_note_early(outer);
     if (is_taken)
         level->guard = 0;
     level_forget_held(outer);
@@ -206,13 +206,13 @@ void level_hold(struct thread *level, unsigned operation, const struct unwind_re
 enum level_next level_acquired(struct thread *level, uint64_t block)
 {
     held_settle(level, block);
-    settle_early(level, block);
+    held_settle_early(level, block);
     /* The allocator hands the block out again: its release by the call around this one is over, and
        a second release within that call is one of its own. */
     for (struct thread *outer = level->outer; outer; outer = outer->outer)
         if (outer->released == block)
             outer->released = 0;
-    drop_early(level, block);
+    held_drop_early(level, block);
     if (level->outer && level->outer->phase == PHASE_CALL && !level->is_apart) {
         const struct held *held = &level->outer->held;
         if (block == 0)
@@ -227,7 +227,7 @@ enum level_next level_acquired(struct thread *level, uint64_t block)
 }
 
 /* Whether the release at this level serves the release or reallocation around it. */
-static bool serves_outer(struct thread *level, uint64_t base, uintptr_t site)
+static bool held_serves_outer(struct thread *level, uint64_t base, uintptr_t site)
 {
     struct thread *outer = level->outer;
     if (base == 0 || !outer || outer->phase != PHASE_CALL || level->is_apart)
@@ -242,7 +242,7 @@ static bool serves_outer(struct thread *level, uint64_t base, uintptr_t site)
 
 bool level_begins(struct thread *level, uint64_t base, uintptr_t site)
 {
-    level->is_silent = serves_outer(level, base, site);
+    level->is_silent = held_serves_outer(level, base, site);
     if (level->is_silent)
         return false;
     if (!level_is_ready(level)) {
@@ -253,12 +253,12 @@ bool level_begins(struct thread *level, uint64_t base, uintptr_t site)
     /* Its stack is this level's last capture; that ends here. */
     if (level->outer && level->outer->held.is_captured)
         level_record_held(level->outer);
-    drop_early(level, base);
+    held_drop_early(level, base);
     return true;
 }
 
 void level_ends(struct thread *level, uint64_t block)
 {
     held_settle(level, block);
-    settle_early(level, block);
+    held_settle_early(level, block);
 }

@@ -4,7 +4,7 @@
 
 #include <dlfcn.h>
 
-static struct unwind_regs caller_of(uintptr_t frame)
+static struct unwind_regs levels_caller_of(uintptr_t frame)
 {
     const uintptr_t *words = (const uintptr_t *)frame;
     return (struct unwind_regs){.pc = words[1], .sp = frame + 2 * sizeof *words, .bp = words[0]};
@@ -30,7 +30,7 @@ static enum liveness {
                                                                                            : GONE;
 }
 
-static bool on_own_stack(const struct thread *thread, uintptr_t pointer)
+static bool levels_on_own_stack(const struct thread *thread, uintptr_t pointer)
 {
     /* The kernel keeps at least this much free below a stack that grows. */
     const uintptr_t growth = thread->stack.grows ? UINT64_C(128) << 20 : 0;
@@ -38,10 +38,11 @@ static bool on_own_stack(const struct thread *thread, uintptr_t pointer)
 }
 
 /* Whether the positions of the two frames alone prove that the level's hook was left by a jump. */
-static bool is_surely_gone(const struct thread *thread, const struct thread *level, uintptr_t frame)
+static bool levels_is_surely_gone(const struct thread *thread, const struct thread *level,
+                                  uintptr_t frame)
 {
-    bool guard_own = on_own_stack(thread, level->guard);
-    bool now_own = on_own_stack(thread, frame);
+    bool guard_own = levels_on_own_stack(thread, level->guard);
+    bool now_own = levels_on_own_stack(thread, frame);
     if (guard_own != now_own)
         return now_own; /* otherwise a signal handler on a stack of its own */
     /* Two frames on other stacks may be on different ones: their order proves nothing. */
@@ -49,7 +50,7 @@ static bool is_surely_gone(const struct thread *thread, const struct thread *lev
 }
 
 /* Frees the level of a hook that never returns. */
-static void leave(struct thread *level)
+static void levels_leave(struct thread *level)
 {
     if (level->phase == PHASE_CALL)
         level_record_held(level);
@@ -74,15 +75,15 @@ static void leave(struct thread *level)
 }
 
 /* Frees this level and all within it, the innermost first. */
-static void leave_all(struct thread *level)
+static void levels_leave_all(struct thread *level)
 {
     if (level->inner && level->inner->guard != 0)
-        leave_all(level->inner);
-    leave(level);
+        levels_leave_all(level->inner);
+    levels_leave(level);
 }
 
 /* Returns the innermost level whose hook runs; NULL if there is none. */
-static struct thread *innermost(struct thread *thread)
+static struct thread *levels_innermost(struct thread *thread)
 {
     struct thread *level = NULL;
     for (; thread && thread->guard != 0; thread = thread->inner)
@@ -93,9 +94,10 @@ static struct thread *innermost(struct thread *thread)
 /* Walks the stack from the hook in `frame` to find the hooks that still run. Returns the level for
  * it.
  */
-static struct thread *look_around(struct thread *thread, struct thread *level, uintptr_t frame)
+static struct thread *levels_look_around(struct thread *thread, struct thread *level,
+                                         uintptr_t frame)
 {
-    struct unwind_regs caller = caller_of(frame);
+    struct unwind_regs caller = levels_caller_of(frame);
     struct unwind_delta stack;
     struct thread *free_level = level;
     level_take(level, frame);
@@ -115,7 +117,7 @@ static struct thread *look_around(struct thread *thread, struct thread *level, u
     }
     level->guard = 0;
     if (free_level != level)
-        leave_all(free_level);
+        levels_leave_all(free_level);
     free_level->serves = false;
     return free_level;
 }
@@ -123,11 +125,11 @@ static struct thread *look_around(struct thread *thread, struct thread *level, u
 struct thread *level_enter(struct thread *thread, uintptr_t frame, uint64_t base)
 {
     for (struct thread *outer = thread; outer && outer->guard != 0; outer = outer->inner)
-        if (is_surely_gone(thread, outer, frame)) {
-            leave_all(outer);
+        if (levels_is_surely_gone(thread, outer, frame)) {
+            levels_leave_all(outer);
             break;
         }
-    struct thread *outer = innermost(thread);
+    struct thread *outer = levels_innermost(thread);
     if (!outer)
         return thread;
     struct thread *level = outer->inner;
@@ -139,29 +141,29 @@ struct thread *level_enter(struct thread *thread, uintptr_t frame, uint64_t base
        early. */
     bool is_likely = base != 0 && base == outer->released && outer->held.is_captured;
     if (is_likely)
-        level_learn(caller_of(frame).pc);
-    level->serves = outer->phase == PHASE_CALL && level_is_serving(caller_of(frame).pc);
+        level_learn(levels_caller_of(frame).pc);
+    level->serves = outer->phase == PHASE_CALL && level_is_serving(levels_caller_of(frame).pc);
     level->is_apart = false;
-    return level->serves ? level : look_around(thread, level, frame);
+    return level->serves ? level : levels_look_around(thread, level, frame);
 }
 
 /* Frees the level of the innermost hook, whose frame an exception or the end of the thread unwinds.
  * An operator new that failed is recorded first. */
-static void unwound(struct thread *level)
+static void levels_unwound(struct thread *level)
 {
     if (level->phase == PHASE_CALL) {
         struct acquisition *call = &level->call;
         level_record_held(level);
         target_phase(level, PHASE_RECORD);
         if (call->operation != 0 && !level->outer) {
-            struct unwind_regs caller = caller_of(level->guard);
+            struct unwind_regs caller = levels_caller_of(level->guard);
             struct unwind_delta stack;
             thread_capture(level, call->operation, &caller, &stack);
             level_record(level, call->operation, &stack, call->operands, call->count);
         }
         target_phase(level, PHASE_CALL);
     }
-    leave(level);
+    levels_leave(level);
 }
 
 /*
@@ -180,9 +182,9 @@ int level_personality(int version, int actions, uint64_t language, void *excepti
 #endif
     if ((actions & CLEANUP_PHASE) == 0 || !thread || target_on->on == 0)
         return CONTINUE_UNWIND;
-    while ((level = innermost(thread)) && is_surely_gone(thread, level, frame))
-        leave(level);
+    while ((level = levels_innermost(thread)) && levels_is_surely_gone(thread, level, frame))
+        levels_leave(level);
     if (level)
-        unwound(level);
+        levels_unwound(level);
     return CONTINUE_UNWIND;
 }

@@ -51,7 +51,7 @@ static bool thread_next_chunk(struct thread *thread, size_t words)
 
 /* Counts a lost event. The next one begins a fragment and has a whole stack, so that it depends on
  * nothing. */
-static bool lose(struct thread *thread)
+static bool record_lose(struct thread *thread)
 {
     atomic_fetch_add_explicit(&thread->slot->lost[LOSS_OVERFLOW], 1, memory_order_relaxed);
     thread->sequence = 0;
@@ -91,16 +91,16 @@ enum { PREFETCH_BYTES = 512 };
 /* Begins to take a line for writing. A hint: addresses that are not mapped do no harm, and
  * processors that do not know it ignore it. The compiler's own prefetch would ask for a copy that
  * can only be read. */
-static inline void prefetch_for_writing(const void *line)
+static inline void record_prefetch_for_writing(const void *line)
 {
     __asm__ volatile("prefetchw %0" : : "m"(*(const char *)line));
 }
 
 /* Makes the record visible to the collector. */
-static inline void publish(struct thread *thread, uint64_t head)
+static inline void record_publish(struct thread *thread, uint64_t head)
 {
     uint64_t *end = thread->write + record_words(head);
-    prefetch_for_writing((const char *)end + PREFETCH_BYTES);
+    record_prefetch_for_writing((const char *)end + PREFETCH_BYTES);
     *thread->write = head;
     thread->write = end;
     atomic_store_explicit(&thread->chunk->committed, (uint32_t)((char *)end - (char *)thread->data),
@@ -109,7 +109,7 @@ static inline void publish(struct thread *thread, uint64_t head)
 }
 
 /* Whether a record of this operation is the first one of a reallocation. */
-static bool begins_reallocation(unsigned operation)
+static bool record_begins_reallocation(unsigned operation)
 {
     return (call_facts_of(operation).effect & TTD_EFFECT_ACTION_MASK) == TTD_EFFECT_REALLOC;
 }
@@ -117,9 +117,10 @@ static bool begins_reallocation(unsigned operation)
 /* Suspends the thread after a record that has reached its island's throttle, or because the
  * recorder's user has paused it; not between the two records of a reallocation. An inner level
  * records on. */
-static __attribute__((noinline, cold)) void suspend(struct thread *thread, unsigned operation)
+static __attribute__((noinline, cold)) void record_suspend(struct thread *thread,
+                                                           unsigned operation)
 {
-    if (thread->outer || thread != target_self || begins_reallocation(operation))
+    if (thread->outer || thread != target_self || record_begins_reallocation(operation))
         return;
     if (island_state(thread) == TTD_ISLAND_THROTTLED)
         island_changed(thread, TTD_THREAD_THROTTLED, thread->island.client, NULL, 0);
@@ -133,7 +134,7 @@ bool thread_append(struct thread *thread, unsigned operation, const struct unwin
     /* One word for the head, up to two for sequence and clock. */
     if (UNLIKELY(thread->limit - thread->write < (ptrdiff_t)(3 + count + added_frames))) {
         if (!thread_next_chunk(thread, 3 + count + added_frames + kept_frames))
-            return lose(thread);
+            return record_lose(thread);
         added_frames += kept_frames;
         kept_frames = 0;
     }
@@ -142,11 +143,11 @@ bool thread_append(struct thread *thread, unsigned operation, const struct unwin
     const uintptr_t *frames = stack->frames + kept_frames;
     for (uint32_t i = 0; i < added_frames; i++)
         *word++ = frames[i];
-    publish(thread, record_head(operation, flags, kept_frames, added_frames,
-                                (unsigned)(word - thread->write)));
+    record_publish(thread, record_head(operation, flags, kept_frames, added_frames,
+                                       (unsigned)(word - thread->write)));
     bool is_paused = atomic_load_explicit(&thread->slot->paused, memory_order_relaxed) != 0;
     if (UNLIKELY(--thread->island.remaining == 0 || is_paused))
-        suspend(thread, operation);
+        record_suspend(thread, operation);
     return true;
 }
 
@@ -207,7 +208,7 @@ bool thread_append_event(struct thread *thread, const uint64_t client[2], uint32
                                                    data->field_count * word_size + data->size};
     if (thread->limit - thread->write < (ptrdiff_t)(3 + EVENT_OPERANDS + words) &&
         !thread_next_chunk(thread, 3 + EVENT_OPERANDS + words))
-        return lose(thread);
+        return record_lose(thread);
     unsigned changes;
     uint64_t *word = record_begin(thread, &changes, operands, EVENT_OPERANDS);
     for (size_t i = 0; i < data->field_count; i++)
@@ -215,7 +216,7 @@ bool thread_append_event(struct thread *thread, const uint64_t client[2], uint32
     if (data->size != 0)
         memcpy(word + data->field_count, data->data, data->size);
     word += words;
-    publish(thread,
-            record_head(OP_EVENT, changes, 0, (unsigned)words, (unsigned)(word - thread->write)));
+    record_publish(thread, record_head(OP_EVENT, changes, 0, (unsigned)words,
+                                       (unsigned)(word - thread->write)));
     return true;
 }

@@ -60,7 +60,7 @@ static struct thread *thread_memory(uint32_t index)
     return thread;
 }
 
-static uint32_t claim_slot(void)
+static uint32_t recorded_claim_slot(void)
 {
     uint32_t claimed = SLOT_CLAIMED | process_index() << SLOT_PROCESS;
     for (;;) {
@@ -75,7 +75,8 @@ static uint32_t claim_slot(void)
 }
 
 /* Begins a claimed slot, for a thread or for an inner level of the thread in slot `within`. */
-static void begin_slot(struct thread *thread, uint32_t index, uint32_t tid, uint32_t within)
+static void recorded_begin_slot(struct thread *thread, uint32_t index, uint32_t tid,
+                                uint32_t within)
 {
     struct thread_slot *slot = channel_thread(&target_view, index);
     /* Only after the claim: a collector that has not seen it has not gone beyond this sequence. */
@@ -105,7 +106,7 @@ struct thread *thread_attach(uintptr_t stack_pointer)
 {
     struct stack_bounds bounds = stack_bounds_find(stack_pointer);
     uint32_t tid = thread_id();
-    uint32_t index = tid != 0 ? claim_slot() : CHANNEL_NONE;
+    uint32_t index = tid != 0 ? recorded_claim_slot() : CHANNEL_NONE;
     if (index == CHANNEL_NONE)
         return NULL;
     struct thread_slot *slot = channel_thread(&target_view, index);
@@ -118,7 +119,7 @@ struct thread *thread_attach(uintptr_t stack_pointer)
     unwinder_init(thread->unwinder, bounds.low, bounds.high, bounds.grows);
     thread->stack = bounds;
     thread->handle = (uint64_t)pthread_self();
-    begin_slot(thread, index, tid, CHANNEL_NONE);
+    recorded_begin_slot(thread, index, tid, CHANNEL_NONE);
     signal_stack_give(&thread->signal_stack);
     target_self = thread;
     return thread;
@@ -159,7 +160,7 @@ void thread_rename(uint64_t handle, const char *name)
     thread->slot->name[size] = '\0';
 }
 
-static const struct thread *first_level(const struct thread *level)
+static const struct thread *recorded_first_level(const struct thread *level)
 {
     while (level->outer)
         level = level->outer;
@@ -167,9 +168,9 @@ static const struct thread *first_level(const struct thread *level)
 }
 
 /* Returns the slot that stands for the thread in the trace. */
-static uint32_t first_slot(const struct thread *level)
+static uint32_t recorded_first_slot(const struct thread *level)
 {
-    level = first_level(level);
+    level = recorded_first_level(level);
     return level->slot->within != CHANNEL_NONE ? level->slot->within : level->slot_index;
 }
 
@@ -181,20 +182,21 @@ void thread_recover(struct thread *level)
         return;
     /* Half a record was not published. But the chain has no end to append to: a new slot begins
      * one. */
-    uint32_t tid = level->slot->tid, within = first_slot(level), index = claim_slot();
+    uint32_t tid = level->slot->tid, within = recorded_first_slot(level),
+             index = recorded_claim_slot();
     level->is_switching = false;
     level->chunk = NULL;
     level->chunk_index = CHANNEL_NONE;
     level->data = level->write = level->limit = NULL;
     if (index != CHANNEL_NONE)
-        begin_slot(level, index, tid, within);
+        recorded_begin_slot(level, index, tid, within);
     else
         target_on->on = 0;
 }
 
 struct unwinder *thread_unwinder(struct thread *level)
 {
-    const struct stack_bounds *stack = &first_level(level)->stack;
+    const struct stack_bounds *stack = &recorded_first_level(level)->stack;
     if (!level->unwinder)
         level->unwinder = unwind_pages_used(unwinder_size());
     if (!level->slot && level->unwinder)
@@ -204,9 +206,10 @@ struct unwinder *thread_unwinder(struct thread *level)
 
 bool thread_attach_inner(struct thread *level)
 {
-    uint32_t index = thread_unwinder(level) ? claim_slot() : CHANNEL_NONE;
+    uint32_t index = thread_unwinder(level) ? recorded_claim_slot() : CHANNEL_NONE;
     if (index == CHANNEL_NONE)
         return false;
-    begin_slot(level, index, first_level(level)->slot->tid, first_slot(level));
+    recorded_begin_slot(level, index, recorded_first_level(level)->slot->tid,
+                        recorded_first_slot(level));
     return true;
 }

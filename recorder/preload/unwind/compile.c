@@ -31,8 +31,8 @@ void own_modules_setup(unwind_frame_finder *frame_finder)
 }
 
 /* Returns the readable segment that holds `address`; its `low` is 0 if there is none. */
-static struct cfi_span own_modules_find_segment(const ElfW(Phdr) * phdr, size_t count,
-                                                uintptr_t load, uintptr_t address)
+static struct cfi_span compile_own_modules_find_segment(const ElfW(Phdr) * phdr, size_t count,
+                                                        uintptr_t load, uintptr_t address)
 {
     for (size_t i = 0; i < count; i++) {
         uintptr_t low = load + phdr[i].p_vaddr;
@@ -54,8 +54,8 @@ static struct cfi_span segment_by_header(const struct dl_find_object *object, ui
         header->e_phnum > (UNWIND_PAGE - header->e_phoff) / sizeof(ElfW(Phdr)))
         return (struct cfi_span){0};
     const ElfW(Phdr) *phdr = (const void *)(start + header->e_phoff);
-    struct cfi_span span =
-        own_modules_find_segment(phdr, header->e_phnum, object->dlfo_link_map->l_addr, address);
+    struct cfi_span span = compile_own_modules_find_segment(phdr, header->e_phnum,
+                                                            object->dlfo_link_map->l_addr, address);
     return span.low >= start && span.high <= end && span.low < span.high ? span
                                                                          : (struct cfi_span){0};
 }
@@ -67,7 +67,7 @@ static struct cfi_span segment_of_main(const struct dl_find_object *object, uint
     for (size_t i = 0; i < main_phnum; i++)
         if (main_phdr[i].p_type == PT_GNU_EH_FRAME &&
             load + main_phdr[i].p_vaddr == (uintptr_t)object->dlfo_eh_frame)
-            return own_modules_find_segment(main_phdr, main_phnum, load, address);
+            return compile_own_modules_find_segment(main_phdr, main_phnum, load, address);
     return (struct cfi_span){0};
 }
 
@@ -111,8 +111,8 @@ struct cursor span_fetch(const struct cfi_span *span, uintptr_t address, size_t 
 const uint8_t rule_other_regs[RULE_OTHER_COUNT] = {CFI_RBX, CFI_R12, 13, 14, CFI_R15};
 
 /* Whether an expression is the slot at rbp + `*offset`, or (`is_loaded`) the word in that slot. */
-static bool is_bp_slot(const struct cfi_span *span, int32_t expression, bool is_loaded,
-                       int64_t *offset)
+static bool compile_is_bp_slot(const struct cfi_span *span, int32_t expression, bool is_loaded,
+                               int64_t *offset)
 {
     struct cursor cursor;
     cfi_expression(span, expression, &cursor);
@@ -145,7 +145,7 @@ static unwind_rule pack_others(const struct cfi_row *row)
     return rule;
 }
 
-static bool fits_offset(int64_t offset)
+static bool compile_fits_offset(int64_t offset)
 {
     return offset >= -(1 << 25) && offset < 1 << 25;
 }
@@ -161,9 +161,9 @@ static unwind_rule compile_drap(const struct cfi_span *span, const struct cfi_ro
 {
     int64_t offset;
     int64_t zero;
-    if (!is_bp_slot(span, row->cfa_offset, true, &offset) || !fits_offset(offset) ||
+    if (!compile_is_bp_slot(span, row->cfa_offset, true, &offset) || !compile_fits_offset(offset) ||
         row->reg[CFI_RBP].kind != CFI_EXPR ||
-        !is_bp_slot(span, row->reg[CFI_RBP].value, false, &zero) || zero != 0)
+        !compile_is_bp_slot(span, row->reg[CFI_RBP].value, false, &zero) || zero != 0)
         return RULE_GENERAL;
     return pack(RULE_DRAP, offset, pack_others(row));
 }
@@ -187,7 +187,7 @@ static unwind_rule compile_row(const struct cfi_span *span, const struct cfi_row
     } else if (bp_rule.kind != CFI_SAME) {
         return RULE_GENERAL;
     }
-    if (!fits_offset(row->cfa_offset))
+    if (!compile_fits_offset(row->cfa_offset))
         return RULE_GENERAL;
     if (row->cfa_reg == CFI_RSP)
         return pack(RULE_SP, row->cfa_offset, saves);

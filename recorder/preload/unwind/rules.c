@@ -37,7 +37,7 @@ static bool is_forked;
    announced each time. */
 static _Atomic uintptr_t announced[OBJECTS];
 
-static struct rule_table *table_new(unsigned bits, bool is_shared)
+static struct rule_table *rules_table_new(unsigned bits, bool is_shared)
 {
     size_t size = sizeof(struct rule_table) + (sizeof(struct rule_entry) << bits);
     struct rule_table *table = is_shared ? unwind_pages_shared(size) : unwind_pages_used(size);
@@ -50,7 +50,7 @@ static struct rule_table *table_new(unsigned bits, bool is_shared)
 }
 
 /* Returns the entry of `pc`, or takes a free one for it. NULL if none of its entries is free. */
-static struct rule_entry *table_entry(struct rule_table *table, uintptr_t pc)
+static struct rule_entry *rules_table_entry(struct rule_table *table, uintptr_t pc)
 {
     size_t i = rules_hash(table, pc);
     for (unsigned probe = 0; probe < RULE_PROBES; probe++) {
@@ -67,7 +67,7 @@ static struct rule_entry *table_entry(struct rule_table *table, uintptr_t pc)
 }
 
 /* Forgets the rules of [start, end). Keys stay, so that other keys are still found behind them. */
-static void table_clear(struct rule_table *table, uintptr_t start, uintptr_t end)
+static void rules_table_clear(struct rule_table *table, uintptr_t start, uintptr_t end)
 {
     for (size_t i = 0; i <= table->mask; i++) {
         uintptr_t pc = atomic_load_explicit(&table->entry[i].pc, memory_order_relaxed);
@@ -76,16 +76,16 @@ static void table_clear(struct rule_table *table, uintptr_t start, uintptr_t end
     }
 }
 
-static struct rule_table *table_copy(struct rule_table *old, unsigned bits, bool is_shared)
+static struct rule_table *rules_table_copy(struct rule_table *old, unsigned bits, bool is_shared)
 {
-    struct rule_table *table = bits <= LAST_BITS ? table_new(bits, is_shared) : NULL;
+    struct rule_table *table = bits <= LAST_BITS ? rules_table_new(bits, is_shared) : NULL;
     if (!table)
         return NULL;
     for (size_t i = 0; i <= old->mask; i++) {
         unwind_rule rule = atomic_load_explicit(&old->entry[i].rule, memory_order_acquire);
         if (rule == RULE_NONE)
             continue;
-        struct rule_entry *entry = table_entry(table, atomic_load(&old->entry[i].pc));
+        struct rule_entry *entry = rules_table_entry(table, atomic_load(&old->entry[i].pc));
         if (entry)
             atomic_store_explicit(&entry->rule, rule, memory_order_relaxed);
     }
@@ -98,35 +98,35 @@ static struct rule_table *table_copy(struct rule_table *old, unsigned bits, bool
  * again. If there is no memory, the table stays as it is: rules without room are compiled each
  * time.
  */
-static void table_replace(struct rule_table *old, unsigned bits, bool is_shared)
+static void rules_table_replace(struct rule_table *old, unsigned bits, bool is_shared)
 {
     if (atomic_flag_test_and_set_explicit(&growing, memory_order_acquire))
         return;
     if (atomic_load(&rules_table) == old) {
         uint32_t epoch = atomic_load(&rules_epoch);
-        struct rule_table *table = table_copy(old, bits, is_shared);
+        struct rule_table *table = rules_table_copy(old, bits, is_shared);
         if (table) {
             atomic_store(&rules_table, table);
             if (atomic_load(&rules_epoch) != epoch) /* the copy may have forgotten rules */
-                table_clear(table, 0, UINTPTR_MAX);
+                rules_table_clear(table, 0, UINTPTR_MAX);
         }
     }
     atomic_flag_clear_explicit(&growing, memory_order_release);
 }
 
-static unsigned table_bits(const struct rule_table *table)
+static unsigned rules_table_bits(const struct rule_table *table)
 {
     return 64 - table->shift;
 }
 
 /* Returns the table for a rule, NULL if there is none. A confined process shares no more: it may
  * not look at all that rules are compiled from. */
-static struct rule_table *table_for(bool is_lasting)
+static struct rule_table *rules_table_for(bool is_lasting)
 {
     struct rule_table *table = atomic_load(&rules_table);
     if (!table || !table->is_shared || (is_lasting && !unwind_is_confined))
         return table;
-    table_replace(table, table_bits(table), false);
+    rules_table_replace(table, rules_table_bits(table), false);
     table = atomic_load(&rules_table);
     return table->is_shared ? NULL : table;
 }
@@ -134,10 +134,10 @@ static struct rule_table *table_for(bool is_lasting)
 /* Puts a rule into the table, unless rules were forgotten since `epoch`. */
 static void rules_keep(uintptr_t pc, unwind_rule rule, uint32_t epoch, bool is_lasting)
 {
-    struct rule_table *table = pc != 0 ? table_for(is_lasting) : NULL;
+    struct rule_table *table = pc != 0 ? rules_table_for(is_lasting) : NULL;
     if (!table)
         return;
-    struct rule_entry *entry = table_entry(table, pc);
+    struct rule_entry *entry = rules_table_entry(table, pc);
     if (entry) {
         atomic_store(&entry->rule, rule);
         if (atomic_load(&rules_epoch) != epoch) /* compiled from a module that may be gone */
@@ -145,11 +145,11 @@ static void rules_keep(uintptr_t pc, unwind_rule rule, uint32_t epoch, bool is_l
     }
     size_t most = is_forked && table->is_shared ? table->mask / 8 * 7 : table->mask / 2;
     if (!entry || atomic_load_explicit(&table->used, memory_order_relaxed) > most)
-        table_replace(table, table_bits(table) + GROW_BITS, table->is_shared);
+        rules_table_replace(table, rules_table_bits(table) + GROW_BITS, table->is_shared);
 }
 
 /* Calls announce() for an object that was not announced before. */
-static void announce_once(const struct dl_find_object *object)
+static void rules_announce_once(const struct dl_find_object *object)
 {
     void (*announcer)(const struct dl_find_object *) = atomic_load(&announce);
     uintptr_t start = (uintptr_t)object->dlfo_map_start;
@@ -170,17 +170,17 @@ static void announce_once(const struct dl_find_object *object)
     announcer(object);
 }
 
-static void lasting_setup(void)
+static void rules_lasting_setup(void)
 {
     struct dl_find_object object;
-    if (_dl_find_object((void *)(uintptr_t)lasting_setup, &object) != 0)
+    if (_dl_find_object((void *)(uintptr_t)rules_lasting_setup, &object) != 0)
         return;
     last_lasting = object.dlfo_link_map;
     while (last_lasting->l_next)
         last_lasting = last_lasting->l_next;
 }
 
-static bool is_lasting(const struct link_map *module)
+static bool rules_is_lasting(const struct link_map *module)
 {
     while (module && module != last_lasting)
         module = module->l_next;
@@ -192,12 +192,12 @@ unwind_rule rules_make(uintptr_t pc, struct cfi_lookup *lookup)
     uint32_t epoch = atomic_load(&rules_epoch);
     if (!modules_find(lookup, pc - 1))
         return RULE_STRAY; /* not kept: a module may be loaded there at any time */
-    announce_once(&lookup->object);
+    rules_announce_once(&lookup->object);
     lookup->is_unsettled = false;
     unwind_rule rule = rule_compile(lookup, pc - 1);
     if (lookup->is_unsettled)
         return rule;
-    rules_keep(pc, rule, epoch, is_lasting(lookup->object.dlfo_link_map));
+    rules_keep(pc, rule, epoch, rules_is_lasting(lookup->object.dlfo_link_map));
     return rule;
 }
 
@@ -224,7 +224,7 @@ void rules_forget(uintptr_t start, uintptr_t end)
     do {
         table = atomic_load(&rules_table);
         if (table)
-            table_clear(table, start, end);
+            rules_table_clear(table, start, end);
     } while (table != atomic_load(&rules_table));
     for (unsigned i = 0; i < OBJECTS; i++) {
         uintptr_t announced_start = atomic_load(&announced[i]);
@@ -243,9 +243,9 @@ void rules_setup(void (*announcer)(const struct dl_find_object *),
     atomic_store(&announce, announcer);
     for (unsigned i = 0; i < OBJECTS; i++)
         atomic_store_explicit(&announced[i], 0, memory_order_relaxed);
-    lasting_setup();
+    rules_lasting_setup();
     if (!atomic_load(&rules_table))
-        atomic_store(&rules_table, table_new(FIRST_BITS, true));
+        atomic_store(&rules_table, rules_table_new(FIRST_BITS, true));
     else
         rules_forget(0, UINTPTR_MAX); /* so that all objects are announced again */
 }
@@ -255,7 +255,7 @@ void rules_setup_forked(void)
     is_forked = true;
     atomic_flag_clear(&growing); /* the thread that held it is not there */
     if (!atomic_load(&rules_table))
-        atomic_store(&rules_table, table_new(FIRST_BITS, false));
+        atomic_store(&rules_table, rules_table_new(FIRST_BITS, false));
 }
 
 /* Makes the frames of a walk the last capture, with the words that they rest on. */
@@ -268,7 +268,7 @@ static unwind_rule plain_rule(const struct new_frame *frame)
 }
 
 /* Whether rbp is live at a frame, given whether it is live at the caller. */
-static bool is_live_at(const struct new_frame *frame, bool is_live_at_caller)
+static bool rules_is_live_at(const struct new_frame *frame, bool is_live_at_caller)
 {
     if ((frame->kind & NEW_FRAME_GENERAL) == 0 && rule_kind(frame->rule) == RULE_SP)
         return rule_bp(frame->rule) == 0 && is_live_at_caller;
@@ -283,8 +283,9 @@ static const uintptr_t unread;
  * pc.
  */
 static __attribute__((noinline)) struct check *
-add_general_checks(struct unwinder *unwinder, struct check *next, const struct new_frame *frame,
-                   const struct known_frame *caller, struct check *arrival, bool is_live)
+rules_add_general_checks(struct unwinder *unwinder, struct check *next,
+                         const struct new_frame *frame, const struct known_frame *caller,
+                         struct check *arrival, bool is_live)
 {
     if ((frame->kind & NEW_FRAME_GENERAL) != 0) {
         *arrival = (struct check){(uintptr_t)&unread, unread};
@@ -313,8 +314,9 @@ add_general_checks(struct unwinder *unwinder, struct check *next, const struct n
  * Adds the words that the step from `frame` to frames[caller] has read. Those that rbp was loaded
  * from count only if it is live at the caller. Returns the end of the entries added to `next`.
  */
-static inline struct check *add_checks(struct unwinder *unwinder, struct check *next,
-                                       const struct new_frame *frame, uint32_t caller, bool is_live)
+static inline struct check *rules_add_checks(struct unwinder *unwinder, struct check *next,
+                                             const struct new_frame *frame, uint32_t caller,
+                                             bool is_live)
 {
     const struct known_frame *to = &unwinder->frames[caller];
     struct check *arrival = &unwinder->arrivals[caller];
@@ -327,7 +329,7 @@ static inline struct check *add_checks(struct unwinder *unwinder, struct check *
         return next;
     }
     if (!is_plain)
-        return add_general_checks(unwinder, next, frame, to, arrival, is_live);
+        return rules_add_general_checks(unwinder, next, frame, to, arrival, is_live);
     *next++ = (struct check){to->sp - rule_bp(frame->rule), to->bp};
     return next;
 }
@@ -351,8 +353,8 @@ void unwinder_remember(struct unwinder *unwinder, const struct walk_place *place
         /* If the caller was met, this walk's words on the way there replace the words of the last
          * one. */
         if (i > 0 && is_checked)
-            next = add_checks(unwinder, next, frame, i - 1, is_live);
-        is_live = is_live_at(frame, is_live);
+            next = rules_add_checks(unwinder, next, frame, i - 1, is_live);
+        is_live = rules_is_live_at(frame, is_live);
         unwinder->pcs[i] = frame->state.pc;
         unwinder->frames[i] = (struct known_frame){
             .sp = frame->state.sp,

@@ -8,18 +8,18 @@
 
 /* The arrays of an unwinder: room for as many frames as its thread's stack ever had. */
 
-static size_t arrays_size(size_t capacity)
+static size_t unwind_arrays_size(size_t capacity)
 {
     return capacity * (sizeof(uintptr_t) + sizeof(struct known_frame) + sizeof(struct new_frame) +
                        (1 + UNWIND_FRAME_CHECKS) * sizeof(struct check));
 }
 
-static size_t pages(size_t size)
+static size_t unwind_unwind_pages(size_t size)
 {
     return (size + UNWIND_PAGE - 1) & ~(size_t)(UNWIND_PAGE - 1);
 }
 
-static void use_arrays(struct unwinder *unwinder, void *memory, uint32_t capacity)
+static void unwind_use_arrays(struct unwinder *unwinder, void *memory, uint32_t capacity)
 {
     unwinder->capacity = capacity;
     unwinder->check_max = UNWIND_FRAME_CHECKS * capacity;
@@ -32,7 +32,7 @@ static void use_arrays(struct unwinder *unwinder, void *memory, uint32_t capacit
 
 size_t unwinder_size(void)
 {
-    return pages(sizeof(struct unwinder) + arrays_size(UNWIND_FIRST_FRAMES));
+    return unwind_unwind_pages(sizeof(struct unwinder) + unwind_arrays_size(UNWIND_FIRST_FRAMES));
 }
 
 void unwinder_init(struct unwinder *unwinder, uintptr_t low, uintptr_t high, bool grows)
@@ -45,13 +45,13 @@ void unwinder_init(struct unwinder *unwinder, uintptr_t low, uintptr_t high, boo
     unwinder->meetable = 0;
     unwinder->check_count = 0;
     if (unwinder->capacity == 0)
-        use_arrays(unwinder, unwinder->first_arrays, UNWIND_FIRST_FRAMES);
+        unwind_use_arrays(unwinder, unwinder->first_arrays, UNWIND_FIRST_FRAMES);
 }
 
 bool unwinder_grow(struct unwinder *unwinder)
 {
     uint32_t capacity = unwinder->capacity;
-    size_t size = pages(arrays_size((size_t)capacity * 4));
+    size_t size = unwind_unwind_pages(unwind_arrays_size((size_t)capacity * 4));
     void *memory = capacity < UNWIND_MAX_FRAMES ? unwind_pages(size) : NULL;
     if (!memory)
         return false;
@@ -60,14 +60,14 @@ bool unwinder_grow(struct unwinder *unwinder)
     const struct new_frame *new_frames = unwinder->new_frames;
     const struct check *arrivals = unwinder->arrivals;
     struct check *checks = unwinder->checks;
-    use_arrays(unwinder, memory, capacity * 4);
+    unwind_use_arrays(unwinder, memory, capacity * 4);
     memcpy(unwinder->pcs, pcs, unwinder->depth * sizeof *pcs);
     memcpy(unwinder->frames, frames, unwinder->depth * sizeof *frames);
     memcpy(unwinder->new_frames, new_frames, capacity * sizeof *new_frames);
     memcpy(unwinder->arrivals, arrivals, unwinder->depth * sizeof *arrivals);
     memcpy(unwinder->checks, checks, unwinder->check_count * sizeof *checks);
     if (capacity > UNWIND_FIRST_FRAMES)
-        unwind_pages_free(checks, pages(arrays_size(capacity)));
+        unwind_pages_free(checks, unwind_unwind_pages(unwind_arrays_size(capacity)));
     return true;
 }
 
@@ -117,7 +117,7 @@ void unwinder_abandon(struct unwinder *unwinder)
  * away from the main thread's stack, so if everything between that stack and `sp` is readable, it
  * is the same stack, grown.
  */
-static bool is_on_own_stack(struct unwinder *unwinder, uintptr_t sp)
+static bool unwind_is_on_own_stack(struct unwinder *unwinder, uintptr_t sp)
 {
     if (__builtin_expect(sp > unwinder->low && sp < unwinder->high, 1))
         return true;
@@ -132,7 +132,7 @@ static bool is_on_own_stack(struct unwinder *unwinder, uintptr_t sp)
 }
 
 /* Returns 0 if the word still has the value that was read. */
-static uintptr_t changed(const struct check *check)
+static uintptr_t unwind_changed(const struct check *check)
 {
     return *(const uintptr_t *)check->addr ^ check->value;
 }
@@ -142,28 +142,29 @@ static uintptr_t changed(const struct check *check)
  * below the stack pointer by now. That is harmless: they belong to the thread's stack, and no walk
  * gets to the frames that depend on them. Four at a time: see state.h.
  */
-static inline uint32_t count_valid(const struct check *first, size_t count)
+static inline uint32_t unwind_count_valid(const struct check *first, size_t count)
 {
     const struct check *check = first;
     const struct check *end = first + count;
     for (; end - check >= 4; check += 4)
-        if ((changed(check) | changed(check + 1) | changed(check + 2) | changed(check + 3)) != 0)
+        if ((unwind_changed(check) | unwind_changed(check + 1) | unwind_changed(check + 2) |
+             unwind_changed(check + 3)) != 0)
             break;
-    while (check < end && changed(check) == 0)
+    while (check < end && unwind_changed(check) == 0)
         check++;
     return (uint32_t)(check - first);
 }
 
 /* Returns how many frames of the last capture, from the outermost, a walk can meet. */
-static uint32_t count_candidates(const struct unwinder *unwinder)
+static uint32_t unwind_count_candidates(const struct unwinder *unwinder)
 {
     uint32_t count = unwinder->depth < unwinder->meetable ? unwinder->depth : unwinder->meetable;
     if (count == 0)
         return 0;
-    count = 1 + count_valid(unwinder->arrivals, count - 1);
+    count = 1 + unwind_count_valid(unwinder->arrivals, count - 1);
     if (__builtin_expect(unwinder->frames[count - 1].first_check == 0, 1))
         return count;
-    uint32_t valid = count_valid(unwinder->checks, unwinder->frames[count - 1].first_check);
+    uint32_t valid = unwind_count_valid(unwinder->checks, unwinder->frames[count - 1].first_check);
     while (unwinder->frames[count - 1].first_check > valid)
         count--;
     return count;
@@ -171,28 +172,28 @@ static uint32_t count_candidates(const struct unwinder *unwinder)
 
 /* Whether the stack differs from the last capture's at most in the innermost pc, and the step from
    that pc is the same. */
-static bool is_same_frame(struct unwinder *unwinder, const struct unwind_regs *regs)
+static bool unwind_is_same_frame(struct unwinder *unwinder, const struct unwind_regs *regs)
 {
     if (unwinder->depth == 0 || unwinder->depth > unwinder->meetable)
         return false;
     const struct known_frame *frame = &unwinder->frames[unwinder->depth - 1];
     return frame->sp == regs->sp && (!frame->is_bp_live || frame->bp == regs->bp) &&
            frame->rule != RULE_NONE && frame->rule == find_rule(unwinder, regs->pc) &&
-           count_valid(unwinder->arrivals, unwinder->depth - 1) == unwinder->depth - 1 &&
+           unwind_count_valid(unwinder->arrivals, unwinder->depth - 1) == unwinder->depth - 1 &&
            (unwinder->check_count == 0 ||
-            count_valid(unwinder->checks, unwinder->check_count) == unwinder->check_count);
+            unwind_count_valid(unwinder->checks, unwinder->check_count) == unwinder->check_count);
 }
 
 /* Goes to where a walk begins. */
-static inline void place_start(struct walk_place *place, const struct unwind_regs *regs,
-                               uint32_t candidates)
+static inline void unwind_place_start(struct walk_place *place, const struct unwind_regs *regs,
+                                      uint32_t candidates)
 {
     *place = (struct walk_place){.state = *regs, .candidates = candidates};
 }
 
 /* Prepares all of a walk but its place. */
-static void walk_start(struct unwinder *unwinder, struct walk *walk, const struct unwind_regs *regs,
-                       bool is_own)
+static void unwind_walk_start(struct unwinder *unwinder, struct walk *walk,
+                              const struct unwind_regs *regs, bool is_own)
 {
     walk->mem.own_low = is_own ? regs->sp - 8 : unwinder->low;
     walk->mem.own_high = unwinder->high;
@@ -206,15 +207,14 @@ static void walk_start(struct unwinder *unwinder, struct walk *walk, const struc
 
 /* Walks on until one of the candidates is met or the stack ends; once more from `regs`, if the
    other registers are needed. */
-static inline __attribute__((always_inline)) enum walk_end walk_on(struct unwinder *unwinder,
-                                                                   struct walk *walk,
-                                                                   const struct unwind_regs *regs,
-                                                                   bool is_own, uint32_t candidates)
+static inline __attribute__((always_inline)) enum walk_end
+unwind_walk_on(struct unwinder *unwinder, struct walk *walk, const struct unwind_regs *regs,
+               bool is_own, uint32_t candidates)
 {
     enum walk_end end = walk_stack(unwinder, walk);
     if (__builtin_expect(end == WALK_NEEDS_REGS, 0)) {
-        walk_start(unwinder, walk, regs, is_own);
-        place_start(&walk->place, regs, candidates);
+        unwind_walk_start(unwinder, walk, regs, is_own);
+        unwind_place_start(&walk->place, regs, candidates);
         walk_registers(regs, &walk->mem, &unwinder->scratch);
         walk->others = &unwinder->scratch.others;
         end = walk_stack(unwinder, walk);
@@ -224,7 +224,7 @@ static inline __attribute__((always_inline)) enum walk_end walk_on(struct unwind
 }
 
 /* Returns how many frames of the last capture, from the outermost, a whole walk found again. */
-static uint32_t count_common(const struct unwinder *unwinder, const struct walk *walk)
+static uint32_t unwind_count_common(const struct unwinder *unwinder, const struct walk *walk)
 {
     uint32_t count = walk->place.new_count;
     uint32_t max = count < unwinder->depth ? count : unwinder->depth;
@@ -241,13 +241,13 @@ static __attribute__((noinline)) uint32_t capture_on(struct unwinder *unwinder,
                                                      uint32_t candidates)
 {
     struct walk *walk = &unwinder->walk;
-    walk_start(unwinder, walk, regs, is_own);
-    enum walk_end end = walk_on(unwinder, walk, regs, is_own, candidates);
+    unwind_walk_start(unwinder, walk, regs, is_own);
+    enum walk_end end = unwind_walk_on(unwinder, walk, regs, is_own, candidates);
     while (end == WALK_MET && walk->place.candidates + walk->place.new_count > unwinder->capacity) {
         if (!unwinder_grow(unwinder)) {
-            walk_start(unwinder, walk, regs, is_own);
-            place_start(&walk->place, regs, 0);
-            end = walk_on(unwinder, walk, regs, is_own, 0);
+            unwind_walk_start(unwinder, walk, regs, is_own);
+            unwind_place_start(&walk->place, regs, 0);
+            end = unwind_walk_on(unwinder, walk, regs, is_own, 0);
         }
     }
     bool is_checked = !walk->mem.is_foreign;
@@ -258,7 +258,7 @@ static __attribute__((noinline)) uint32_t capture_on(struct unwinder *unwinder,
     unwinder->is_truncated = end == WALK_DEEP;
     if (unwinder->is_truncated)
         walk->place.new_count = unwinder->capacity / 2;
-    uint32_t common = count_common(unwinder, walk);
+    uint32_t common = unwind_count_common(unwinder, walk);
     unwinder_remember(unwinder, &walk->place, 0, is_checked, unwinder->is_truncated);
     return common;
 }
@@ -268,7 +268,7 @@ static __attribute__((noinline)) uint32_t capture_on(struct unwinder *unwinder,
  * them. Not inlined: the stack may be small, and its part of it is free again when later steps need
  * more.
  */
-static __attribute__((noinline)) bool walk_fast(struct unwinder *unwinder, uintptr_t own_low)
+static __attribute__((noinline)) bool unwind_walk_fast(struct unwinder *unwinder, uintptr_t own_low)
 {
     struct walk_place *place = &unwinder->walk.place;
     return take_fast_steps(unwinder, own_low, unwinder->high, place) &&
@@ -276,7 +276,7 @@ static __attribute__((noinline)) bool walk_fast(struct unwinder *unwinder, uintp
 }
 
 /* Makes the cache once the thread has walked often. A confined program has no memory to spare. */
-static __attribute__((noinline)) void count_walk(struct unwinder *unwinder)
+static __attribute__((noinline)) void unwind_count_walk(struct unwinder *unwinder)
 {
     if (++unwinder->walks == RULE_CACHE_WALKS && !unwind_is_confined)
         unwinder->cache = unwind_pages_used(RULE_CACHE_SIZE);
@@ -286,11 +286,11 @@ static __attribute__((noinline)) void count_walk(struct unwinder *unwinder)
 static uint32_t capture(struct unwinder *unwinder, const struct unwind_regs *regs)
 {
     if (__builtin_expect(!unwinder->cache, 0))
-        count_walk(unwinder);
-    bool is_own = is_on_own_stack(unwinder, regs->sp);
-    uint32_t candidates = is_own ? count_candidates(unwinder) : 0;
-    place_start(&unwinder->walk.place, regs, candidates);
-    if (__builtin_expect(candidates > 0 && walk_fast(unwinder, regs->sp - 8), 1)) {
+        unwind_count_walk(unwinder);
+    bool is_own = unwind_is_on_own_stack(unwinder, regs->sp);
+    uint32_t candidates = is_own ? unwind_count_candidates(unwinder) : 0;
+    unwind_place_start(&unwinder->walk.place, regs, candidates);
+    if (__builtin_expect(candidates > 0 && unwind_walk_fast(unwinder, regs->sp - 8), 1)) {
         unwinder_remember_plain(unwinder, &unwinder->walk.place);
         return unwinder->walk.place.candidates;
     }
@@ -299,7 +299,7 @@ static uint32_t capture(struct unwinder *unwinder, const struct unwind_regs *reg
 
 /* Drops everything that rests on changed rules. The epoch comes last: a signal handler may jump out
  * of here. False if captures are stopped. */
-static bool begin_epoch(struct unwinder *unwinder, uint32_t epoch)
+static bool unwind_begin_epoch(struct unwinder *unwinder, uint32_t epoch)
 {
     if (is_stopped)
         return false;
@@ -316,12 +316,12 @@ void unwinder_capture(struct unwinder *unwinder, const struct unwind_regs *regs,
                       struct unwind_delta *delta)
 {
     uint32_t epoch = atomic_load_explicit(&rules_epoch, memory_order_acquire);
-    if (__builtin_expect(unwinder->epoch != epoch, 0) && !begin_epoch(unwinder, epoch)) {
+    if (__builtin_expect(unwinder->epoch != epoch, 0) && !unwind_begin_epoch(unwinder, epoch)) {
         *delta = (struct unwind_delta){.frames = unwinder->pcs};
         return;
     }
     uint32_t kept;
-    if (is_same_frame(unwinder, regs)) {
+    if (unwind_is_same_frame(unwinder, regs)) {
         uint32_t innermost = unwinder->depth - 1;
         kept = unwinder->pcs[innermost] == regs->pc ? unwinder->depth : innermost;
         unwinder->pcs[innermost] = regs->pc;
@@ -351,7 +351,7 @@ bool unwinder_finds(const struct unwinder *unwinder, uintptr_t sp, uintptr_t *in
 }
 
 /* Whether signal handlers return to the address. */
-static bool is_signal_return(uintptr_t pc)
+static bool unwind_is_signal_return(uintptr_t pc)
 {
     for (int i = 0; i < WALK_SIGNAL_RETURNS; i++)
         if (atomic_load_explicit(&walk_signal_returns[i], memory_order_relaxed) == pc)
@@ -362,7 +362,7 @@ static bool is_signal_return(uintptr_t pc)
 bool unwinder_is_in_handler(const struct unwinder *unwinder, uintptr_t sp)
 {
     for (uint32_t i = unwinder->depth; i-- > 0 && unwinder->frames[i].sp != sp;)
-        if (is_signal_return(unwinder->pcs[i]))
+        if (unwind_is_signal_return(unwinder->pcs[i]))
             return true;
     return false;
 }

@@ -69,7 +69,7 @@ __attribute__((noinline)) void walk_registers(const struct unwind_regs *start,
 #define LINKS_MAX 128u
 
 /* Reads the other registers of the caller from where the rule says that they were saved. */
-static bool read_others(struct walk *walk, unwind_rule rule, uintptr_t cfa)
+static bool walk_read_others(struct walk *walk, unwind_rule rule, uintptr_t cfa)
 {
     struct step_regs *regs = walk->others;
     regs->known &= STEP_CALLEE_SAVED;
@@ -85,7 +85,7 @@ static bool read_others(struct walk *walk, unwind_rule rule, uintptr_t cfa)
 }
 
 /* Whether the rule says of each other register where it is. */
-static bool rule_says_others(unwind_rule rule)
+static bool walk_rule_says_others(unwind_rule rule)
 {
     for (unsigned i = 0; i < RULE_OTHER_COUNT; i++)
         if (rule_other(rule, i) == RULE_OTHER_UNSAID)
@@ -94,8 +94,8 @@ static bool rule_says_others(unwind_rule rule)
 }
 
 /* Keeps the words that a general step has read. Without room for them no frame can be met again. */
-static void note_reads(struct unwinder *unwinder, struct walk *walk, struct new_frame *frame,
-                       const struct step_log *log)
+static void walk_note_reads(struct unwinder *unwinder, struct walk *walk, struct new_frame *frame,
+                            const struct step_log *log)
 {
     frame->kind |= NEW_FRAME_GENERAL;
     frame->first_read = unwinder->read_count;
@@ -111,7 +111,7 @@ static void note_reads(struct unwinder *unwinder, struct walk *walk, struct new_
 _Atomic uintptr_t walk_signal_returns[WALK_SIGNAL_RETURNS];
 
 /* Notes a return address of a signal handler. */
-static void note_signal_return(uintptr_t pc)
+static void walk_note_signal_return(uintptr_t pc)
 {
     for (int i = 0; i < WALK_SIGNAL_RETURNS; i++) {
         uintptr_t known = 0;
@@ -121,8 +121,8 @@ static void note_signal_return(uintptr_t pc)
 }
 
 /* Steps by the full rules: the frame's do not fit into a word, or other registers are followed. */
-static enum walk_end step_general(struct unwinder *unwinder, struct walk *walk,
-                                  struct new_frame *frame)
+static enum walk_end walk_step_general(struct unwinder *unwinder, struct walk *walk,
+                                       struct new_frame *frame)
 {
     struct step_regs *regs = walk->others ? walk->others : &unwinder->scratch.state;
     const struct step_log *log = &unwinder->scratch.log;
@@ -137,9 +137,9 @@ static enum walk_end step_general(struct unwinder *unwinder, struct walk *walk,
         frame->kind |= NEW_FRAME_ODD;
     if (result != STEP_DONE)
         return WALK_ENDED;
-    note_reads(unwinder, walk, frame, log);
+    walk_note_reads(unwinder, walk, frame, log);
     if (log->is_signal_frame)
-        note_signal_return(walk->place.state.pc);
+        walk_note_signal_return(walk->place.state.pc);
     if (regs->reg[CFI_RSP] <= walk->place.state.sp) {
         if (!log->is_signal_frame)
             return WALK_ENDED;
@@ -154,7 +154,7 @@ static enum walk_end step_general(struct unwinder *unwinder, struct walk *walk,
 
 /* Whether the chain of frame pointers leads to known code; sets chain_links to the links up to it.
  */
-static bool chain_is_sound(struct unwinder *unwinder, struct walk *walk)
+static bool walk_chain_is_sound(struct unwinder *unwinder, struct walk *walk)
 {
     uintptr_t bp = walk->place.state.bp;
     uintptr_t last = walk->place.state.sp;
@@ -180,9 +180,9 @@ static bool chain_is_sound(struct unwinder *unwinder, struct walk *walk)
  * looks like a frame pointer, it is taken for one, provided that its chain ends in known code. The
  * other registers are assumed to be unchanged, because nothing better is known.
  */
-static enum walk_end step_chain(struct unwinder *unwinder, struct walk *walk)
+static enum walk_end walk_step_chain(struct unwinder *unwinder, struct walk *walk)
 {
-    if (walk->chain_links == 0 && !chain_is_sound(unwinder, walk))
+    if (walk->chain_links == 0 && !walk_chain_is_sound(unwinder, walk))
         return WALK_ENDED;
     uintptr_t bp = walk->place.state.bp;
     walk->chain_links--;
@@ -194,7 +194,7 @@ static enum walk_end step_chain(struct unwinder *unwinder, struct walk *walk)
 }
 
 /* Steps from a realigned frame; it keeps its CFA in a slot below rbp. */
-static enum walk_end step_drap(struct walk *walk, unwind_rule rule)
+static enum walk_end walk_step_drap(struct walk *walk, unwind_rule rule)
 {
     uintptr_t cfa;
     uintptr_t pc;
@@ -208,7 +208,7 @@ static enum walk_end step_drap(struct walk *walk, unwind_rule rule)
 }
 
 /* Steps by rsp or rbp, on whatever stack. */
-static enum walk_end step_plain(struct walk *walk, unwind_rule rule)
+static enum walk_end walk_step_plain(struct walk *walk, unwind_rule rule)
 {
     uintptr_t cfa = (rule_kind(rule) == RULE_SP ? walk->place.state.sp : walk->place.state.bp) +
                     rule_offset(rule);
@@ -217,7 +217,7 @@ static enum walk_end step_plain(struct walk *walk, unwind_rule rule)
     /* Each frame is further out than the one before, so the walk ends whatever the stack holds. */
     if (cfa <= walk->place.state.sp || cfa % 8 != 0 || !unwind_read(&walk->mem, cfa - 8, &pc) ||
         (saved != 0 && !unwind_read(&walk->mem, cfa - saved, &walk->place.state.bp)) ||
-        (walk->others && !read_others(walk, rule, cfa)))
+        (walk->others && !walk_read_others(walk, rule, cfa)))
         return WALK_ENDED;
     walk->place.state.pc = pc;
     walk->place.state.sp = cfa;
@@ -227,19 +227,20 @@ static enum walk_end step_plain(struct walk *walk, unwind_rule rule)
 enum walk_end walk_step(struct unwinder *unwinder, struct walk *walk, struct new_frame *frame)
 {
     unsigned kind = rule_kind(frame->rule);
-    if (walk->others && kind <= RULE_DRAP && !rule_says_others(frame->rule))
-        return step_general(unwinder, walk, frame);
+    if (walk->others && kind <= RULE_DRAP && !walk_rule_says_others(frame->rule))
+        return walk_step_general(unwinder, walk, frame);
     switch (kind) {
     case RULE_SP:
     case RULE_BP:
-        return step_plain(walk, frame->rule);
+        return walk_step_plain(walk, frame->rule);
     case RULE_GENERAL:
-        return step_general(unwinder, walk, frame);
+        return walk_step_general(unwinder, walk, frame);
     case RULE_DRAP:
-        return walk->others ? step_general(unwinder, walk, frame) : step_drap(walk, frame->rule);
+        return walk->others ? walk_step_general(unwinder, walk, frame)
+                            : walk_step_drap(walk, frame->rule);
     case RULE_NO_CFI:
     case RULE_STRAY:
-        return step_chain(unwinder, walk);
+        return walk_step_chain(unwinder, walk);
     case RULE_END:
     default:
         return WALK_ENDED;

@@ -12,12 +12,12 @@
 
 #include "snapshot/process_reader.h"
 
-static bool name_begins(const char *name, const char *begin)
+static bool backing_name_begins(const char *name, const char *begin)
 {
     return strncmp(name, begin, strlen(begin)) == 0;
 }
 
-static bool name_is_any(const char *name, const char *const *names)
+static bool backing_name_is_any(const char *name, const char *const *names)
 {
     for (; *names; names++)
         if (strcmp(name, *names) == 0)
@@ -113,15 +113,16 @@ static enum backing_kind backing_of_file(struct backing *backing, const struct m
     backing_type(backing, mapping->device, type);
     if (strcmp(type, "hugetlbfs") == 0)
         return BACKING_HUGE;
-    bool is_special = name_begins(mapping->name, "/dev/") || name_begins(mapping->name, "/sys/") ||
-                      name_begins(mapping->name, "/proc/");
-    if (is_special && !name_begins(mapping->name, "/dev/shm/"))
+    bool is_special = backing_name_begins(mapping->name, "/dev/") ||
+                      backing_name_begins(mapping->name, "/sys/") ||
+                      backing_name_begins(mapping->name, "/proc/");
+    if (is_special && !backing_name_begins(mapping->name, "/dev/shm/"))
         return BACKING_DEVICE;
-    if (name_is_any(type, memory))
+    if (backing_name_is_any(type, memory))
         return BACKING_MEMORY;
     if (backing_is_old(backing, mapping))
         return BACKING_OLD;
-    return name_is_any(type, local) ? BACKING_FILE : BACKING_REMOTE;
+    return backing_name_is_any(type, local) ? BACKING_FILE : BACKING_REMOTE;
 }
 
 enum backing_kind backing_of(struct backing *backing, const struct mapping *mapping)
@@ -129,12 +130,12 @@ enum backing_kind backing_of(struct backing *backing, const struct mapping *mapp
     const char *name = mapping->name;
     if (!mapping->is_file && !mapping->is_shared)
         return BACKING_ANONYMOUS;
-    if (name_begins(name, "/dev/zero") || name_begins(name, "/memfd:") ||
-        name_begins(name, "/SYSV") || name_begins(name, "/dev/shm/"))
+    if (backing_name_begins(name, "/dev/zero") || backing_name_begins(name, "/memfd:") ||
+        backing_name_begins(name, "/SYSV") || backing_name_begins(name, "/dev/shm/"))
         return BACKING_MEMORY;
-    if (name_begins(name, "/anon_hugepage"))
+    if (backing_name_begins(name, "/anon_hugepage"))
         return BACKING_HUGE;
-    if (*name != '/' || name_begins(name, "/[") || name_begins(name, "/dmabuf:"))
+    if (*name != '/' || backing_name_begins(name, "/[") || backing_name_begins(name, "/dmabuf:"))
         return BACKING_DEVICE;
     if (!backing->has_looked || mapping->device != backing->last_device ||
         mapping->inode != backing->last_inode) {

@@ -23,7 +23,7 @@ enum {
     THREAD_LISTS_MAX = 16,
 };
 
-static bool is_aligned(uint64_t value)
+static bool glibc_is_aligned(uint64_t value)
 {
     return value % MEMORY_PAGE == 0;
 }
@@ -34,9 +34,9 @@ static void glibc_find_block(const uint64_t *words, struct glibc_thread *thread)
 {
     for (size_t i = THREAD_TID / 8; i + 1 < THREAD_SIZE / 8; i++) {
         uint64_t begin = words[i], end = begin + words[i + 1];
-        if (begin == 0 || !is_aligned(begin) || !is_aligned(end) || begin >= thread->pointer ||
-            end < thread->pointer + THREAD_SIZE - MEMORY_PAGE || end < begin ||
-            end - thread->pointer > 4 * MEMORY_PAGE)
+        if (begin == 0 || !glibc_is_aligned(begin) || !glibc_is_aligned(end) ||
+            begin >= thread->pointer || end < thread->pointer + THREAD_SIZE - MEMORY_PAGE ||
+            end < begin || end - thread->pointer > 4 * MEMORY_PAGE)
             continue;
         thread->block_begin = begin;
         thread->block_end = end;
@@ -47,8 +47,8 @@ static void glibc_find_block(const uint64_t *words, struct glibc_thread *thread)
 /* The vector has pairs: the number of the following entries, a generation, then for each module the
  * address of its storage and the pointer to free: NULL for static storage: that lies before the
  * thread's structure. */
-static void find_static_storage(const struct memory *memory, uint64_t vector,
-                                struct glibc_thread *thread)
+static void glibc_find_static_storage(const struct memory *memory, uint64_t vector,
+                                      struct glibc_thread *thread)
 {
     uint64_t entries[VECTOR_MAX][2], count;
     uint64_t low = thread->block_begin != 0 ? thread->block_begin : thread->pointer - TLS_MAX;
@@ -81,7 +81,7 @@ bool glibc_thread_read(const struct memory *memory, uint64_t pointer, struct gli
     glibc_find_block(words, thread);
     if (thread->block_end != 0)
         thread->tls_end = thread->block_end;
-    find_static_storage(memory, words[THREAD_VECTOR], thread);
+    glibc_find_static_storage(memory, words[THREAD_VECTOR], thread);
     return true;
 }
 
@@ -107,7 +107,7 @@ static void glibc_follow_list(const struct memory *memory, struct list list, boo
 
 /* Whether the main thread is in a list, as the first that was put there: the library has not made
  * its stack. */
-static bool has_main_thread(const struct memory *memory, struct list list)
+static bool glibc_has_main_thread(const struct memory *memory, struct list list)
 {
     struct glibc_thread thread;
     return glibc_thread_read(memory, list.last - THREAD_LIST, &thread) && thread.block_begin == 0;
@@ -115,7 +115,8 @@ static bool has_main_thread(const struct memory *memory, struct list list)
 
 /* Reads data that is known to be touched, such as the library's. Returns NULL if it cannot.
  */
-static uint64_t *read_data(const struct memory *memory, struct memory_span data, size_t *count)
+static uint64_t *glibc_read_data(const struct memory *memory, struct memory_span data,
+                                 size_t *count)
 {
     enum { DATA_MAX = 1 << 20 };
     if (data.end - data.begin > DATA_MAX)
@@ -129,11 +130,11 @@ static uint64_t *read_data(const struct memory *memory, struct memory_span data,
 }
 
 /* Finds the heads of lists of threads. Returns how many there are. */
-static size_t find_heads(const struct memory *memory, struct memory_span data,
-                         const struct glibc_calls *calls, struct list lists[THREAD_LISTS_MAX])
+static size_t glibc_find_heads(const struct memory *memory, struct memory_span data,
+                               const struct glibc_calls *calls, struct list lists[THREAD_LISTS_MAX])
 {
     size_t count, list_count = 0;
-    uint64_t *words = read_data(memory, data, &count);
+    uint64_t *words = glibc_read_data(memory, data, &count);
     for (size_t i = 0; words && i + 1 < count && list_count < THREAD_LISTS_MAX; i++) {
         uint64_t links[2], link = words[i], head = data.begin + i * 8;
         if (link != 0 && (link - THREAD_LIST) % THREAD_ALIGNMENT == 0 &&
@@ -151,10 +152,10 @@ void glibc_threads_find(const struct memory *memory, struct memory_span data,
                         const struct glibc_calls *calls)
 {
     struct list lists[THREAD_LISTS_MAX];
-    size_t count = find_heads(memory, data, calls, lists);
+    size_t count = glibc_find_heads(memory, data, calls, lists);
     for (size_t i = 0; i < count; i++) {
         bool is_joinable = i + 1 < count && lists[i + 1].head == lists[i].head + 16 &&
-                           has_main_thread(memory, lists[i + 1]);
+                           glibc_has_main_thread(memory, lists[i + 1]);
         glibc_follow_list(memory, lists[i], is_joinable, calls);
     }
 }
@@ -180,7 +181,7 @@ _Static_assert(ARENA_BEFORE - ARENA_TOP == GLIBC_ARENA_TOP &&
 
 #define HEAP_SIZE_MAX (UINT64_C(4) << 30)
 
-static bool is_empty_list(const uint64_t *words, size_t index, uint64_t begin)
+static bool glibc_is_empty_list(const uint64_t *words, size_t index, uint64_t begin)
 {
     uint64_t chunk = begin + index * 8 - CHUNK_HEAD;
     return words[index] == chunk && words[index + 1] == chunk;
@@ -188,10 +189,10 @@ static bool is_empty_list(const uint64_t *words, size_t index, uint64_t begin)
 
 /* Whether the array of lists begins at word `index`: the last one (for no size) is empty, and the
  * link to the next arena is where it must be. */
-static bool lists_begin(const uint64_t *words, size_t count, size_t index, uint64_t begin)
+static bool glibc_lists_begin(const uint64_t *words, size_t count, size_t index, uint64_t begin)
 {
     if ((index + 1) * 8 < ARENA_BEFORE || index + ARENA_NEXT / 8 >= count ||
-        !is_empty_list(words, index + 2 * (LISTS - 1), begin))
+        !glibc_is_empty_list(words, index + 2 * (LISTS - 1), begin))
         return false;
     uint64_t next = words[index + ARENA_NEXT / 8], self = begin + index * 8 - ARENA_BEFORE;
     uint64_t within_heap = next % GLIBC_HEAP_ALIGNMENT;
@@ -202,10 +203,10 @@ static bool lists_begin(const uint64_t *words, size_t count, size_t index, uint6
 /* Finds the array of lists, however many of them are in use. The last match counts: one list
  * earlier there may be another, with the list before the last one, and a map of the lists as the
  * link. */
-static bool find_lists(const uint64_t *words, size_t count, uint64_t begin, size_t *index)
+static bool glibc_find_lists(const uint64_t *words, size_t count, uint64_t begin, size_t *index)
 {
     for (size_t i = count; i-- > 0;)
-        if (lists_begin(words, count, i, begin)) {
+        if (glibc_lists_begin(words, count, i, begin)) {
             *index = i;
             return true;
         }
@@ -213,11 +214,12 @@ static bool find_lists(const uint64_t *words, size_t count, uint64_t begin, size
 }
 
 /* Finds the first empty list, in a version of the library that has the link elsewhere. */
-static bool find_empty_lists(const uint64_t *words, size_t count, uint64_t begin, size_t *index)
+static bool glibc_find_empty_lists(const uint64_t *words, size_t count, uint64_t begin,
+                                   size_t *index)
 {
     size_t empty = 0, first = 0;
     for (size_t i = 0; i + 1 < count && empty < LISTS_SURE; i++) {
-        if (!is_empty_list(words, i, begin))
+        if (!glibc_is_empty_list(words, i, begin))
             continue;
         if (empty == 0 || i - first >= 2 * LISTS || (i - first) % 2 != 0) {
             first = i;
@@ -230,27 +232,27 @@ static bool find_empty_lists(const uint64_t *words, size_t count, uint64_t begin
 }
 
 /* Returns where the last chunk ends, whose address is given. */
-static uint64_t end_of_chunk(const struct memory *memory, uint64_t chunk)
+static uint64_t glibc_end_of_chunk(const struct memory *memory, uint64_t chunk)
 {
     uint64_t size;
     if (!memory_read(memory, chunk + 8, &size, sizeof size))
         return UINT64_MAX;
     size &= ~UINT64_C(7);
-    return size <= UINT64_MAX - chunk && is_aligned(chunk + size) ? chunk + size : UINT64_MAX;
+    return size <= UINT64_MAX - chunk && glibc_is_aligned(chunk + size) ? chunk + size : UINT64_MAX;
 }
 
 bool glibc_arena_find(const struct memory *memory, struct memory_span data,
                       struct glibc_arena *arena)
 {
     size_t count, index = 0;
-    uint64_t *words = read_data(memory, data, &count);
-    bool is_found = words && (find_lists(words, count, data.begin, &index) ||
-                              find_empty_lists(words, count, data.begin, &index));
+    uint64_t *words = glibc_read_data(memory, data, &count);
+    bool is_found = words && (glibc_find_lists(words, count, data.begin, &index) ||
+                              glibc_find_empty_lists(words, count, data.begin, &index));
     if (is_found) {
         uint64_t lists = data.begin + index * 8;
         arena->lists = (struct memory_span){lists - ARENA_BEFORE, lists + ARENA_BEHIND};
         arena->top = index >= ARENA_TOP / 8 ? words[index - ARENA_TOP / 8] : 0;
-        arena->end = arena->top != 0 ? end_of_chunk(memory, arena->top) : UINT64_MAX;
+        arena->end = arena->top != 0 ? glibc_end_of_chunk(memory, arena->top) : UINT64_MAX;
     }
     free(words);
     return is_found;
@@ -263,8 +265,8 @@ bool glibc_heap_find(const struct memory *memory, uint64_t address, struct memor
         return false;
     uint64_t within_heap = head[0] % GLIBC_HEAP_ALIGNMENT;
     if (head[0] == 0 || within_heap == 0 || within_heap > HEAP_HEAD_MAX ||
-        head[1] % GLIBC_HEAP_ALIGNMENT != 0 || head[2] == 0 || !is_aligned(head[2]) ||
-        !is_aligned(head[3]) || head[2] > head[3] || head[3] > HEAP_SIZE_MAX)
+        head[1] % GLIBC_HEAP_ALIGNMENT != 0 || head[2] == 0 || !glibc_is_aligned(head[2]) ||
+        !glibc_is_aligned(head[3]) || head[2] > head[3] || head[3] > HEAP_SIZE_MAX)
         return false;
     *heap = (struct memory_span){address, address + head[3]};
     return true;
@@ -285,7 +287,7 @@ enum {
     CHUNK_END = 16 /* size of each of the two that mark the end */
 };
 
-static bool ends_page(uint64_t address)
+static bool glibc_ends_page(uint64_t address)
 {
     return address % MEMORY_PAGE == 0;
 }
@@ -299,8 +301,8 @@ struct chunk_reader {
 
 /* Reads the two words that a chunk begins with: the size of the one before, if that is free, and
  * its own head. */
-static bool chunk_read(struct chunk_reader *reader, uint64_t chunk, uint64_t *before,
-                       uint64_t *head)
+static bool glibc_chunk_read(struct chunk_reader *reader, uint64_t chunk, uint64_t *before,
+                             uint64_t *head)
 {
     uint64_t page = chunk / MEMORY_PAGE * MEMORY_PAGE;
     if (chunk % CHUNK_ALIGNMENT != 0)
@@ -317,7 +319,7 @@ static bool chunk_read(struct chunk_reader *reader, uint64_t chunk, uint64_t *be
 }
 
 /* Whether a chunk and the one before it say the same of their sizes. */
-static bool chunk_fits(uint64_t before, uint64_t head, uint64_t size_before)
+static bool glibc_chunk_fits(uint64_t before, uint64_t head, uint64_t size_before)
 {
     bool is_of_main_arena = (head & (CHUNK_MAPPED | CHUNK_OF_OTHER_ARENA)) == 0;
     return is_of_main_arena && ((head & CHUNK_PREVIOUS_IN_USE) != 0 || before == size_before);
@@ -328,7 +330,7 @@ bool glibc_segment_find(const struct memory *memory, uint64_t begin, const uint6
 {
     struct chunk_reader reader = {.memory = memory};
     uint64_t before = words[0], head = words[1], chunk = begin, size = 0;
-    while (chunk_fits(before, head, size)) {
+    while (glibc_chunk_fits(before, head, size)) {
         size = head & ~(uint64_t)CHUNK_BITS;
         uint64_t next = chunk + size;
         bool is_end = size == CHUNK_END && chunk != begin;
@@ -336,11 +338,11 @@ bool glibc_segment_find(const struct memory *memory, uint64_t begin, const uint6
             return false;
         *segment = (struct memory_span){begin, is_end ? next + CHUNK_END : next};
         if (chunk == arena->top)
-            return ends_page(next);
-        if (next >= end || !chunk_read(&reader, next, &before, &head))
+            return glibc_ends_page(next);
+        if (next >= end || !glibc_chunk_read(&reader, next, &before, &head))
             return false;
         if (is_end)
-            return ends_page(segment->end) && head == (CHUNK_END | CHUNK_PREVIOUS_IN_USE);
+            return glibc_ends_page(segment->end) && head == (CHUNK_END | CHUNK_PREVIOUS_IN_USE);
         chunk = next;
     }
     return false;
@@ -349,14 +351,15 @@ bool glibc_segment_find(const struct memory *memory, uint64_t begin, const uint6
 uint64_t glibc_mapped_size(const uint64_t words[2])
 {
     uint64_t size = words[1] & ~(uint64_t)CHUNK_BITS;
-    bool is_mapped = words[0] == 0 && (words[1] & CHUNK_BITS) == CHUNK_MAPPED && ends_page(size);
+    bool is_mapped =
+        words[0] == 0 && (words[1] & CHUNK_BITS) == CHUNK_MAPPED && glibc_ends_page(size);
     return is_mapped ? size : 0;
 }
 
 /* Whether a chunk of an arena may begin where a mapped one is expected: the arena may have mapped
  * memory there. */
-static bool chunk_may_be_of_arena(const struct memory *memory, uint64_t chunk, uint64_t head,
-                                  uint64_t end)
+static bool glibc_chunk_may_be_of_arena(const struct memory *memory, uint64_t chunk, uint64_t head,
+                                        uint64_t end)
 {
     uint64_t next[2], size = head & ~(uint64_t)CHUNK_BITS;
     return head % CHUNK_ALIGNMENT == CHUNK_PREVIOUS_IN_USE && size >= CHUNK_MIN &&
@@ -373,11 +376,11 @@ enum glibc_mapped glibc_mapped_look(const struct memory *memory, uint64_t chunk,
         return GLIBC_MAPPED_UNKNOWN;
     *head = words[1];
     uint64_t size = *head & ~(uint64_t)CHUNK_BITS;
-    if ((*head & (CHUNK_ALIGNMENT - 1)) == CHUNK_MAPPED && size != 0 && ends_page(size) &&
+    if ((*head & (CHUNK_ALIGNMENT - 1)) == CHUNK_MAPPED && size != 0 && glibc_ends_page(size) &&
         size <= end - chunk)
         return words[0] == 0 ? GLIBC_MAPPED_BEGIN : GLIBC_MAPPED_RIGHT;
-    return chunk_may_be_of_arena(memory, chunk, *head, end) ? GLIBC_MAPPED_UNKNOWN
-                                                            : GLIBC_MAPPED_WRONG;
+    return glibc_chunk_may_be_of_arena(memory, chunk, *head, end) ? GLIBC_MAPPED_UNKNOWN
+                                                                  : GLIBC_MAPPED_WRONG;
 }
 
 /* A walk over the chunks of a part of an arena. */
@@ -391,18 +394,18 @@ struct chunk_walk {
 
 /* Whether the allocator has marked the end of the part here: with two chunks that are too small for
  * a block; the second one has no size in an arena other than the main one. */
-static bool walk_is_at_end(struct chunk_walk *walk)
+static bool glibc_walk_is_at_end(struct chunk_walk *walk)
 {
     uint64_t left = walk->chunks->end - walk->chunk, before, next;
     if (!walk->chunks->is_main)
         return walk->size <= CHUNK_END && left <= 2 * CHUNK_END;
     return walk->size == CHUNK_END && left > CHUNK_END &&
-           chunk_read(&walk->reader, walk->chunk + CHUNK_END, &before, &next) &&
+           glibc_chunk_read(&walk->reader, walk->chunk + CHUNK_END, &before, &next) &&
            next == (CHUNK_END | CHUNK_PREVIOUS_IN_USE);
 }
 
 /* Whether the allocator may have written the head of the chunk. */
-static bool walk_may_be_written(const struct chunk_walk *walk)
+static bool glibc_walk_may_be_written(const struct chunk_walk *walk)
 {
     unsigned wrong = CHUNK_ALIGNMENT / 2 | CHUNK_MAPPED;
     wrong |= walk->chunks->is_main ? CHUNK_OF_OTHER_ARENA : 0;
@@ -414,11 +417,11 @@ static bool walk_may_be_written(const struct chunk_walk *walk)
 }
 
 /* Whether the chunk leads to the last one of the arena, or is that, and ends with a page. */
-static bool walk_leads_on(const struct chunk_walk *walk)
+static bool glibc_walk_leads_on(const struct chunk_walk *walk)
 {
     uint64_t top = walk->chunks->top;
     if (walk->chunk == top)
-        return ends_page(walk->chunk + walk->size);
+        return glibc_ends_page(walk->chunk + walk->size);
     return walk->chunk > top || walk->size <= top - walk->chunk;
 }
 
@@ -430,17 +433,17 @@ enum glibc_chunks_end glibc_chunks_list(const struct memory *memory,
         .chunks = chunks, .reader = {.memory = memory}, .chunk = chunks->begin};
     for (; walk.chunk < chunks->end; walk.chunk += walk.size) {
         if (chunks->end - walk.chunk < CHUNK_END ||
-            !chunk_read(&walk.reader, walk.chunk, &walk.before, &walk.head))
+            !glibc_chunk_read(&walk.reader, walk.chunk, &walk.before, &walk.head))
             return GLIBC_CHUNKS_UNKNOWN;
         walk.size_before = walk.size;
         walk.size = walk.head & ~(uint64_t)(CHUNK_ALIGNMENT - 1);
-        if (walk_is_at_end(&walk))
+        if (glibc_walk_is_at_end(&walk))
             return GLIBC_CHUNKS_WHOLE;
         if (!found(context, walk.chunk + 8, walk.head))
             return GLIBC_CHUNKS_UNKNOWN;
-        if (!walk_may_be_written(&walk))
+        if (!glibc_walk_may_be_written(&walk))
             return GLIBC_CHUNKS_BROKEN;
-        if (!walk_leads_on(&walk))
+        if (!glibc_walk_leads_on(&walk))
             return GLIBC_CHUNKS_DERIVED;
         if (walk.chunk == chunks->top)
             return GLIBC_CHUNKS_WHOLE;
@@ -450,7 +453,7 @@ enum glibc_chunks_end glibc_chunks_list(const struct memory *memory,
 
 /* Whether chunks begin with one that the allocator has given away, as the first one of an arena is.
  * In an arena other than the main one it is free once the thread has ended that began the arena. */
-static bool chunks_begin(const struct memory *memory, const struct glibc_chunks *chunks)
+static bool glibc_chunks_begin(const struct memory *memory, const struct glibc_chunks *chunks)
 {
     uint64_t words[2];
     unsigned may_be = chunks->is_main ? 0 : CHUNK_OF_OTHER_ARENA;
@@ -467,7 +470,7 @@ bool glibc_chunks_of_break(const struct memory *memory, struct memory_span span,
                                     .top = arena->top,
                                     .arena = arena->lists.begin,
                                     .is_main = true};
-    return arena->top != 0 && chunks_begin(memory, chunks);
+    return arena->top != 0 && glibc_chunks_begin(memory, chunks);
 }
 
 bool glibc_chunks_of_heap(const struct memory *memory, uint64_t heap, struct glibc_chunks *chunks)
@@ -484,5 +487,5 @@ bool glibc_chunks_of_heap(const struct memory *memory, uint64_t heap, struct gli
     chunks->end = heap + head[2];
     chunks->arena = head[0];
     chunks->is_main = false;
-    return chunks_begin(memory, chunks);
+    return glibc_chunks_begin(memory, chunks);
 }

@@ -16,7 +16,7 @@
 enum { TEXT_FIRST = 64 * 1024, TEXT_MAX = 128 << 20 };
 
 /* Reads a file whose size is not known. Returns NULL if memory runs out or it cannot be read. */
-static char *read_all(int file, bool *is_whole)
+static char *maps_read_all(int file, bool *is_whole)
 {
     size_t size = 0, capacity = TEXT_FIRST;
     char *text = malloc(capacity);
@@ -48,7 +48,7 @@ static char *read_all(int file, bool *is_whole)
 }
 
 /* Whether the process has its memory still: the text of one that was killed just ends. */
-static bool has_memory(int file)
+static bool maps_has_memory(int file)
 {
     char byte;
     reader_enter();
@@ -59,7 +59,7 @@ static bool has_memory(int file)
 
 /* Whether the pages of a private mapping are the process's own from the begin, whatever its name.
  */
-static bool is_plain_memory(const struct mapping *mapping)
+static bool maps_is_plain_memory(const struct mapping *mapping)
 {
     return !mapping->is_shared && (strcmp(mapping->name, "/dev/zero") == 0 ||
                                    strncmp(mapping->name, "/anon_hugepage", 14) == 0);
@@ -88,7 +88,7 @@ static bool maps_parse_line(char *line, struct mapping *mapping)
     mapping->device = makedev(device, (unsigned)strtoul(text + 1, &text, 16));
     mapping->inode = strtoull(text, &text, 10);
     mapping->name = text + strspn(text, " ");
-    mapping->is_file = mapping->inode != 0 && !is_plain_memory(mapping);
+    mapping->is_file = mapping->inode != 0 && !maps_is_plain_memory(mapping);
     return true;
 }
 
@@ -123,8 +123,8 @@ bool maps_read(struct maps *maps, uint32_t pid, uint32_t tid)
     int file = open_maps(pid, tid);
     if (file < 0)
         return false;
-    maps->text = read_all(file, &maps->is_whole);
-    maps->is_whole = maps->is_whole && has_memory(file);
+    maps->text = maps_read_all(file, &maps->is_whole);
+    maps->is_whole = maps->is_whole && maps_has_memory(file);
     close(file);
     for (char *line = maps->text, *end; line && *line != '\0'; line = end) {
         struct mapping mapping;

@@ -78,7 +78,7 @@ static struct region layout_region(const struct layout_search *search,
 }
 
 /* Adds the pages of a mapping that were written before it was protected. */
-static void add_written(struct layout_search *search, const struct mapping *mapping)
+static void layout_add_written(struct layout_search *search, const struct mapping *mapping)
 {
     struct memory_span spans[MEMORY_SPANS];
     for (uint64_t address = mapping->begin;
@@ -95,7 +95,7 @@ static void add_written(struct layout_search *search, const struct mapping *mapp
 
 /* Whether a mapping is of a loaded module: bytes that the program has not written there are the
  * file's. */
-static bool is_of_module(const struct layout_search *search, const struct mapping *mapping)
+static bool layout_is_of_module(const struct layout_search *search, const struct mapping *mapping)
 {
     for (size_t i = 0; i < search->subject->module_count; i++)
         if (mapping->begin >= search->subject->modules[i].begin &&
@@ -106,11 +106,11 @@ static bool is_of_module(const struct layout_search *search, const struct mappin
 
 /* Adds memory where the program may have pointers: where it can write, or could before it protected
  * the memory, or before another mapping of the same memory was gone. */
-static void add_mapping(struct layout_search *search, const struct mapping *mapping)
+static void layout_add_mapping(struct layout_search *search, const struct mapping *mapping)
 {
     struct region region = layout_region(search, mapping);
     bool is_private_module =
-        mapping->is_file && !mapping->is_shared && is_of_module(search, mapping);
+        mapping->is_file && !mapping->is_shared && layout_is_of_module(search, mapping);
     enum backing_kind kind =
         is_private_module ? BACKING_OLD : backing_of(&search->backing, mapping);
     bool is_own = kind == BACKING_ANONYMOUS || kind == BACKING_OLD;
@@ -125,15 +125,15 @@ static void add_mapping(struct layout_search *search, const struct mapping *mapp
     }
     uint64_t fault_address = search->subject->fault_address;
     bool is_named = fault_address >= mapping->begin && fault_address < mapping->end &&
-                    !is_of_module(search, mapping);
+                    !layout_is_of_module(search, mapping);
     if (mapping->is_writable || !is_own || is_named)
         regions_add(search->regions, &region);
     else if (!mapping->is_shared)
-        add_written(search, mapping);
+        layout_add_written(search, mapping);
 }
 
 /* Cuts out the memory that the recorder has mapped for itself. */
-static void add_own(struct layout_search *search)
+static void layout_add_own(struct layout_search *search)
 {
     enum { PARTS_MAX = 4096 };
     struct own_memory part;
@@ -149,7 +149,7 @@ static void add_own(struct layout_search *search)
 }
 
 /* Removes skipped memory, and parts of words at its edges. */
-static void remove_skipped(struct regions *regions)
+static void layout_remove_skipped(struct regions *regions)
 {
     size_t count = 0;
     for (size_t i = 0; i < regions->count; i++) {
@@ -162,19 +162,19 @@ static void remove_skipped(struct regions *regions)
     regions->count = count;
 }
 
-static bool module_path_begins(const char *text, const char *begin)
+static bool layout_module_path_begins(const char *text, const char *begin)
 {
     return strncmp(text, begin, strlen(begin)) == 0;
 }
 
-static bool module_path_ends(const char *text, const char *end)
+static bool layout_module_path_ends(const char *text, const char *end)
 {
     size_t size = strlen(text), end_size = strlen(end);
     return size >= end_size && strcmp(text + size - end_size, end) == 0;
 }
 
 /* The file's name, without its directory. */
-static const char *module_base_name(const char *path)
+static const char *layout_module_base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
@@ -183,13 +183,14 @@ static const char *module_base_name(const char *path)
 /* Whether a module is the C library, a part of it, or the loader. */
 static bool layout_is_library(const char *path)
 {
-    const char *name = module_base_name(path);
-    return module_path_begins(name, "libc.so") || module_path_begins(name, "libc-") ||
-           module_path_begins(name, "libpthread") || module_path_begins(name, "ld-linux") ||
-           module_path_begins(name, "ld-2") || module_path_begins(name, "ld.so");
+    const char *name = layout_module_base_name(path);
+    return layout_module_path_begins(name, "libc.so") || layout_module_path_begins(name, "libc-") ||
+           layout_module_path_begins(name, "libpthread") ||
+           layout_module_path_begins(name, "ld-linux") || layout_module_path_begins(name, "ld-2") ||
+           layout_module_path_begins(name, "ld.so");
 }
 
-static uint64_t page_down(uint64_t address)
+static uint64_t layout_page_down(uint64_t address)
 {
     return address / MEMORY_PAGE * MEMORY_PAGE;
 }
@@ -201,16 +202,17 @@ static void layout_add_segment(struct layout_search *search, const struct snapsh
     uint64_t begin = module->bias + segment->p_vaddr;
     uint64_t file_end = (begin + segment->p_filesz + 7) / 8 * 8;
     struct region region = {
-        .begin = page_down(begin),
+        .begin = layout_page_down(begin),
         .end = file_end,
-        .kind = module_path_ends(module_base_name(module->path), OWN_LIBRARY) ? REGION_SKIPPED
-                                                                              : TTD_REGION_MODULE,
+        .kind = layout_module_path_ends(layout_module_base_name(module->path), OWN_LIBRARY)
+                    ? REGION_SKIPPED
+                    : TTD_REGION_MODULE,
         .module = module->id,
         .name = layout_data_name,
     };
     regions_add(&search->refined, &region);
     region.begin = file_end;
-    region.end = page_down((begin + segment->p_memsz) + MEMORY_PAGE - 1);
+    region.end = layout_page_down((begin + segment->p_memsz) + MEMORY_PAGE - 1);
     region.name = layout_bss_name;
     regions_add(&search->refined, &region);
 }
@@ -253,8 +255,8 @@ static void layout_add_modules(struct layout_search *search)
  */
 
 /* Adds a thread's regions. Nothing of its stack before `begin` is in use. */
-static void add_thread(struct layout_search *search, const struct glibc_thread *thread,
-                       uint32_t tid, uint64_t begin)
+static void layout_add_thread(struct layout_search *search, const struct glibc_thread *thread,
+                              uint32_t tid, uint64_t begin)
 {
     const struct region *around = regions_at(search->regions, thread->pointer);
     uint64_t vector = thread->pointer + 8;
@@ -277,7 +279,7 @@ static void add_thread(struct layout_search *search, const struct glibc_thread *
 }
 
 /* Adds a living thread that the library knows. */
-static void add_living(struct layout_search *search, const struct layout_thread *thread)
+static void layout_add_living(struct layout_search *search, const struct layout_thread *thread)
 {
     struct glibc_thread glibc_thread;
     if (!thread->is_known)
@@ -291,14 +293,14 @@ static void add_living(struct layout_search *search, const struct layout_thread 
     /* Its stack may be another one for the moment, such as one for signals. */
     bool is_within = !thread->is_within_frame && thread->stack_begin >= glibc_thread.block_begin &&
                      thread->stack_begin < glibc_thread.tls_begin;
-    add_thread(search, &glibc_thread, thread->tid,
-               is_within ? thread->stack_begin : glibc_thread.block_begin);
+    layout_add_thread(search, &glibc_thread, thread->tid,
+                      is_within ? thread->stack_begin : glibc_thread.block_begin);
 }
 
 /* Adds a thread that the library has in a list: one that has ended, or whose registers are not
  * known. A thread that has ended still uses its vector of thread-local storage, and, until it is
  * joined, the value that it returned. */
-static void add_listed(void *context, const struct glibc_thread *thread)
+static void layout_add_listed(void *context, const struct glibc_thread *thread)
 {
     struct layout_search *search = context;
     const struct layout_thread *living =
@@ -306,7 +308,7 @@ static void add_listed(void *context, const struct glibc_thread *thread)
     if (thread->block_begin == 0 || (living && living->is_known))
         return;
     if (living) {
-        add_thread(search, thread, thread->tid, thread->block_begin);
+        layout_add_thread(search, thread, thread->tid, thread->block_begin);
         return;
     }
     struct region used_region = {.begin = thread->pointer + 8,
@@ -320,14 +322,15 @@ static void add_listed(void *context, const struct glibc_thread *thread)
 }
 
 /* Threads are in mappings of the library's own, or in memory of the program. */
-static bool may_be_thread(void *context, uint64_t address)
+static bool layout_may_be_thread(void *context, uint64_t address)
 {
     const struct layout_search *search = context;
     const struct region *region = regions_at(search->regions, address);
     return region && region->kind != REGION_SKIPPED && region->kind != TTD_REGION_MODULE;
 }
 
-static bool is_data_of_library(const struct layout_search *search, const struct region *region)
+static bool layout_is_data_of_library(const struct layout_search *search,
+                                      const struct region *region)
 {
     for (size_t i = 0; i < search->subject->module_count; i++)
         if (search->subject->modules[i].id == region->module)
@@ -340,13 +343,13 @@ static bool is_data_of_library(const struct layout_search *search, const struct 
  * modules. */
 static void layout_add_threads(struct layout_search *search)
 {
-    const struct glibc_calls calls = {may_be_thread, add_listed, search};
+    const struct glibc_calls calls = {layout_may_be_thread, layout_add_listed, search};
     for (size_t i = 0; i < search->thread_count; i++)
-        add_living(search, &search->threads[i]);
+        layout_add_living(search, &search->threads[i]);
     for (size_t i = 0; i < search->regions->count; i++) {
         const struct region *region = &search->regions->items[i];
         struct memory_span data = {region->begin, region->end};
-        if (!is_data_of_library(search, region))
+        if (!layout_is_data_of_library(search, region))
             continue;
         glibc_threads_find(search->memory, data, &calls);
         if (!search->has_arena && glibc_arena_find(search->memory, data, &search->arena)) {
@@ -360,8 +363,8 @@ static void layout_add_threads(struct layout_search *search)
 
 /* ---- The memory that allocators give blocks from ---- */
 
-static void add_heap(struct layout_search *search, const struct region *region, uint64_t begin,
-                     uint64_t end, ttd_id allocator)
+static void layout_add_heap(struct layout_search *search, const struct region *region,
+                            uint64_t begin, uint64_t end, ttd_id allocator)
 {
     struct region heap = {.begin = begin > region->begin ? begin : region->begin,
                           .end = end < region->end ? end : region->end,
@@ -379,7 +382,8 @@ struct page_heads {
 
 /* Reads the two words at the begin of a page, and ahead the same words of more pages before `end`.
  */
-static bool page_head(struct page_heads *heads, uint64_t page, uint64_t end, uint64_t words[2])
+static bool layout_page_head(struct page_heads *heads, uint64_t page, uint64_t end,
+                             uint64_t words[2])
 {
     enum { SIZE = 2 * sizeof(uint64_t) };
     struct memory_batch *batch = heads->batch;
@@ -403,31 +407,31 @@ static bool page_head(struct page_heads *heads, uint64_t page, uint64_t end, uin
 
 /* Adds the memory of arenas that begins at a page, if there is any. Returns where to look next. A
  * block that has a mapping of its own stays a part of that: it leaves nothing behind. */
-static uint64_t add_arena_at(struct layout_search *search, const struct region *region,
-                             struct page_heads *heads, uint64_t page, uint64_t end)
+static uint64_t layout_add_arena_at(struct layout_search *search, const struct region *region,
+                                    struct page_heads *heads, uint64_t page, uint64_t end)
 {
     const struct heap_pages *pages = search->subject->pages;
     struct memory_span part;
     uint64_t words[2];
     if (page % GLIBC_HEAP_ALIGNMENT == 0 && glibc_heap_find(search->memory, page, &part) &&
         heap_pages_touch(pages, part.begin, part.end)) {
-        add_heap(search, region, part.begin, part.end, search->arena_module);
+        layout_add_heap(search, region, part.begin, part.end, search->arena_module);
         return part.end;
     }
-    if (!heap_pages_has(pages, page) || !page_head(heads, page, end, words))
+    if (!heap_pages_has(pages, page) || !layout_page_head(heads, page, end, words))
         return page + MEMORY_PAGE;
     uint64_t size = glibc_mapped_size(words);
     if (size != 0 && size <= region->end - page)
         return page + size;
     if (!glibc_segment_find(search->memory, page, words, region->end, &search->arena, &part))
         return page + MEMORY_PAGE;
-    add_heap(search, region, part.begin, part.end, search->arena_module);
+    layout_add_heap(search, region, part.begin, part.end, search->arena_module);
     return part.end;
 }
 
 /* Adds the memory of arenas in a region: the heaps of arenas other than the main one, and the main
  * one's mappings. */
-static void add_arenas(struct layout_search *search, const struct region *region)
+static void layout_add_arenas(struct layout_search *search, const struct region *region)
 {
     struct memory_span spans[MEMORY_SPANS];
     struct page_heads heads = {.memory = *search->memory};
@@ -438,7 +442,7 @@ static void add_arenas(struct layout_search *search, const struct region *region
         for (size_t i = 0; i < count; i++) {
             next = spans[i].begin > next ? spans[i].begin : next;
             while (next < spans[i].end)
-                next = add_arena_at(search, region, &heads, next, spans[i].end);
+                next = layout_add_arena_at(search, region, &heads, next, spans[i].end);
         }
     }
     free(heads.batch);
@@ -447,7 +451,7 @@ static void add_arenas(struct layout_search *search, const struct region *region
 /* Adds the heap pages of the program break that have held blocks of the main arena. All else there
  * belongs to the program: the program break is open to all. If the program has moved it, even
  * memory that has held blocks may be the program's now. */
-static void add_heap_pages(struct layout_search *search, const struct region *region)
+static void layout_add_heap_pages(struct layout_search *search, const struct region *region)
 {
     const struct heap_pages *pages = search->subject->pages;
     ttd_id allocator = search->subject->moves_break ? TTD_NONE : search->arena_module;
@@ -460,12 +464,12 @@ static void add_heap_pages(struct layout_search *search, const struct region *re
         if (is_heap && begin == 0)
             begin = address;
         if (!is_heap && begin != 0) {
-            add_heap(search, region, begin, address, allocator);
+            layout_add_heap(search, region, begin, address, allocator);
             begin = 0;
         }
     }
     if (begin != 0)
-        add_heap(search, region, begin, end, allocator);
+        layout_add_heap(search, region, begin, end, allocator);
 }
 
 /* Cuts out the memory that blocks come from. Needs to know whether there is an arena: another
@@ -478,11 +482,11 @@ static void layout_add_heaps(struct layout_search *search)
             !heap_pages_touch(search->subject->pages, region->begin, region->end))
             continue;
         if (!search->has_arena)
-            add_heap(search, region, region->begin, region->end, TTD_NONE);
+            layout_add_heap(search, region, region->begin, region->end, TTD_NONE);
         else if (!region->name || strcmp(region->name, "[heap]") != 0)
-            add_arenas(search, region);
+            layout_add_arenas(search, region);
         else
-            add_heap_pages(search, region);
+            layout_add_heap_pages(search, region);
     }
     regions_refine(search->regions, &search->refined);
 }
@@ -502,7 +506,7 @@ bool layout_find(struct layout *layout, uint32_t pid, const struct memory *memor
     if (!maps_read(&layout->maps, pid, memory->tid))
         return false;
     for (size_t i = 0; i < layout->maps.count; i++) {
-        add_mapping(&search, &layout->maps.items[i]);
+        layout_add_mapping(&search, &layout->maps.items[i]);
         /* Requests that the program has submitted to io_uring or AIO are the kernel's until they
          * are done. */
         const char *name = layout->maps.items[i].name;
@@ -510,14 +514,14 @@ bool layout_find(struct layout *layout, uint32_t pid, const struct memory *memor
             layout_begins_with(name, "anon_inode:[io_uring]") || layout_begins_with(name, "/[aio]");
     }
     layout_add_modules(&search);
-    add_own(&search);
+    layout_add_own(&search);
     layout_add_threads(&search);
     tls_blocks_cut(&search.blocks, &layout->regions);
     layout_add_heaps(&search);
     layout->arena = search.arena;
     layout->arena_module = search.has_arena ? search.arena_module : TTD_NONE;
     backing_free(&search.backing);
-    remove_skipped(&layout->regions);
+    layout_remove_skipped(&layout->regions);
     layout->is_whole =
         layout->maps.is_whole && !layout->regions.is_short && !memory_is_late(memory);
     return true;

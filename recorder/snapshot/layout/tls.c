@@ -23,7 +23,7 @@ static const Elf64_Phdr *tls_find_segment(const struct tls_module *module, uint3
 }
 
 /* Returns the loader's distance to the first of all blocks, the program's. */
-static uint64_t program_distance(const Elf64_Phdr *tls)
+static uint64_t tls_program_distance(const Elf64_Phdr *tls)
 {
     uint64_t align = tls->p_align > 1 ? tls->p_align : 1;
     uint64_t first = -(tls->p_vaddr % align) % align;
@@ -36,8 +36,8 @@ static uint64_t tls_address(const struct tls_module *module, uint64_t value)
     return value < module->begin ? module->bias + value : value;
 }
 
-static bool find_relocations(const struct memory *memory, const struct tls_module *module,
-                             struct relocations *relocations)
+static bool tls_find_relocations(const struct memory *memory, const struct tls_module *module,
+                                 struct relocations *relocations)
 {
     Elf64_Dyn entries[DYNAMIC_MAX];
     const Elf64_Phdr *segment = tls_find_segment(module, PT_DYNAMIC);
@@ -67,8 +67,8 @@ static bool find_relocations(const struct memory *memory, const struct tls_modul
 
 /* Finds the offset in the module's block that a relocation is for. Returns false if it is for
  * another module's, or may be. */
-static bool own_offset(const struct memory *memory, const struct relocations *relocations,
-                       const Elf64_Rela *relocation, uint64_t *offset)
+static bool tls_own_offset(const struct memory *memory, const struct relocations *relocations,
+                           const Elf64_Rela *relocation, uint64_t *offset)
 {
     Elf64_Sym symbol = {.st_shndx = SHN_ABS};
     uint64_t number = ELF64_R_SYM(relocation->r_info);
@@ -81,8 +81,8 @@ static bool own_offset(const struct memory *memory, const struct relocations *re
 }
 
 /* Reads where a thread has the block of the module with a number. */
-static bool block_of(const struct memory *memory, uint64_t pointer, uint64_t number,
-                     uint64_t *begin)
+static bool tls_block_of(const struct memory *memory, uint64_t pointer, uint64_t number,
+                         uint64_t *begin)
 {
     enum { ENTRY = 2 * sizeof(uint64_t) };
     uint64_t vector, count;
@@ -92,32 +92,32 @@ static bool block_of(const struct memory *memory, uint64_t pointer, uint64_t num
 }
 
 /* Finds the distance by a relocation that the loader has carried out. */
-static bool distance_by(const struct memory *memory, const struct tls_module *module,
-                        const struct relocations *relocations, const Elf64_Rela *relocation,
-                        uint64_t pointer, uint64_t *distance)
+static bool tls_distance_by(const struct memory *memory, const struct tls_module *module,
+                            const struct relocations *relocations, const Elf64_Rela *relocation,
+                            uint64_t pointer, uint64_t *distance)
 {
     uint64_t value, offset, begin;
     uint32_t type = ELF64_R_TYPE(relocation->r_info);
     if ((type != R_X86_64_TPOFF64 && type != R_X86_64_DTPMOD64) ||
-        !own_offset(memory, relocations, relocation, &offset) ||
+        !tls_own_offset(memory, relocations, relocation, &offset) ||
         !memory_read(memory, module->bias + relocation->r_offset, &value, sizeof value))
         return false;
     if (type == R_X86_64_TPOFF64)
         *distance = offset - value;
-    else if (block_of(memory, pointer, value, &begin))
+    else if (tls_block_of(memory, pointer, value, &begin))
         *distance = pointer - begin;
     else
         return false;
     return true;
 }
 
-static bool library_distance(const struct memory *memory, const struct tls_module *module,
-                             uint64_t pointer, uint64_t *distance)
+static bool tls_library_distance(const struct memory *memory, const struct tls_module *module,
+                                 uint64_t pointer, uint64_t *distance)
 {
     enum { PART = 256 };
     Elf64_Rela part[PART];
     struct relocations relocations;
-    if (!find_relocations(memory, module, &relocations))
+    if (!tls_find_relocations(memory, module, &relocations))
         return false;
     uint64_t remaining = relocations.size / sizeof *part;
     remaining = remaining < RELOCATIONS_MAX ? remaining : RELOCATIONS_MAX;
@@ -126,7 +126,7 @@ static bool library_distance(const struct memory *memory, const struct tls_modul
         if (!memory_read(memory, address, part, count * sizeof *part))
             return false;
         for (uint64_t i = 0; i < count; i++)
-            if (distance_by(memory, module, &relocations, &part[i], pointer, distance))
+            if (tls_distance_by(memory, module, &relocations, &part[i], pointer, distance))
                 return true;
         address += count * sizeof *part;
         remaining -= count;
@@ -145,16 +145,16 @@ void tls_blocks_add(struct tls_blocks *blocks, const struct memory *memory,
     if (!tls || tls->p_memsz == 0 || blocks->count == TLS_BLOCKS_MAX)
         return;
     if (is_program)
-        distance = program_distance(tls);
-    else if (!library_distance(memory, module, pointer, &distance))
+        distance = tls_program_distance(tls);
+    else if (!tls_library_distance(memory, module, pointer, &distance))
         return;
     if (distance >= tls->p_memsz && distance <= DISTANCE_MAX)
         blocks->items[blocks->count++] = (struct tls_block){module->id, distance, tls->p_memsz};
 }
 
 /* Only ranges that begin with a word are reported. */
-static void add_blocks(const struct tls_blocks *blocks, const struct region *tls,
-                       struct regions *refined)
+static void tls_add_blocks(const struct tls_blocks *blocks, const struct region *tls,
+                           struct regions *refined)
 {
     uint64_t pointer = tls->vector - 8;
     for (size_t i = 0; i < blocks->count; i++) {
@@ -172,6 +172,6 @@ void tls_blocks_cut(const struct tls_blocks *blocks, struct regions *regions)
     struct regions refined = {0};
     for (size_t i = 0; i < regions->count; i++)
         if (regions->items[i].kind == TTD_REGION_TLS && regions->items[i].vector != 0)
-            add_blocks(blocks, &regions->items[i], &refined);
+            tls_add_blocks(blocks, &regions->items[i], &refined);
     regions_refine(regions, &refined);
 }

@@ -24,7 +24,7 @@ static void contents_add_absent(struct copying *copying, uint64_t end, uint32_t 
 }
 
 /* Adds the pages of a piece, and before them those that were never touched. */
-static void store_piece(struct copying *copying, const struct memory_piece *piece)
+static void contents_store_piece(struct copying *copying, const struct memory_piece *piece)
 {
     contents_add_absent(copying, piece->address, copying->untouched);
     for (uint32_t offset = 0; offset < piece->size; offset += MEMORY_PAGE) {
@@ -43,13 +43,13 @@ static void contents_flush(struct copying *copying)
     struct memory_batch *batch = copying->batch;
     memory_batch_read(batch, copying->job->memory);
     for (size_t i = 0; i < batch->count; i++)
-        store_piece(copying, &batch->pieces[i]);
+        contents_store_piece(copying, &batch->pieces[i]);
     memory_batch_clear(batch);
     copying->job->tick(copying->job->context);
     copying->is_late |= memory_is_late(copying->job->memory);
 }
 
-static void copy_span(struct copying *copying, struct memory_span span)
+static void contents_copy_span(struct copying *copying, struct memory_span span)
 {
     while (span.begin < span.end && !copying->is_late) {
         uint64_t added_size =
@@ -61,7 +61,7 @@ static void copy_span(struct copying *copying, struct memory_span span)
 }
 
 /* Adds the rest of a part. */
-static void end_part(struct copying *copying, uint64_t end)
+static void contents_end_part(struct copying *copying, uint64_t end)
 {
     if (copying->is_late && copying->done < end)
         copying->missing += end - copying->done;
@@ -70,7 +70,7 @@ static void end_part(struct copying *copying, uint64_t end)
 }
 
 /* Copies a part of a region: whole pages. */
-static void copy_part(struct copying *copying, uint64_t begin, uint64_t end)
+static void contents_copy_part(struct copying *copying, uint64_t begin, uint64_t end)
 {
     struct memory_span spans[MEMORY_SPANS];
     begin =
@@ -79,10 +79,10 @@ static void copy_part(struct copying *copying, uint64_t begin, uint64_t end)
     for (uint64_t address = begin; address < end && !copying->is_late;) {
         size_t count = memory_touched(copying->job->memory, &address, end, spans);
         for (size_t i = 0; i < count; i++)
-            copy_span(copying, spans[i]);
+            contents_copy_span(copying, spans[i]);
         contents_flush(copying);
     }
-    end_part(copying, end);
+    contents_end_part(copying, end);
 }
 
 /* Copies the heap pages of other memory that have held blocks: blocks with mappings of their own.
@@ -98,8 +98,8 @@ static void copy_heap_pages(struct copying *copying, const struct region *region
         uint64_t end =
             address + HEAP_PAGE_SIZE < region->end ? address + HEAP_PAGE_SIZE : region->end;
         if (heap_pages_has(pages, address))
-            copy_part(copying, begin / MEMORY_PAGE * MEMORY_PAGE,
-                      (end + MEMORY_PAGE - 1) / MEMORY_PAGE * MEMORY_PAGE);
+            contents_copy_part(copying, begin / MEMORY_PAGE * MEMORY_PAGE,
+                               (end + MEMORY_PAGE - 1) / MEMORY_PAGE * MEMORY_PAGE);
     }
 }
 
@@ -131,7 +131,7 @@ uint64_t contents_copy(const struct contents_job *job, const struct regions *reg
         uint64_t begin = region->begin / MEMORY_PAGE * MEMORY_PAGE;
         uint64_t end = (region->end + MEMORY_PAGE - 1) / MEMORY_PAGE * MEMORY_PAGE;
         if (region->kind == TTD_REGION_HEAP)
-            copy_part(&copying, begin, end);
+            contents_copy_part(&copying, begin, end);
         else if (region->kind == TTD_REGION_ANONYMOUS &&
                  heap_pages_touch(job->pages, region->begin, region->end))
             copy_heap_pages(&copying, region);
@@ -147,10 +147,10 @@ uint64_t contents_dump(const struct contents_job *job, const struct contents_par
         const struct contents_part *part = &parts[i];
         copying.done = part->begin;
         copying.protection = part->protection;
-        copy_span(&copying, (struct memory_span){part->begin, part->end});
+        contents_copy_span(&copying, (struct memory_span){part->begin, part->end});
         if (!copying.is_late)
             contents_flush(&copying);
-        end_part(&copying, part->end);
+        contents_end_part(&copying, part->end);
     }
     return contents_end(&copying);
 }

@@ -87,7 +87,7 @@ static void page_store_fail(struct page_store *store, enum ttd_status status)
         store->status = status;
 }
 
-static void write_pending(struct page_store *store)
+static void store_write_pending(struct page_store *store)
 {
     struct ttd_pages pages = {
         .page_size = STORE_PAGE, .count = store->pending_count, .data = store->pending[0]};
@@ -103,7 +103,7 @@ static void write_pending(struct page_store *store)
 }
 
 /* Writes runs; the pages that they name come before them. */
-static void write_runs(struct page_store *store, bool is_last)
+static void store_write_runs(struct page_store *store, bool is_last)
 {
     struct ttd_memory_map map = {.snapshot = store->snapshot,
                                  .last = is_last,
@@ -111,14 +111,14 @@ static void write_runs(struct page_store *store, bool is_last)
                                  .page_size = STORE_PAGE,
                                  .runs = store->runs,
                                  .count = store->run_count};
-    write_pending(store);
+    store_write_pending(store);
     if (store->status == TTD_OK)
         page_store_fail(store, ttd_writer_memory_map(store->writer, &map));
     store->run_count = 0;
 }
 
 /* Adds pages to the last run if they continue it, else as a run of their own. */
-static void add_run(struct page_store *store, const struct ttd_memory_run *run)
+static void store_add_run(struct page_store *store, const struct ttd_memory_run *run)
 {
     struct ttd_memory_run *last = store->run_count != 0 ? &store->runs[store->run_count - 1] : NULL;
     if (last && last->address + last->page_count * STORE_PAGE == run->address &&
@@ -128,11 +128,11 @@ static void add_run(struct page_store *store, const struct ttd_memory_run *run)
         return;
     }
     if (store->run_count == RUNS)
-        write_runs(store, false);
+        store_write_runs(store, false);
     store->runs[store->run_count++] = *run;
 }
 
-static bool is_zero(const unsigned char *bytes)
+static bool store_is_zero(const unsigned char *bytes)
 {
     return bytes[0] == 0 && memcmp(bytes, bytes + 1, STORE_PAGE - 1) == 0;
 }
@@ -149,7 +149,7 @@ static uint64_t page_id(struct page_store *store, const unsigned char *bytes)
     if (entry->id != 0)
         return entry->id;
     if (store->pending_count == PENDING_PAGES)
-        write_pending(store);
+        store_write_pending(store);
     memcpy(store->pending[store->pending_count++], bytes, STORE_PAGE);
     *entry = (struct stored_page){hash, store->next_id++};
     store->count++;
@@ -168,12 +168,12 @@ void page_store_add(struct page_store *store, uint64_t address, const void *byte
 {
     if (store->status != TTD_OK)
         return;
-    uint64_t id = is_zero(bytes) ? TTD_PAGE_ZERO : page_id(store, bytes);
+    uint64_t id = store_is_zero(bytes) ? TTD_PAGE_ZERO : page_id(store, bytes);
     if (store->status != TTD_OK)
         return;
     struct ttd_memory_run run = {
         .address = address, .page_count = 1, .protection = protection, .page = id};
-    add_run(store, &run);
+    store_add_run(store, &run);
 }
 
 void page_store_add_absent(struct page_store *store, uint64_t address, uint64_t count,
@@ -182,11 +182,11 @@ void page_store_add_absent(struct page_store *store, uint64_t address, uint64_t 
     struct ttd_memory_run run = {
         .address = address, .page_count = count, .protection = protection, .page = page};
     if (store->status == TTD_OK && count != 0)
-        add_run(store, &run);
+        store_add_run(store, &run);
 }
 
 enum ttd_status page_store_end(struct page_store *store)
 {
-    write_runs(store, true);
+    store_write_runs(store, true);
     return store->status;
 }

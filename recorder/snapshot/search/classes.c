@@ -73,7 +73,7 @@ static const unsigned char *classes_look_at(struct classes *classes, uint64_t ad
 }
 
 /* Returns the range that holds an address, or NULL. */
-static const struct class_range *range_of(const struct classes *classes, uint64_t address)
+static const struct class_range *classes_range_of(const struct classes *classes, uint64_t address)
 {
     size_t begun_count =
         array_count_up_to(classes->ranges, classes->range_count, sizeof *classes->ranges,
@@ -83,10 +83,10 @@ static const struct class_range *range_of(const struct classes *classes, uint64_
 }
 
 /* Reads an aligned word of a module. */
-static bool read_word(struct classes *classes, uint64_t address, uint64_t *word)
+static bool classes_read_word(struct classes *classes, uint64_t address, uint64_t *word)
 {
     size_t size;
-    const unsigned char *bytes = address % WORD == 0 && range_of(classes, address)
+    const unsigned char *bytes = address % WORD == 0 && classes_range_of(classes, address)
                                      ? classes_look_at(classes, address, &size)
                                      : NULL;
     if (bytes)
@@ -95,25 +95,25 @@ static bool read_word(struct classes *classes, uint64_t address, uint64_t *word)
 }
 
 /* Whether an aligned word of a module may be an address: the loader would have written it. */
-static bool may_be_address(const struct classes *classes, uint64_t address)
+static bool classes_may_be_address(const struct classes *classes, uint64_t address)
 {
-    const struct class_range *range = range_of(classes, address);
+    const struct class_range *range = classes_range_of(classes, address);
     return range && (!range->is_relocated || !classes->is_plain ||
                      !classes->is_plain(classes->context, address));
 }
 
 /* Reads an aligned word of a module that is an address. */
-static bool read_address(struct classes *classes, uint64_t address, uint64_t *word)
+static bool classes_read_address(struct classes *classes, uint64_t address, uint64_t *word)
 {
-    return may_be_address(classes, address) && read_word(classes, address, word);
+    return classes_may_be_address(classes, address) && classes_read_word(classes, address, word);
 }
 
 /* Reads a string of at most CLASS_NAME_MAX bytes, NUL included, into `name`. */
-static bool read_name(struct classes *classes, uint64_t address, char *name)
+static bool classes_read_name(struct classes *classes, uint64_t address, char *name)
 {
     for (size_t size_read = 0; size_read < CLASS_NAME_MAX;) {
         size_t size;
-        const unsigned char *bytes = range_of(classes, address + size_read)
+        const unsigned char *bytes = classes_range_of(classes, address + size_read)
                                          ? classes_look_at(classes, address + size_read, &size)
                                          : NULL;
         if (!bytes)
@@ -130,52 +130,54 @@ static bool read_name(struct classes *classes, uint64_t address, char *name)
 
 /* ---- Names ---- */
 
-static bool is_digit(char c)
+static bool classes_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
-static bool is_name_byte(char c)
+static bool classes_is_name_byte(char c)
 {
-    return is_digit(c) || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' ||
+    return classes_is_digit(c) || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' ||
            c == '$' || c == '.' || (unsigned char)c >= 0x80;
 }
 
 /* Whether a string can be the mangled name of a class: a name with its length before it, of a
  * namespace (N, St), or local to a function (Z). */
-static bool is_class_name(const char *name)
+static bool classes_is_class_name(const char *name)
 {
     size_t size = strlen(name), length = 0, digits = 0;
-    while (is_digit(name[digits]) && length <= size)
+    while (classes_is_digit(name[digits]) && length <= size)
         length = length * 10 + (size_t)(name[digits++] - '0');
     if (digits > 0 ? length == 0 || length > size - digits : !strchr("NSZ", *name))
         return false;
     for (size_t i = 0; i < size; i++)
-        if (!is_name_byte(name[i]))
+        if (!classes_is_name_byte(name[i]))
             return false;
     return size > 1;
 }
 
 /* Finds out the name in a type_info. Gcc marks names that are no global symbols with a star. */
-static bool read_type_name(struct classes *classes, uint64_t type, char *name)
+static bool classes_read_type_name(struct classes *classes, uint64_t type, char *name)
 {
     uint64_t address;
-    if (!read_address(classes, type + WORD, &address) || !read_name(classes, address, name))
+    if (!classes_read_address(classes, type + WORD, &address) ||
+        !classes_read_name(classes, address, name))
         return false;
     if (*name == '*')
         memmove(name, name + 1, strlen(name));
-    return is_class_name(name);
+    return classes_is_class_name(name);
 }
 
 /* Whether a type_info is one of a class, by its own class. */
-static bool is_type_of_class(struct classes *classes, uint64_t type, char *name)
+static bool classes_is_type_of_class(struct classes *classes, uint64_t type, char *name)
 {
     static const char *const names[] = {"N10__cxxabiv117__class_type_infoE",
                                         "N10__cxxabiv120__si_class_type_infoE",
                                         "N10__cxxabiv121__vmi_class_type_infoE"};
     uint64_t table, own_type;
-    if (!read_address(classes, type, &table) || !read_address(classes, table - WORD, &own_type) ||
-        !read_type_name(classes, own_type, name))
+    if (!classes_read_address(classes, type, &table) ||
+        !classes_read_address(classes, table - WORD, &own_type) ||
+        !classes_read_type_name(classes, own_type, name))
         return false;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0)
@@ -184,7 +186,7 @@ static bool is_type_of_class(struct classes *classes, uint64_t type, char *name)
 }
 
 /* Keeps a copy of a name. Returns false if a limit is reached. */
-static bool keep_name(struct classes *classes, const char *name, uint32_t *index)
+static bool classes_keep_name(struct classes *classes, const char *name, uint32_t *index)
 {
     size_t size = strlen(name) + 1;
     void *grown = array_grow(classes->names, classes->name_count, &classes->name_capacity,
@@ -206,39 +208,41 @@ static bool keep_name(struct classes *classes, const char *name, uint32_t *index
 
 static bool classes_is_code(const struct classes *classes, uint64_t address)
 {
-    const struct class_range *range = range_of(classes, address);
+    const struct class_range *range = classes_range_of(classes, address);
     return range && range->is_code;
 }
 
 /* Reads the words before a table: the address of a type_info, or zeros, in the same part of the
  * module. */
-static bool read_head(struct classes *classes, const struct class_range *range, uint64_t value,
-                      uint64_t *offset, uint64_t *type)
+static bool classes_read_head(struct classes *classes, const struct class_range *range,
+                              uint64_t value, uint64_t *offset, uint64_t *type)
 {
-    bool may_be_table =
-        may_be_address(classes, value - WORD) ||
-        (may_be_address(classes, value) && range_of(classes, value - WORD) == range);
-    return may_be_table && read_word(classes, value - WORD, type) &&
-           read_word(classes, value - 2 * WORD, offset);
+    bool may_be_table = classes_may_be_address(classes, value - WORD) ||
+                        (classes_may_be_address(classes, value) &&
+                         classes_range_of(classes, value - WORD) == range);
+    return may_be_table && classes_read_word(classes, value - WORD, type) &&
+           classes_read_word(classes, value - 2 * WORD, offset);
 }
 
 /* Judges a value that lies in a module. */
-static enum verdict judge(struct classes *classes, uint64_t value, uint32_t *index)
+static enum verdict classes_judge(struct classes *classes, uint64_t value, uint32_t *index)
 {
     char name[CLASS_NAME_MAX];
     uint64_t offset, type, function;
-    const struct class_range *range = range_of(classes, value);
-    if (!range || !read_head(classes, range, value, &offset, &type) || -offset >= OBJECT_MAX)
+    const struct class_range *range = classes_range_of(classes, value);
+    if (!range || !classes_read_head(classes, range, value, &offset, &type) ||
+        -offset >= OBJECT_MAX)
         return NO_CLASS;
     if (type == 0) {
         bool is_table = !range->is_writable && !range->is_code &&
-                        read_address(classes, value, &function) &&
+                        classes_read_address(classes, value, &function) &&
                         classes_is_code(classes, function);
         return is_table ? CLASS_WITHOUT_NAME : NO_CLASS;
     }
-    if (!is_type_of_class(classes, type, name) || !read_type_name(classes, type, name))
+    if (!classes_is_type_of_class(classes, type, name) ||
+        !classes_read_type_name(classes, type, name))
         return NO_CLASS;
-    if (keep_name(classes, name, index))
+    if (classes_keep_name(classes, name, index))
         return CLASS_WITH_NAME;
     classes->is_incomplete = true;
     return CLASS_WITHOUT_NAME;
@@ -276,7 +280,7 @@ static bool classes_make_room(struct classes *classes)
 
 bool classes_look(struct classes *classes, uint64_t value)
 {
-    if (!range_of(classes, value))
+    if (!classes_range_of(classes, value))
         return false;
     struct class_value *entry = classes_probe(classes, value);
     if (entry->verdict == UNSEEN) {
@@ -285,7 +289,7 @@ bool classes_look(struct classes *classes, uint64_t value)
             return false;
         }
         uint32_t name = 0;
-        enum verdict verdict = judge(classes, value, &name);
+        enum verdict verdict = classes_judge(classes, value, &name);
         entry = classes_probe(classes, value);
         *entry = (struct class_value){value, name, verdict};
         classes->value_count++;

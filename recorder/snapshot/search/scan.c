@@ -81,7 +81,7 @@ void scan_registers(struct scan *scan, const struct scan_registers *registers)
 
 /* Finds the words of a line whose values lie in the HEAP_ADDRESS_BITS from `low` on: a bit for
  * each. Zeros, small numbers, text and random bytes (most words) do not. */
-static inline unsigned find_candidates(const unsigned char *line, uint64_t low)
+static inline unsigned scan_find_candidates(const unsigned char *line, uint64_t low)
 {
     __m128i lows = _mm_set1_epi64x((int64_t)low), ones = _mm_set1_epi64x(-1);
     __m128i pairs[LINE / 16];
@@ -110,33 +110,33 @@ struct words {
 
 /* The least value that is looked at: 0 points at nothing, even if a program says that it has a
  * block there. */
-static uint64_t not_null(uint64_t low)
+static uint64_t scan_not_null(uint64_t low)
 {
     return low != 0 ? low : 1;
 }
 
-static struct words words_of(const struct memory_piece *piece, uint64_t low)
+static struct words scan_words_of(const struct memory_piece *piece, uint64_t low)
 {
-    return (struct words){piece->bytes, piece->size, not_null(low), 0, 0};
+    return (struct words){piece->bytes, piece->size, scan_not_null(low), 0, 0};
 }
 
 /* The words of the last, perhaps shorter, line of a piece. */
-static unsigned find_last(const struct words *words)
+static unsigned scan_find_last(const struct words *words)
 {
     unsigned char line[LINE] = {0};
     memcpy(line, words->bytes + words->line, (words->size - words->line) / WORD * WORD);
-    return find_candidates(line, words->low);
+    return scan_find_candidates(line, words->low);
 }
 
 /* Finds the next word whose value may be one that is looked for. Returns false if there is none. */
-static inline bool next_word(struct words *words, uint32_t *position, uint64_t *value)
+static inline bool scan_next_word(struct words *words, uint32_t *position, uint64_t *value)
 {
     while (words->left == 0) {
         if (words->line + WORD > words->size)
             return false;
         words->left = words->size - words->line >= LINE
-                          ? find_candidates(words->bytes + words->line, words->low)
-                          : find_last(words);
+                          ? scan_find_candidates(words->bytes + words->line, words->low)
+                          : scan_find_last(words);
         words->line += LINE;
     }
     *position = words->line - LINE + (uint32_t)__builtin_ctz(words->left) * WORD;
@@ -153,10 +153,10 @@ static void search_heap(struct scan *scan, const struct memory_piece *piece)
     uint32_t region = scan->regions[piece->tag].number;
     uint64_t offset = piece->address - scan->regions[piece->tag].region->begin;
     uint64_t low = tables->high != 0 && tables->low < pages->low ? tables->low : pages->low;
-    struct words words = words_of(piece, low);
+    struct words words = scan_words_of(piece, low);
     uint32_t position;
     uint64_t value;
-    while (next_word(&words, &position, &value)) {
+    while (scan_next_word(&words, &position, &value)) {
         if (heap_pages_has(pages, value) ||
             (heap_pages_has(tables, value) && classes_has(&scan->job.tables->classes, value)))
             scan_add(scan, region, offset + position, value);
@@ -178,12 +178,12 @@ static void scan_note(struct scan *scan, const struct memory_piece *piece)
         scan_is_shared(region)
             ? shared_pages_note(&scan->job.shared, region, piece->address, scan->job.pages->low)
             : NULL;
-    struct words words = words_of(piece, scan->job.pages->low);
+    struct words words = scan_words_of(piece, scan->job.pages->low);
     uint32_t position, last = 0;
     uint64_t value;
     if (!chunk)
         return;
-    while (next_word(&words, &position, &value))
+    while (scan_next_word(&words, &position, &value))
         shared_chunk_add(chunk, value, &last);
     uint32_t first = (uint32_t)(-piece->address % MEMORY_PAGE); /* only whole pages are known */
     for (uint32_t at = first; at + MEMORY_PAGE <= piece->size; at += MEMORY_PAGE)
@@ -198,10 +198,10 @@ static void search_roots(struct scan *scan, const struct memory_piece *piece)
     const struct region *region = scan->regions[piece->tag].region;
     uint32_t number = scan->regions[piece->tag].number;
     uint64_t offset = piece->address - region->begin;
-    struct words words = words_of(piece, pages->low);
+    struct words words = scan_words_of(piece, pages->low);
     uint32_t position;
     uint64_t value;
-    while (next_word(&words, &position, &value)) {
+    while (scan_next_word(&words, &position, &value)) {
         if (!heap_pages_has(pages, value))
             continue;
         scan_add(scan, number, offset + position, value);
@@ -220,7 +220,7 @@ static void search_piece(struct scan *scan, const struct memory_piece *piece)
 }
 
 /* A thread points behind the two words that its vector of thread-local storage begins with. */
-static void correct_vector(struct scan *scan, struct memory_piece *piece)
+static void scan_correct_vector(struct scan *scan, struct memory_piece *piece)
 {
     uint64_t address = scan->regions[piece->tag].region->vector, value;
     if (address < piece->address || address - piece->address >= piece->size)
@@ -239,7 +239,7 @@ static void search_batch(struct scan *scan)
     struct memory_batch *batch = &scan->batch;
     memory_batch_read(batch, scan->job.memory);
     for (size_t i = 0; i < batch->count; i++) {
-        correct_vector(scan, &batch->pieces[i]);
+        scan_correct_vector(scan, &batch->pieces[i]);
         search_piece(scan, &batch->pieces[i]);
         scan_note(scan, &batch->pieces[i]);
     }
@@ -257,7 +257,7 @@ static uint64_t scan_chunk_end(const struct region *region, uint64_t address)
     return address / MEMORY_PAGE * MEMORY_PAGE + left * MEMORY_PAGE;
 }
 
-static void set_piece(struct memory_piece *piece, const struct region *region, bool may_lack)
+static void scan_set_piece(struct memory_piece *piece, const struct region *region, bool may_lack)
 {
     piece->may_lack = may_lack;
     piece->is_device = region->is_device;
@@ -280,7 +280,7 @@ static void scan_add_span(struct scan *scan, const struct region *region, uint32
         uint64_t added_size =
             memory_batch_add(&scan->batch, span.begin, end - span.begin, scan->tag);
         if (added_size != 0)
-            set_piece(&scan->batch.pieces[scan->batch.count - 1], region, may_lack);
+            scan_set_piece(&scan->batch.pieces[scan->batch.count - 1], region, may_lack);
         span.begin += added_size;
         scan->tag++;
         if (added_size == 0 || scan->batch.count == MEMORY_SPANS)
@@ -289,8 +289,8 @@ static void scan_add_span(struct scan *scan, const struct region *region, uint32
 }
 
 /* Adds the part of a span that lies in the region. */
-static void add_within(struct scan *scan, const struct region *region, uint32_t number,
-                       struct memory_span span, bool may_lack)
+static void scan_add_within(struct scan *scan, const struct region *region, uint32_t number,
+                            struct memory_span span, bool may_lack)
 {
     span.begin = span.begin > region->begin ? span.begin : region->begin;
     span.end = span.end < region->end ? span.end : region->end;
@@ -337,7 +337,7 @@ static uint64_t scan_add_resident(struct scan *scan, const struct region *region
         while (page < end && (resident[(page - first) / MEMORY_PAGE] & 1) == is_there)
             page += MEMORY_PAGE;
         if (is_there)
-            add_within(scan, region, number, (struct memory_span){begin, page}, true);
+            scan_add_within(scan, region, number, (struct memory_span){begin, page}, true);
         else
             scan_note_empty(scan, region, (struct memory_span){begin, page});
     }
@@ -365,7 +365,7 @@ static void scan_add_absent(struct scan *scan, const struct region *region, uint
         return;
     }
     scan->absent += size;
-    add_within(scan, region, number, span, true);
+    scan_add_within(scan, region, number, span, true);
 }
 
 /* Searches whole pages of a region. */
@@ -384,7 +384,7 @@ static void scan_pages(struct scan *scan, const struct region *region, uint32_t 
         size_t count = memory_touched(scan->job.memory, &address, end, spans);
         for (size_t i = 0; i < count; i++) {
             scan_add_absent(scan, region, number, (struct memory_span){before, spans[i].begin});
-            add_within(scan, region, number, spans[i], false);
+            scan_add_within(scan, region, number, spans[i], false);
             before = spans[i].end;
         }
         scan_add_absent(scan, region, number, (struct memory_span){before, address});
@@ -408,7 +408,7 @@ static void scan_shared(struct scan *scan, const struct region *region, uint32_t
             scan_pages(scan, region, number, begin, address);
             begin = page.end;
             if ((known.there & bit) != 0)
-                add_within(scan, region, number, page, true);
+                scan_add_within(scan, region, number, page, true);
         }
     }
     scan_pages(scan, region, number, begin, end);

@@ -5,7 +5,7 @@
 
 #include "snapshot/process_image.h"
 
-static bool read_page(void *context, uint64_t address, void *page)
+static bool scan_read_page(void *context, uint64_t address, void *page)
 {
     return memory_read(context, address, page, CLASS_PAGE);
 }
@@ -26,7 +26,7 @@ static const struct snapshot_module *tables_module(const struct snapshot_subject
 }
 
 /* Adds ".bss": a linker copies tables of libraries to there if the program itself uses them. */
-static void add_copies(struct tables *tables, const struct regions *regions)
+static void scan_add_copies(struct tables *tables, const struct regions *regions)
 {
     for (size_t i = 0; i < regions->count; i++) {
         const struct region *region = &regions->items[i];
@@ -52,8 +52,8 @@ void tables_open(struct tables *tables, const struct layout *layout,
         if (!mapping->is_executable && !mapping->is_writable)
             heap_pages_add(&tables->pages, mapping->begin, mapping->end - mapping->begin);
     }
-    add_copies(tables, &layout->regions);
-    classes_init(&tables->classes, read_page, memory, tables->ranges, tables->range_count);
+    scan_add_copies(tables, &layout->regions);
+    classes_init(&tables->classes, scan_read_page, memory, tables->ranges, tables->range_count);
     tables->classes.is_plain = tables_is_plain;
 }
 

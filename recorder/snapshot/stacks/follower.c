@@ -68,7 +68,7 @@ void follower_free(struct follower *follower)
 }
 
 /* Returns a page of the process; NULL if it cannot be read. */
-static const unsigned char *page_at(struct follower *follower, uint64_t page)
+static const unsigned char *follower_page_at(struct follower *follower, uint64_t page)
 {
     size_t place = page / MEMORY_PAGE % PAGES;
     if (follower->pages[place] != page || page == 0) {
@@ -80,12 +80,13 @@ static const unsigned char *page_at(struct follower *follower, uint64_t page)
     return follower->bytes[place];
 }
 
-static bool read_bytes(struct follower *follower, uint64_t address, void *bytes, size_t size)
+static bool follower_read_bytes(struct follower *follower, uint64_t address, void *bytes,
+                                size_t size)
 {
     for (size_t done = 0; done < size;) {
         uint64_t offset = (address + done) % MEMORY_PAGE;
         size_t part = MEMORY_PAGE - offset < size - done ? MEMORY_PAGE - offset : size - done;
-        const unsigned char *page = page_at(follower, address + done - offset);
+        const unsigned char *page = follower_page_at(follower, address + done - offset);
         if (!page)
             return false;
         memcpy((char *)bytes + done, page + offset, part);
@@ -100,7 +101,7 @@ bool unwind_read_elsewhere(struct unwind_mem *mem, uintptr_t address, uintptr_t 
     uint64_t word;
     if (address < follower->stack.begin || address >= follower->stack.end ||
         follower->stack.end - address < sizeof word ||
-        !read_bytes(follower, address, &word, sizeof word))
+        !follower_read_bytes(follower, address, &word, sizeof word))
         return false;
     *value = word;
     return true;
@@ -111,7 +112,8 @@ struct cursor span_fetch(const struct cfi_span *span, uintptr_t address, size_t 
     struct follower *follower = span->process;
     unsigned char *bytes = follower->copy + follower->copied;
     struct cursor cursor = {.next = bytes, .end = bytes, .shift = address - (uintptr_t)bytes};
-    if (size > COPY_SIZE - follower->copied || !read_bytes(follower, address, bytes, size)) {
+    if (size > COPY_SIZE - follower->copied ||
+        !follower_read_bytes(follower, address, bytes, size)) {
         cursor_fail(&cursor);
         return cursor;
     }
@@ -214,7 +216,7 @@ void dwarf_pages_free(void *pages, size_t size)
 
 /* Opens the file of a module if it is the one that the process has loaded. Returns a negative
  * number if it is not. */
-static int module_open(const struct snapshot_module *module)
+static int follower_module_open(const struct snapshot_module *module)
 {
     struct stat status;
     int file = module->inode != 0 ? dwarf_file_open(module->path) : -1;
@@ -238,7 +240,7 @@ const struct debug_frame *modules_debug_frame(struct cfi_lookup *lookup, uintptr
     struct follower *follower = lookup->process;
     struct module_frames *frames = follower->module;
     const struct snapshot_module *module = &follower->subject->modules[frames - follower->modules];
-    int file = frames->is_file_read ? -1 : module_open(module);
+    int file = frames->is_file_read ? -1 : follower_module_open(module);
     frames->is_file_read = true;
     if (file >= 0) {
         debug_frame_load(file, module->path, module->begin - module->bias,
@@ -255,8 +257,9 @@ struct follower_walk {
     struct unwind_mem mem;
 };
 
-static void walk_begin(struct follower_walk *walk, struct follower *follower,
-                       const uint64_t registers[FOLLOWER_REGISTERS], struct memory_span stack)
+static void follower_walk_begin(struct follower_walk *walk, struct follower *follower,
+                                const uint64_t registers[FOLLOWER_REGISTERS],
+                                struct memory_span stack)
 {
     *walk =
         (struct follower_walk){.regs = {.known = (1u << CFI_REGS) - 1}, .mem = UNWIND_MEM_PROBED};
@@ -284,7 +287,7 @@ void follower_list(struct follower *follower, const uint64_t registers[FOLLOWER_
 {
     struct follower_walk walk;
     bool goes_on = true;
-    walk_begin(&walk, follower, registers, stack);
+    follower_walk_begin(&walk, follower, registers, stack);
     for (frames->count = 0; goes_on && frames->count < STACK_FRAMES; frames->count++) {
         frames->pcs[frames->count] = walk.regs.reg[CFI_RA];
         goes_on = follower_walk_step(&walk, follower) == STEP_DONE;
@@ -299,7 +302,7 @@ bool follower_visit(struct follower *follower, const uint64_t registers[FOLLOWER
     enum { FRAMES_MAX = 100000 };
     struct follower_walk walk;
     enum step_result result = STEP_DONE;
-    walk_begin(&walk, follower, registers, stack);
+    follower_walk_begin(&walk, follower, registers, stack);
     for (size_t i = 0; result == STEP_DONE && i < FRAMES_MAX; i++) {
         /* One more than the address that was interrupted: see struct step_regs. */
         bool is_interrupted = i == 0 || follower->scratch.log.is_signal_frame;

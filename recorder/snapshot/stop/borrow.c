@@ -53,13 +53,13 @@ static bool borrow_peek(uint32_t tid, uint64_t address, void *data, size_t size)
     return process_vm_readv((pid_t)tid, &local, 1, &remote, 1, 0) == (ssize_t)size;
 }
 
-static bool get_registers(uint32_t tid, struct user_regs_struct *registers)
+static bool borrow_get_registers(uint32_t tid, struct user_regs_struct *registers)
 {
     struct iovec buffer = {registers, sizeof *registers};
     return ptrace(PTRACE_GETREGSET, (pid_t)tid, (void *)NT_PRSTATUS, &buffer) == 0;
 }
 
-static bool set_registers(uint32_t tid, const struct user_regs_struct *registers)
+static bool borrow_set_registers(uint32_t tid, const struct user_regs_struct *registers)
 {
     struct user_regs_struct copy = *registers;
     struct iovec buffer = {&copy, sizeof copy};
@@ -69,7 +69,7 @@ static bool set_registers(uint32_t tid, const struct user_regs_struct *registers
 /* The signals that a thread blocks, in the place of requests that not all headers have. */
 enum { GET_BLOCKED = 0x420a, SET_BLOCKED = 0x420b };
 
-static bool set_blocked(uint32_t tid, uint64_t blocked)
+static bool borrow_set_blocked(uint32_t tid, uint64_t blocked)
 {
     return ptrace((enum __ptrace_request)SET_BLOCKED, (pid_t)tid, (void *)sizeof blocked,
                   &blocked) == 0;
@@ -77,7 +77,7 @@ static bool set_blocked(uint32_t tid, uint64_t blocked)
 
 /* Returns what a thread blocks while it is borrowed: a timer's signals would come again and again
  * before its call. Those that instructions cause would end the process if they were blocked. */
-static uint64_t blocked_meanwhile(void)
+static uint64_t borrow_blocked_meanwhile(void)
 {
     static const int caused[] = {SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV, SIGSYS};
     uint64_t signals = UINT64_MAX;
@@ -96,7 +96,7 @@ struct borrow_state {
  * would do so, if the recorder dies. */
 static bool borrow_restore(uint32_t tid, const struct borrow_state *state)
 {
-    return set_blocked(tid, state->blocked) && set_registers(tid, &state->registers);
+    return borrow_set_blocked(tid, state->blocked) && borrow_set_registers(tid, &state->registers);
 }
 
 /* Waits until the thread stops. Sets `signal` to the signal of the stop. */
@@ -122,7 +122,7 @@ static enum stop await_stop(uint32_t tid, int *signal)
 
 /* Whether nothing watches the system calls and the returns of a thread, but for a seccomp filter
  * that may be suspended. */
-static bool is_unwatched(const struct threads *threads, uint32_t tid, bool *is_filtered)
+static bool borrow_is_unwatched(const struct threads *threads, uint32_t tid, bool *is_filtered)
 {
     char path[64], line[256];
     bool is_free = false;
@@ -143,7 +143,7 @@ static bool is_unwatched(const struct threads *threads, uint32_t tid, bool *is_f
 
 /* Whether the thread is in a restartable sequence: it must not be taken away from there unnoticed.
  * A thread that is in a system call is in none. */
-static bool is_in_sequence(uint32_t tid, const struct user_regs_struct *registers)
+static bool borrow_is_in_sequence(uint32_t tid, const struct user_regs_struct *registers)
 {
     enum { GET_CONFIGURATION = 0x420f, AT_SEQUENCE = 8 };
     struct {
@@ -172,7 +172,8 @@ static bool is_in_sequence(uint32_t tid, const struct user_regs_struct *register
 
 /* Puts the frame that the code returns by on the stack. An interrupted system call is then made
  * again, as the system would. Returns the stack pointer, or 0. */
-static uint64_t push_frame(uint32_t tid, uint64_t stack_end, const struct borrow_state *state)
+static uint64_t borrow_push_frame(uint32_t tid, uint64_t stack_end,
+                                  const struct borrow_state *state)
 {
     const struct user_regs_struct *r = &state->registers;
     struct borrowed_frame frame = {state->blocked, r->rax, r->rdi,    r->rsi, r->rdx,
@@ -195,8 +196,8 @@ static uint64_t push_frame(uint32_t tid, uint64_t stack_end, const struct borrow
 
 /* Puts a thread that has come back to where it was, in a stop where the system still makes
  * interrupted calls again. */
-static enum borrow_result put_back(struct thread_state *thread, const struct borrow_state *before,
-                                   bool is_at_call)
+static enum borrow_result borrow_put_back(struct thread_state *thread,
+                                          const struct borrow_state *before, bool is_at_call)
 {
     int signal = 0;
     if (is_at_call) {
@@ -213,14 +214,14 @@ static enum borrow_result put_back(struct thread_state *thread, const struct bor
 
 /* Takes the signal that came before the call, and puts the thread back. A system that sends the
  * signal instead of the call sends it because of this call. */
-static enum borrow_result give_way(struct thread_state *thread, int signal,
-                                   const struct borrow_state *before)
+static enum borrow_result borrow_give_way(struct thread_state *thread, int signal,
+                                          const struct borrow_state *before)
 {
     siginfo_t info = {0};
     ptrace(PTRACE_GETSIGINFO, (pid_t)thread->tid, NULL, &info);
     if (!(signal == SIGSYS && info.si_code > 0))
         thread->signal = signal;
-    return put_back(thread, before, false) == BORROW_DONE ? BORROW_REFUSED : BORROW_RUNS_ON;
+    return borrow_put_back(thread, before, false) == BORROW_DONE ? BORROW_REFUSED : BORROW_RUNS_ON;
 }
 
 /* Follows the thread through the call. */
@@ -242,37 +243,38 @@ static enum borrow_result borrow_follow(struct thread_state *thread, struct borr
         if (stop == STOP_NONE || stop == STOP_CREATED)
             return BORROW_RUNS_ON;
         if (stop != STOP_CALL)
-            return give_way(thread, stop == STOP_SIGNAL ? signal : 0, before);
+            return borrow_give_way(thread, stop == STOP_SIGNAL ? signal : 0, before);
         if (has_begun)
             break;
     }
-    if (!get_registers(thread->tid, &registers))
+    if (!borrow_get_registers(thread->tid, &registers))
         return BORROW_RUNS_ON;
     call->result = (int64_t)registers.rax;
-    return put_back(thread, before, true);
+    return borrow_put_back(thread, before, true);
 }
 
 /* Sets out with a thread: where it is to be, with these arguments. Sets `before` to its state.
  * Returns false if it must not: nothing has happened then. */
-static bool set_out(const struct threads *threads, const struct thread_state *thread,
-                    const struct borrowed_code *code, struct user_regs_struct *registers,
-                    struct borrow_state *before)
+static bool borrow_set_out(const struct threads *threads, const struct thread_state *thread,
+                           const struct borrowed_code *code, struct user_regs_struct *registers,
+                           struct borrow_state *before)
 {
     unsigned char instruction[SYSTEM_CALL_SIZE];
     int signal = 0;
     bool is_filtered = false;
     if (!thread->is_stopped || thread->has_ended || thread->signal != 0 ||
         await_stop(thread->tid, &signal) != STOP_INTERRUPTED ||
-        !get_registers(thread->tid, &before->registers) || before->registers.cs != CODE_64_BITS ||
+        !borrow_get_registers(thread->tid, &before->registers) ||
+        before->registers.cs != CODE_64_BITS ||
         ptrace((enum __ptrace_request)GET_BLOCKED, (pid_t)thread->tid,
                (void *)sizeof before->blocked, &before->blocked) != 0 ||
-        !is_unwatched(threads, thread->tid, &is_filtered) ||
-        is_in_sequence(thread->tid, &before->registers) ||
+        !borrow_is_unwatched(threads, thread->tid, &is_filtered) ||
+        borrow_is_in_sequence(thread->tid, &before->registers) ||
         !borrow_peek(thread->tid, code->call, instruction, sizeof instruction) ||
         memcmp(instruction, "\x0f\x05", sizeof instruction) != 0)
         return false;
     struct user_regs_struct begin = before->registers;
-    begin.rsp = push_frame(thread->tid, code->stack_end, before);
+    begin.rsp = borrow_push_frame(thread->tid, code->stack_end, before);
     begin.rip = registers->rip;
     begin.rax = registers->rax;
     begin.orig_rax = (unsigned long long)-1;
@@ -286,8 +288,8 @@ static bool set_out(const struct threads *threads, const struct thread_state *th
     void *options = (void *)(intptr_t)(PTRACE_O_TRACECLONE | PTRACE_O_TRACESYSGOOD |
                                        (is_filtered ? PTRACE_O_SUSPEND_SECCOMP : 0));
     return begin.rsp != 0 && ptrace(PTRACE_SETOPTIONS, (pid_t)thread->tid, NULL, options) == 0 &&
-           set_registers(thread->tid, &begin) &&
-           set_blocked(thread->tid, before->blocked | blocked_meanwhile());
+           borrow_set_registers(thread->tid, &begin) &&
+           borrow_set_blocked(thread->tid, before->blocked | borrow_blocked_meanwhile());
 }
 
 enum borrow_result borrow_call(const struct threads *threads, struct thread_state *thread,
@@ -304,7 +306,7 @@ enum borrow_result borrow_call(const struct threads *threads, struct thread_stat
         .r8 = call->arguments[4],
         .r9 = call->arguments[5],
     };
-    if (!set_out(threads, thread, call->code, &registers, &before))
+    if (!borrow_set_out(threads, thread, call->code, &registers, &before))
         return BORROW_REFUSED;
     thread->is_stopped = false;
     enum borrow_result result = borrow_follow(thread, call, &before);
@@ -313,7 +315,7 @@ enum borrow_result borrow_call(const struct threads *threads, struct thread_stat
 }
 
 /* Whether a thread is still on its way back, from a call that a dead collector made it execute. */
-static bool is_in_use(const struct threads *threads, const struct borrowed_code *code)
+static bool borrow_is_in_use(const struct threads *threads, const struct borrowed_code *code)
 {
     for (size_t i = 0; i < threads->count; i++) {
         uint64_t stack_pointer = threads->items[i].registers[THREAD_STACK_POINTER];
@@ -328,7 +330,7 @@ enum borrow_result borrow_by_any(struct threads *threads, struct borrowed_call *
 {
     enum borrow_result result = BORROW_REFUSED;
     int tries = 0;
-    if (is_in_use(threads, call->code))
+    if (borrow_is_in_use(threads, call->code))
         return result;
     for (size_t i = 0; i < threads->count && result == BORROW_REFUSED && tries < TRIES; i++) {
         tries += threads->items[i].is_stopped;
@@ -339,7 +341,7 @@ enum borrow_result borrow_by_any(struct threads *threads, struct borrowed_call *
 }
 
 /* Whether the run has said that it is over. */
-static bool run_is_over(uint32_t tid, const struct borrowed_run *run)
+static bool borrow_run_is_over(uint32_t tid, const struct borrowed_run *run)
 {
     uint32_t over = 0;
     return borrow_peek(tid, run->over, &over, sizeof over) && over == BORROWED_RUN_OVER;
@@ -360,9 +362,10 @@ static enum stop look_for_stop(uint32_t tid, int *signal)
  * that comes when it is over is to be delivered where the thread was. In between only one that
  * cannot be blocked stops the thread, and is sent again.
  */
-static enum borrow_result follow_run(const struct threads *threads, struct thread_state *thread,
-                                     const struct borrowed_run *run,
-                                     const struct borrow_state *before)
+static enum borrow_result borrow_follow_run(const struct threads *threads,
+                                            struct thread_state *thread,
+                                            const struct borrowed_run *run,
+                                            const struct borrow_state *before)
 {
     const struct timespec moment = {.tv_nsec = POLL_NS};
     pid_t tid = (pid_t)thread->tid;
@@ -371,14 +374,15 @@ static enum borrow_result follow_run(const struct threads *threads, struct threa
     enum stop stop = STOP_NONE;
     if (ptrace(PTRACE_CONT, tid, NULL, NULL) != 0)
         return BORROW_RUNS_ON;
-    for (uint64_t begin = borrow_now(); !run_is_over(thread->tid, run); nanosleep(&moment, NULL)) {
+    for (uint64_t begin = borrow_now(); !borrow_run_is_over(thread->tid, run);
+         nanosleep(&moment, NULL)) {
         stop = look_for_stop(thread->tid, &signal);
         if (borrow_now() - begin > RETURN_NS || (stop == STOP_NONE && kill(tid, 0) != 0))
             return BORROW_RUNS_ON;
-        if (stop == STOP_NONE || run_is_over(thread->tid, run))
+        if (stop == STOP_NONE || borrow_run_is_over(thread->tid, run))
             continue;
         if (stop == STOP_SIGNAL && signal != SIGSTOP)
-            return give_way(thread, signal, before);
+            return borrow_give_way(thread, signal, before);
         is_to_stop = true;
         ptrace(PTRACE_CONT, tid, NULL, NULL);
     }
@@ -398,10 +402,10 @@ enum borrow_result borrow_run(const struct threads *threads, struct thread_state
 {
     struct borrow_state before;
     struct user_regs_struct registers = {.rip = run->entry};
-    if (!set_out(threads, thread, run->code, &registers, &before))
+    if (!borrow_set_out(threads, thread, run->code, &registers, &before))
         return BORROW_REFUSED;
     thread->is_stopped = false;
-    enum borrow_result result = follow_run(threads, thread, run, &before);
+    enum borrow_result result = borrow_follow_run(threads, thread, run, &before);
     thread->is_stopped = result != BORROW_RUNS_ON;
     return result;
 }

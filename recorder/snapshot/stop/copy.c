@@ -30,8 +30,8 @@ static uint64_t copy_now(void)
 }
 
 /* Makes any thread that can execute a call. Returns whether one did. */
-static bool call_by_any(struct threads *threads, struct borrowed_call *call,
-                        struct copy_history *history)
+static bool copy_call_by_any(struct threads *threads, struct borrowed_call *call,
+                             struct copy_history *history)
 {
     enum borrow_result result = borrow_by_any(threads, call);
     history->is_barred |= result == BORROW_RUNS_ON;
@@ -39,12 +39,12 @@ static bool call_by_any(struct threads *threads, struct borrowed_call *call,
 }
 
 /* Waits for the dead copy as its parent, so that nothing of it is left. */
-static void bury(struct threads *threads, const struct borrowed_code *code,
-                 struct copy_history *history)
+static void copy_bury(struct threads *threads, const struct borrowed_code *code,
+                      struct copy_history *history)
 {
     struct borrowed_call call = {
         .code = code, .number = SYS_wait4, .arguments = {history->dead, 0, __WALL | WNOHANG, 0}};
-    if (history->dead != 0 && !history->is_barred && call_by_any(threads, &call, history))
+    if (history->dead != 0 && !history->is_barred && copy_call_by_any(threads, &call, history))
         history->dead = 0;
 }
 
@@ -63,7 +63,7 @@ static bool copy_await(uint32_t pid, int flags, uint64_t limit)
 }
 
 /* Lets the system end the copy rather than the process, if memory runs out. */
-static void offer(uint32_t pid)
+static void copy_offer(uint32_t pid)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%u/oom_score_adj", pid);
@@ -77,7 +77,7 @@ static void offer(uint32_t pid)
 /* Gives the copy a table of descriptors of its own, an empty one. The table that it shares with the
  * process costs nothing to make, but if the process executes a program meanwhile, the copy would be
  * left with its record locks, and with the files that are to be closed then. */
-static void leave_files(const struct copy *copy, const struct borrowed_code *code)
+static void copy_leave_files(const struct copy *copy, const struct borrowed_code *code)
 {
     struct threads threads = {.pid = copy->pid};
     struct thread_state thread = {.tid = copy->pid, .is_seized = true, .is_stopped = true};
@@ -86,7 +86,7 @@ static void leave_files(const struct copy *copy, const struct borrowed_code *cod
     borrow_call(&threads, &thread, &call);
 }
 
-static void end_now(const struct copy *copy)
+static void copy_end_now(const struct copy *copy)
 {
     kill((pid_t)copy->pid, SIGKILL);
     copy_await(copy->pid, WEXITED | WNOWAIT, END_NS);
@@ -103,17 +103,17 @@ bool copy_make(struct copy *copy, struct threads *threads, const struct borrowed
     *copy = (struct copy){0};
     if (!threads->are_stopped || code->stack_end == 0)
         return false;
-    bury(threads, code, history);
+    copy_bury(threads, code, history);
     if (history->is_barred || history->dead != 0)
         return false;
-    bool is_called = call_by_any(threads, &call, history);
+    bool is_called = copy_call_by_any(threads, &call, history);
     if (call.created == 0)
         return false;
     *copy = (struct copy){call.created, is_called && call.result > 0 ? (uint32_t)call.result : 0};
     if (is_called && copy_await(copy->pid, WSTOPPED | WNOWAIT, APPEAR_NS)) {
-        leave_files(copy, code);
+        copy_leave_files(copy, code);
         if (ptrace(PTRACE_SETOPTIONS, (pid_t)copy->pid, NULL, options) == 0) {
-            offer(copy->pid);
+            copy_offer(copy->pid);
             return true;
         }
     }
@@ -127,10 +127,10 @@ void copy_drop(struct copy *copy, struct threads *threads, const struct borrowed
 {
     if (copy->pid == 0)
         return;
-    end_now(copy);
+    copy_end_now(copy);
     copy_await(copy->pid, WEXITED, END_NS);
     history->dead = copy->inner;
-    bury(threads, code, history);
+    copy_bury(threads, code, history);
     *copy = (struct copy){0};
 }
 
@@ -140,7 +140,7 @@ uint64_t copy_end(struct copy *copy, const struct borrowed_code *code, struct co
     struct threads threads;
     if (copy->pid == 0)
         return 0;
-    end_now(copy);
+    copy_end_now(copy);
     uint64_t begin = copy_now();
     /* Its parent may wait for it only now, and only here. */
     threads_stop_some(&threads, pid, child, interrupted);
@@ -149,7 +149,7 @@ uint64_t copy_end(struct copy *copy, const struct borrowed_code *code, struct co
     return copy_now() - begin;
 }
 
-static uint64_t resident(uint32_t pid)
+static uint64_t copy_resident(uint32_t pid)
 {
     char path[64];
     unsigned long long size = 0, pages = 0;
@@ -164,7 +164,7 @@ static uint64_t resident(uint32_t pid)
 
 /* Whether a descriptor is of a file that is read into the pages of the process directly: systems
  * have lost the bytes that were read while a process was copied. */
-static bool is_direct(uint32_t pid, const char *descriptor)
+static bool copy_is_direct(uint32_t pid, const char *descriptor)
 {
     char path[320], line[128];
     unsigned long flags = 0;
@@ -179,7 +179,7 @@ static bool is_direct(uint32_t pid, const char *descriptor)
     return (flags & O_DIRECT) != 0;
 }
 
-static bool has_direct(uint32_t pid)
+static bool copy_has_direct(uint32_t pid)
 {
     enum { DESCRIPTORS_MAX = 10000 };
     char path[64];
@@ -188,7 +188,8 @@ static bool has_direct(uint32_t pid)
     bool is_found = !directory;
     const struct dirent *entry;
     for (int i = 0; !is_found && (entry = readdir(directory)); i++)
-        is_found = i == DESCRIPTORS_MAX || (*entry->d_name != '.' && is_direct(pid, entry->d_name));
+        is_found =
+            i == DESCRIPTORS_MAX || (*entry->d_name != '.' && copy_is_direct(pid, entry->d_name));
     if (directory)
         closedir(directory);
     return is_found;
@@ -205,7 +206,7 @@ static bool copy_gaps_add(struct copy_gaps *gaps, struct memory_span span)
 }
 
 /* The list cannot be read while the process changes it. */
-static bool gaps_read_line(FILE *file, char **line, size_t *capacity)
+static bool copy_gaps_read_line(FILE *file, char **line, size_t *capacity)
 {
     reader_enter();
     bool is_read = getline(line, capacity, file) > 0;
@@ -214,7 +215,7 @@ static bool gaps_read_line(FILE *file, char **line, size_t *capacity)
 }
 
 /* Lists the mappings that the program keeps out of copies, or lets them be empty in copies. */
-static bool find_gaps(uint32_t pid, struct copy_gaps *gaps)
+static bool copy_find_gaps(uint32_t pid, struct copy_gaps *gaps)
 {
     char path[64], *line = NULL;
     size_t capacity = 0;
@@ -226,7 +227,7 @@ static bool find_gaps(uint32_t pid, struct copy_gaps *gaps)
     reader_leave();
     if (!file)
         return false;
-    while (gaps_read_line(file, &line, &capacity)) {
+    while (copy_gaps_read_line(file, &line, &capacity)) {
         char *end;
         uint64_t begin = strtoull(line, &end, 16);
         if (*end == '-' && end != line)
@@ -245,7 +246,7 @@ static bool find_gaps(uint32_t pid, struct copy_gaps *gaps)
 bool copy_is_due(uint32_t pid, uint64_t least, struct copy_gaps *gaps)
 {
     *gaps = (struct copy_gaps){0};
-    return resident(pid) >= least && !has_direct(pid) && find_gaps(pid, gaps);
+    return copy_resident(pid) >= least && !copy_has_direct(pid) && copy_find_gaps(pid, gaps);
 }
 
 void copy_gaps_free(struct copy_gaps *gaps)

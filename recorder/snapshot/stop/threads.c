@@ -74,7 +74,7 @@ static const struct call known_calls[] = {
     {SYS_connect, LIMIT_SEND, EINPROGRESS},
 };
 
-static const struct call *find_call(uint64_t number)
+static const struct call *threads_find_call(uint64_t number)
 {
     for (size_t i = 0; i < sizeof known_calls / sizeof *known_calls; i++)
         if (known_calls[i].number == number)
@@ -82,30 +82,30 @@ static const struct call *find_call(uint64_t number)
     return NULL;
 }
 
-static bool read_memory(uint32_t tid, uint64_t address, void *data, size_t size)
+static bool threads_read_memory(uint32_t tid, uint64_t address, void *data, size_t size)
 {
     struct iovec local = {data, size}, remote = {(void *)(uintptr_t)address, size};
     return process_vm_readv((pid_t)tid, &local, 1, &remote, 1, 0) == (ssize_t)size;
 }
 
-static uint64_t limit_at(uint32_t tid, uint64_t address)
+static uint64_t threads_limit_at(uint32_t tid, uint64_t address)
 {
     struct timespec time;
-    if (address == 0 || !read_memory(tid, address, &time, sizeof time))
+    if (address == 0 || !threads_read_memory(tid, address, &time, sizeof time))
         return NO_LIMIT;
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-static uint64_t limit_of_ring(uint32_t tid, const struct user_regs_struct *registers)
+static uint64_t threads_limit_of_ring(uint32_t tid, const struct user_regs_struct *registers)
 {
     struct io_uring_getevents_arg argument;
     if (!(registers->r10 & IORING_ENTER_EXT_ARG) ||
-        !read_memory(tid, registers->r8, &argument, sizeof argument))
+        !threads_read_memory(tid, registers->r8, &argument, sizeof argument))
         return NO_LIMIT;
-    return limit_at(tid, argument.ts);
+    return threads_limit_at(tid, argument.ts);
 }
 
-static uint64_t limit_of_socket(uint32_t pid, uint64_t descriptor, int option)
+static uint64_t threads_limit_of_socket(uint32_t pid, uint64_t descriptor, int option)
 {
     struct timeval time = {0};
     socklen_t size = sizeof time;
@@ -122,8 +122,8 @@ static uint64_t limit_of_socket(uint32_t pid, uint64_t descriptor, int option)
 }
 
 /* Returns the time limit of a call in nanoseconds. */
-static uint64_t limit_of(const struct call *call, uint32_t pid, uint32_t tid,
-                         const struct user_regs_struct *registers)
+static uint64_t threads_limit_of(const struct call *call, uint32_t pid, uint32_t tid,
+                                 const struct user_regs_struct *registers)
 {
     switch ((enum limit)call->limit) {
     case LIMIT_NONE:
@@ -131,24 +131,25 @@ static uint64_t limit_of(const struct call *call, uint32_t pid, uint32_t tid,
     case LIMIT_MILLISECONDS:
         return (int)registers->r10 >= 0 ? registers->r10 * 1000000u : NO_LIMIT;
     case LIMIT_TIME_3:
-        return limit_at(tid, registers->rdx);
+        return threads_limit_at(tid, registers->rdx);
     case LIMIT_TIME_4:
-        return limit_at(tid, registers->r10);
+        return threads_limit_at(tid, registers->r10);
     case LIMIT_TIME_5:
-        return limit_at(tid, registers->r8);
+        return threads_limit_at(tid, registers->r8);
     case LIMIT_RECEIVE:
-        return limit_of_socket(pid, registers->rdi, SO_RCVTIMEO);
+        return threads_limit_of_socket(pid, registers->rdi, SO_RCVTIMEO);
     case LIMIT_SEND:
-        return limit_of_socket(pid, registers->rdi, SO_SNDTIMEO);
+        return threads_limit_of_socket(pid, registers->rdi, SO_SNDTIMEO);
     case LIMIT_RING:
-        return limit_of_ring(tid, registers);
+        return threads_limit_of_ring(tid, registers);
     }
     return NO_LIMIT;
 }
 
 /* Returns when a stop first interrupted the thread's call: now, unless it was made again.
  */
-static uint64_t begin_of(struct interrupted_calls *calls, uint32_t tid, uint64_t now, bool is_again)
+static uint64_t threads_begin_of(struct interrupted_calls *calls, uint32_t tid, uint64_t now,
+                                 bool is_again)
 {
     size_t i = 0;
     while (i < calls->count && calls->items[i].tid != tid)
@@ -168,14 +169,14 @@ bool interrupted_call_resume(struct interrupted_calls *calls, uint32_t pid, uint
                              uint64_t now, struct user_regs_struct *registers)
 {
     const struct call *call =
-        (long long)registers->rax == -EINTR ? find_call(registers->orig_rax) : NULL;
+        (long long)registers->rax == -EINTR ? threads_find_call(registers->orig_rax) : NULL;
     if (!call)
         return false;
     bool is_again = (registers->eflags & (MARK | PARITY)) == MARK;
-    uint64_t waited = now - begin_of(calls, tid, now, is_again);
+    uint64_t waited = now - threads_begin_of(calls, tid, now, is_again);
     registers->eflags = (registers->eflags & ~PARITY) | MARK;
     registers->rax = (unsigned long long)-RESTART_NO_HANDLER;
-    if (is_again && waited >= limit_of(call, pid, tid, registers)) {
+    if (is_again && waited >= threads_limit_of(call, pid, tid, registers)) {
         registers->eflags |= PARITY;
         registers->rax = (unsigned long long)-(long long)call->error;
     }
@@ -208,7 +209,7 @@ static int threads_compare_tids(const void *left, const void *right)
 
 /* Returns the state of a thread as the system names it, such as 'S'; 0 if there is no such thread.
  */
-static char state_of(const struct threads *threads, uint32_t tid)
+static char threads_state_of(const struct threads *threads, uint32_t tid)
 {
     char path[64], line[512] = "";
     snprintf(path, sizeof path, "/proc/%u/task/%u/stat", threads->pid, tid);
@@ -229,7 +230,7 @@ static void seize(const struct threads *threads, struct thread_state *thread)
     if (thread->is_seized)
         ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
     else {
-        char state = state_of(threads, thread->tid);
+        char state = threads_state_of(threads, thread->tid);
         thread->has_ended = state == 0 || state == 'Z' || state == 'X';
     }
 }
@@ -276,7 +277,7 @@ static bool seize_new(struct threads *threads)
     return threads->count > sorted;
 }
 
-static void read_registers(const struct threads *threads, struct thread_state *thread)
+static void threads_read_registers(const struct threads *threads, struct thread_state *thread)
 {
     struct user_regs_struct r;
     struct iovec buffer = {&r, sizeof r};
@@ -299,7 +300,7 @@ static void read_registers(const struct threads *threads, struct thread_state *t
  * belong to a child of this process; but the status of another process's child must be taken, so
  * that its parent gets it.
  */
-static bool is_settled(const struct threads *threads, struct thread_state *thread)
+static bool threads_is_settled(const struct threads *threads, struct thread_state *thread)
 {
     siginfo_t info = {0};
     int flags = WEXITED | WSTOPPED | WNOHANG | __WALL;
@@ -320,7 +321,7 @@ static bool is_settled(const struct threads *threads, struct thread_state *threa
     /* Else the number of the event is in the bits above: the stop that was asked for. */
     if (info.si_status >> 8 == 0)
         thread->signal = info.si_status & 0x7f;
-    read_registers(threads, thread);
+    threads_read_registers(threads, thread);
     return true;
 }
 
@@ -329,9 +330,10 @@ static void threads_settle(const struct threads *threads, struct thread_state *t
                            uint64_t begin)
 {
     struct timespec moment = {.tv_nsec = POLL_NS};
-    while (!is_settled(threads, thread)) {
+    while (!threads_is_settled(threads, thread)) {
         uint64_t waited = threads_now() - begin;
-        if (waited > STOP_NS || (waited > STOP_UNABLE_NS && state_of(threads, thread->tid) == 'D'))
+        if (waited > STOP_NS ||
+            (waited > STOP_UNABLE_NS && threads_state_of(threads, thread->tid) == 'D'))
             return;
         nanosleep(&moment, NULL);
     }
@@ -375,7 +377,7 @@ static void stop_some(struct threads *threads, size_t most, bool are_waiting)
     for (const struct dirent *entry; threads->count < most && (entry = readdir(directory));) {
         uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
         /* A stop interrupts the call in which a thread waits. */
-        if (tid == 0 || (are_waiting && state_of(threads, tid) != 'S'))
+        if (tid == 0 || (are_waiting && threads_state_of(threads, tid) != 'S'))
             continue;
         struct thread_state *thread = threads_add(threads, sorted, tid);
         if (!thread)
@@ -405,7 +407,7 @@ void threads_release(struct threads *threads)
         struct thread_state *thread = &threads->items[i];
         if (!thread->is_seized || thread->has_ended)
             continue;
-        is_settled(threads, thread); /* it may have stopped since */
+        threads_is_settled(threads, thread); /* it may have stopped since */
         ptrace(PTRACE_DETACH, (pid_t)thread->tid, NULL, (void *)(intptr_t)thread->signal);
     }
     free(threads->items);

@@ -16,64 +16,66 @@ struct log_cursor {
     const uint8_t *end;
 };
 
-static void log_take(struct log_cursor *cursor, void *value, size_t size)
+static void answer_index_log_take(struct log_cursor *cursor, void *value, size_t size)
 {
     memcpy(value, cursor->next, size);
     cursor->next += size;
 }
 
-static uint32_t log_take_number(struct log_cursor *cursor)
+static uint32_t answer_index_log_take_number(struct log_cursor *cursor)
 {
     uint32_t value;
-    log_take(cursor, &value, sizeof value);
+    answer_index_log_take(cursor, &value, sizeof value);
     return value;
 }
 
-static const uint8_t *take_bytes(struct log_cursor *cursor, size_t size)
+static const uint8_t *answer_index_take_bytes(struct log_cursor *cursor, size_t size)
 {
     const uint8_t *bytes = cursor->next;
     cursor->next += size;
     return bytes;
 }
 
-static const char *log_take_string(struct log_cursor *cursor, size_t size)
+static const char *answer_index_log_take_string(struct log_cursor *cursor, size_t size)
 {
-    const uint8_t *string = take_bytes(cursor, size);
+    const uint8_t *string = answer_index_take_bytes(cursor, size);
     return size > 0 ? (const char *)string : NULL;
 }
 
-static void log_take_frame(struct log_cursor *cursor, struct symbolize_frame *frame)
+static void answer_index_log_take_frame(struct log_cursor *cursor, struct symbolize_frame *frame)
 {
-    *frame = (struct symbolize_frame){.line = log_take_number(cursor)};
-    frame->function_size = log_take_number(cursor);
-    frame->file_size = log_take_number(cursor);
-    frame->function = log_take_string(cursor, frame->function_size);
-    frame->file = log_take_string(cursor, frame->file_size);
+    *frame = (struct symbolize_frame){.line = answer_index_log_take_number(cursor)};
+    frame->function_size = answer_index_log_take_number(cursor);
+    frame->file_size = answer_index_log_take_number(cursor);
+    frame->function = answer_index_log_take_string(cursor, frame->function_size);
+    frame->file = answer_index_log_take_string(cursor, frame->file_size);
 }
 
-static void log_take_variable(struct log_cursor *cursor, struct symbolize_frame *variable)
+static void answer_index_log_take_variable(struct log_cursor *cursor,
+                                           struct symbolize_frame *variable)
 {
     *variable = (struct symbolize_frame){.line = 0};
-    log_take(cursor, &variable->begin, sizeof variable->begin);
-    log_take(cursor, &variable->size, sizeof variable->size);
-    variable->function_size = log_take_number(cursor);
-    variable->function = log_take_string(cursor, variable->function_size);
+    answer_index_log_take(cursor, &variable->begin, sizeof variable->begin);
+    answer_index_log_take(cursor, &variable->size, sizeof variable->size);
+    variable->function_size = answer_index_log_take_number(cursor);
+    variable->function = answer_index_log_take_string(cursor, variable->function_size);
 }
 
 static void skip_answer(struct log_cursor *cursor, bool is_data)
 {
     struct symbolize_frame skipped;
     if (is_data) {
-        log_take_variable(cursor, &skipped);
+        answer_index_log_take_variable(cursor, &skipped);
         return;
     }
-    for (uint32_t count = log_take_number(cursor); count > 0; count--)
-        log_take_frame(cursor, &skipped);
+    for (uint32_t count = answer_index_log_take_number(cursor); count > 0; count--)
+        answer_index_log_take_frame(cursor, &skipped);
 }
 
 /* ---- Images ---- */
 
-static size_t find_image(const struct answer_index *index, const struct answered_image *image)
+static size_t answer_index_find_image(const struct answer_index *index,
+                                      const struct answered_image *image)
 {
     for (size_t i = 0; i < index->image_count; i++) {
         const struct answered_image *answered = &index->images[i];
@@ -87,9 +89,9 @@ static size_t find_image(const struct answer_index *index, const struct answered
 }
 
 /* Returns the image's index, or SIZE_MAX if memory ran out. */
-static size_t add_image(struct answer_index *index, const struct answered_image *image)
+static size_t answer_index_add_image(struct answer_index *index, const struct answered_image *image)
 {
-    size_t index_of_image = find_image(index, image);
+    size_t index_of_image = answer_index_find_image(index, image);
     if (index_of_image != SIZE_MAX)
         return index_of_image;
     void *grown = array_grow(index->images, index->image_count, &index->image_capacity,
@@ -153,20 +155,20 @@ static bool add_answer(struct answer_index *index, size_t image, uint64_t offset
     return true;
 }
 
-static bool read_batch(struct answer_index *index, struct log_cursor batch)
+static bool answer_index_read_batch(struct answer_index *index, struct log_cursor batch)
 {
     struct answered_image image;
-    image.is_data = log_take_number(&batch) != 0;
-    image.id_size = log_take_number(&batch);
-    image.path_size = log_take_number(&batch);
-    image.id = take_bytes(&batch, image.id_size);
-    image.path = take_bytes(&batch, image.path_size);
-    size_t number = add_image(index, &image);
+    image.is_data = answer_index_log_take_number(&batch) != 0;
+    image.id_size = answer_index_log_take_number(&batch);
+    image.path_size = answer_index_log_take_number(&batch);
+    image.id = answer_index_take_bytes(&batch, image.id_size);
+    image.path = answer_index_take_bytes(&batch, image.path_size);
+    size_t number = answer_index_add_image(index, &image);
     if (number == SIZE_MAX)
         return false;
     while (batch.next < batch.end) {
         uint64_t offset;
-        log_take(&batch, &offset, sizeof offset);
+        answer_index_log_take(&batch, &offset, sizeof offset);
         if (!add_answer(index, number, offset, batch.next))
             return false;
         skip_answer(&batch, image.is_data);
@@ -180,8 +182,8 @@ void answer_index_read(struct answer_index *index, const uint8_t *log, size_t lo
         index->key = (uintptr_t)index;
     while (index->indexed_size < log_size) {
         struct log_cursor cursor = {log + index->indexed_size, log + log_size};
-        uint32_t size = log_take_number(&cursor);
-        if (!read_batch(index, (struct log_cursor){cursor.next, cursor.next + size}))
+        uint32_t size = answer_index_log_take_number(&cursor);
+        if (!answer_index_read_batch(index, (struct log_cursor){cursor.next, cursor.next + size}))
             return; /* no memory: the next call reads the whole batch again */
         index->indexed_size += sizeof size + size;
     }
@@ -196,7 +198,7 @@ size_t answer_index_image(const struct answer_index *index, const struct symboli
                                    .id_size = (uint32_t)module->build_id_size,
                                    .path_size = (uint32_t)strlen(module->path),
                                    .is_data = module->is_data};
-    return find_image(index, &image);
+    return answer_index_find_image(index, &image);
 }
 
 bool answer_index_find(const struct answer_index *index, size_t image, uint64_t offset,
@@ -210,12 +212,12 @@ bool answer_index_find(const struct answer_index *index, size_t image, uint64_t 
     struct log_cursor names = {.next = answer->names};
     if (index->images[image].is_data) {
         *count = 1;
-        log_take_variable(&names, frames);
+        answer_index_log_take_variable(&names, frames);
         return true;
     }
-    *count = log_take_number(&names);
+    *count = answer_index_log_take_number(&names);
     for (size_t i = 0; i < *count; i++)
-        log_take_frame(&names, &frames[i]);
+        answer_index_log_take_frame(&names, &frames[i]);
     return true;
 }
 

@@ -51,7 +51,7 @@ struct answer_log {
     bool has_failed;
 };
 
-static void answer_log_put(struct answer_log *log, const void *data, size_t size)
+static void cache_answer_log_put(struct answer_log *log, const void *data, size_t size)
 {
     if (log->has_failed || size == 0)
         return;
@@ -68,13 +68,13 @@ static void answer_log_put(struct answer_log *log, const void *data, size_t size
     log->size += size;
 }
 
-static void answer_log_put_number(struct answer_log *log, uint32_t value)
+static void cache_answer_log_put_number(struct answer_log *log, uint32_t value)
 {
-    answer_log_put(log, &value, sizeof value);
+    cache_answer_log_put(log, &value, sizeof value);
 }
 
 /* Completes the last batch: all bytes before `batch` are then complete. */
-static void answer_log_end_batch(struct answer_log *log)
+static void cache_answer_log_end_batch(struct answer_log *log)
 {
     uint32_t size = (uint32_t)(log->size - log->batch);
     if (log->has_failed || size == 0)
@@ -84,22 +84,22 @@ static void answer_log_end_batch(struct answer_log *log)
     log->batch = log->size;
 }
 
-static void begin_batch(struct answer_log *log, size_t index)
+static void cache_begin_batch(struct answer_log *log, size_t index)
 {
     const struct symbolize_module *module = &log->modules[index];
-    answer_log_end_batch(log);
+    cache_answer_log_end_batch(log);
     log->module = index;
-    answer_log_put_number(log, 0); /* answer_log_end_batch() sets the size */
-    answer_log_put_number(log, module->is_data);
-    answer_log_put_number(log, (uint32_t)module->build_id_size);
-    answer_log_put_number(log, (uint32_t)strlen(module->path));
-    answer_log_put(log, module->build_id, module->build_id_size);
-    answer_log_put(log, module->path, strlen(module->path));
+    cache_answer_log_put_number(log, 0); /* cache_answer_log_end_batch() sets the size */
+    cache_answer_log_put_number(log, module->is_data);
+    cache_answer_log_put_number(log, (uint32_t)module->build_id_size);
+    cache_answer_log_put_number(log, (uint32_t)strlen(module->path));
+    cache_answer_log_put(log, module->build_id, module->build_id_size);
+    cache_answer_log_put(log, module->path, strlen(module->path));
 }
 
 /* Passes an answer on and encodes it. A symbolize_function; `context` is the answer_log. */
-static void answer_log_add(void *context, size_t module, uint64_t offset,
-                           const struct symbolize_frame *frames, size_t count)
+static void cache_answer_log_add(void *context, size_t module, uint64_t offset,
+                                 const struct symbolize_frame *frames, size_t count)
 {
     struct answer_log *log = context;
     log->function(log->context, module, offset, frames, count);
@@ -107,22 +107,22 @@ static void answer_log_add(void *context, size_t module, uint64_t offset,
     if (log->modules[module].build_id_size == 0)
         return;
     if (log->batch == log->size || log->module != module)
-        begin_batch(log, module);
-    answer_log_put(log, &offset, sizeof offset);
+        cache_begin_batch(log, module);
+    cache_answer_log_put(log, &offset, sizeof offset);
     if (log->modules[module].is_data) {
-        answer_log_put(log, &frames->begin, sizeof frames->begin);
-        answer_log_put(log, &frames->size, sizeof frames->size);
-        answer_log_put_number(log, (uint32_t)frames->function_size);
-        answer_log_put(log, frames->function, frames->function_size);
+        cache_answer_log_put(log, &frames->begin, sizeof frames->begin);
+        cache_answer_log_put(log, &frames->size, sizeof frames->size);
+        cache_answer_log_put_number(log, (uint32_t)frames->function_size);
+        cache_answer_log_put(log, frames->function, frames->function_size);
         return;
     }
-    answer_log_put_number(log, (uint32_t)count);
+    cache_answer_log_put_number(log, (uint32_t)count);
     for (size_t i = 0; i < count; i++) {
-        answer_log_put_number(log, frames[i].line);
-        answer_log_put_number(log, (uint32_t)frames[i].function_size);
-        answer_log_put_number(log, (uint32_t)frames[i].file_size);
-        answer_log_put(log, frames[i].function, frames[i].function_size);
-        answer_log_put(log, frames[i].file, frames[i].file_size);
+        cache_answer_log_put_number(log, frames[i].line);
+        cache_answer_log_put_number(log, (uint32_t)frames[i].function_size);
+        cache_answer_log_put_number(log, (uint32_t)frames[i].file_size);
+        cache_answer_log_put(log, frames[i].function, frames[i].function_size);
+        cache_answer_log_put(log, frames[i].file, frames[i].file_size);
     }
 }
 
@@ -146,7 +146,7 @@ struct symbolize_cache {
 };
 
 /* Initializes a mutex in shared memory. Robust, since a process may die while it holds the lock. */
-static void init_mutex(pthread_mutex_t *mutex)
+static void cache_init_mutex(pthread_mutex_t *mutex)
 {
     pthread_mutexattr_t attributes;
     pthread_mutexattr_init(&attributes);
@@ -157,7 +157,7 @@ static void init_mutex(pthread_mutex_t *mutex)
 }
 
 /* Returns false if the lock cannot be had within PATIENCE. */
-static bool lock(pthread_mutex_t *mutex)
+static bool cache_lock(pthread_mutex_t *mutex)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -170,12 +170,12 @@ static bool lock(pthread_mutex_t *mutex)
 }
 
 /* Children read untrusted files, so they must not inherit the log: they could falsify it. */
-static int hide(const struct symbolize_cache *cache)
+static int cache_hide(const struct symbolize_cache *cache)
 {
     return madvise(cache->shared, CAPACITY, MADV_DONTFORK) < 0 ? errno : 0;
 }
 
-static void show(const struct symbolize_cache *cache)
+static void cache_show(const struct symbolize_cache *cache)
 {
     (void)madvise(cache->shared, CAPACITY, MADV_DOFORK);
 }
@@ -193,12 +193,12 @@ struct symbolize_cache *symbolize_cache_new(void)
         free(cache);
         return NULL;
     }
-    init_mutex(&shared->asking);
-    init_mutex(&shared->appending);
+    cache_init_mutex(&shared->asking);
+    cache_init_mutex(&shared->appending);
     cache->shared = shared;
-    if (hide(cache) == 0)
+    if (cache_hide(cache) == 0)
         helper_start(&shared->helper, SYMBOLIZE_MEMORY);
-    show(cache);
+    cache_show(cache);
     const int files[] = {shared->helper.fd, shared->helper.pidfd};
     lookup_process_start(&cache->process, cache_prepare, cache, files,
                          shared->helper.pid != 0 ? 2 : 0);
@@ -247,7 +247,7 @@ struct request {
 };
 
 /* Copies the modules, since answered offsets are removed. Returns false if memory ran out. */
-static bool copy_request(struct request *request, const struct symbolize_module *modules)
+static bool cache_copy_request(struct request *request, const struct symbolize_module *modules)
 {
     size_t total = 0;
     for (size_t i = 0; i < request->count; i++)
@@ -269,7 +269,8 @@ static bool copy_request(struct request *request, const struct symbolize_module 
 }
 
 /* Passes on the answers that the log has for a module, and removes their offsets. */
-static void answer_module(struct request *request, struct symbolize_cache *cache, size_t index)
+static void cache_answer_module(struct request *request, struct symbolize_cache *cache,
+                                size_t index)
 {
     struct symbolize_module *module = &request->modules[index];
     uint64_t *offsets = request->offsets + (module->offsets - request->offsets);
@@ -287,11 +288,11 @@ static void answer_module(struct request *request, struct symbolize_cache *cache
 }
 
 /* Passes on all answers that the log has. Returns true if no offset is left. */
-static bool answer_from_log(struct request *request, struct symbolize_cache *cache)
+static bool cache_answer_from_log(struct request *request, struct symbolize_cache *cache)
 {
     size_t unanswered = 0;
     for (size_t i = 0; i < request->count; i++) {
-        answer_module(request, cache, i);
+        cache_answer_module(request, cache, i);
         unanswered += request->modules[i].offset_count;
     }
     return unanswered == 0;
@@ -301,7 +302,7 @@ static bool answer_from_log(struct request *request, struct symbolize_cache *cac
 
 static void cache_append(struct shared *cache, const uint8_t *data, size_t size)
 {
-    if (size == 0 || !lock(&cache->appending))
+    if (size == 0 || !cache_lock(&cache->appending))
         return;
     size_t used = atomic_load_explicit(&cache->used, memory_order_relaxed);
     if (size <= LOG_MAX - used) {
@@ -313,7 +314,7 @@ static void cache_append(struct shared *cache, const uint8_t *data, size_t size)
 
 /* Whether every module was read completely. Poorer answers are not cached: the next child may do
  * better. */
-static bool is_best(const struct symbolize_summary *summary)
+static bool cache_is_best(const struct symbolize_summary *summary)
 {
     return summary->modules_reduced + summary->modules_failed + summary->modules_skipped == 0;
 }
@@ -326,14 +327,14 @@ static int cache_ask(struct symbolize_cache *cache, struct helper *helper,
                              .context = request->context,
                              .limit = LOG_MAX};
     struct symbolize_summary summary;
-    int error = hide(cache);
+    int error = cache_hide(cache);
     if (error != 0)
         return error;
     error = symbolize_with(&(struct symbolize_options){.helper = helper}, request->modules,
-                           request->count, answer_log_add, &log, &summary);
-    show(cache);
-    answer_log_end_batch(&log);
-    if (error == 0 && is_best(&summary))
+                           request->count, cache_answer_log_add, &log, &summary);
+    cache_show(cache);
+    cache_answer_log_end_batch(&log);
+    if (error == 0 && cache_is_best(&summary))
         cache_append(cache->shared, log.data, log.batch);
     free(log.data);
     return error;
@@ -341,11 +342,11 @@ static int cache_ask(struct symbolize_cache *cache, struct helper *helper,
 
 /* Asks a child. The log is searched again under the lock: whoever held it may have asked for the
  * same. */
-static int ask_in_turn(struct symbolize_cache *cache, struct request *request)
+static int cache_ask_in_turn(struct symbolize_cache *cache, struct request *request)
 {
     int error = 0;
-    bool locked = lock(&cache->shared->asking);
-    if (!locked || !answer_from_log(request, cache))
+    bool locked = cache_lock(&cache->shared->asking);
+    if (!locked || !cache_answer_from_log(request, cache))
         error = cache_ask(cache, locked ? &cache->shared->helper : NULL, request);
     if (locked)
         pthread_mutex_unlock(&cache->shared->asking);
@@ -357,24 +358,24 @@ int symbolize_cached(struct symbolize_cache *cache, const struct symbolize_modul
 {
     struct request request = {.count = count, .function = function, .context = context};
     int error = 0;
-    if (!cache || !copy_request(&request, modules))
+    if (!cache || !cache_copy_request(&request, modules))
         error = symbolize(modules, count, function, context, NULL);
-    else if (!answer_from_log(&request, cache))
-        error = ask_in_turn(cache, &request);
+    else if (!cache_answer_from_log(&request, cache))
+        error = cache_ask_in_turn(cache, &request);
     free(request.modules);
     free(request.offsets);
     return error;
 }
 
-static void ignore(void *context, size_t module, uint64_t offset,
-                   const struct symbolize_frame *frames, size_t count)
+static void cache_ignore(void *context, size_t module, uint64_t offset,
+                         const struct symbolize_frame *frames, size_t count)
 {
     (void)context, (void)module, (void)offset, (void)frames, (void)count;
 }
 
 static void cache_prepare(void *cache, const struct symbolize_module *modules, size_t count)
 {
-    symbolize_cached(cache, modules, count, ignore, NULL);
+    symbolize_cached(cache, modules, count, cache_ignore, NULL);
 }
 
 bool symbolize_prepare(struct symbolize_cache *cache, const struct symbolize_module *modules,

@@ -30,8 +30,8 @@ static bool enclosing_is_scope(int tag)
 }
 
 /* Appends the scopes and enumerations below a DIE, depth first: in order of addresses. */
-static void load_scopes(struct enclosing *enclosing, Dwarf_Die *die, uint32_t parent,
-                        unsigned depth)
+static void qualified_load_scopes(struct enclosing *enclosing, Dwarf_Die *die, uint32_t parent,
+                                  unsigned depth)
 {
     Dwarf_Die child;
     if (depth == DEPTH_MAX || dwarf_child(die, &child) != 0)
@@ -45,7 +45,7 @@ static void load_scopes(struct enclosing *enclosing, Dwarf_Die *die, uint32_t pa
                                       sizeof *enclosing->dies);
         enclosing->dies[enclosing->count++] = (struct scope_die){child, parent};
         if (enclosing_is_scope(tag))
-            load_scopes(enclosing, &child, index, depth + 1);
+            qualified_load_scopes(enclosing, &child, index, depth + 1);
     } while (dwarf_siblingof(&child, &child) == 0);
 }
 
@@ -58,7 +58,7 @@ static const struct scope_die *enclosing_find(struct enclosing *enclosing, Dwarf
     if (unit.addr != enclosing->unit) {
         enclosing->unit = unit.addr;
         enclosing->count = 0;
-        load_scopes(enclosing, &unit, ENCLOSING_NONE, 0);
+        qualified_load_scopes(enclosing, &unit, ENCLOSING_NONE, 0);
     }
     size_t low = 0;
     size_t high = enclosing->count;
@@ -74,19 +74,19 @@ static const struct scope_die *enclosing_find(struct enclosing *enclosing, Dwarf
 }
 
 /** Follows a reference to another DIE. Returns false if there is no such attribute. */
-static bool die_follow(Dwarf_Die *die, unsigned name, Dwarf_Die *target)
+static bool qualified_die_follow(Dwarf_Die *die, unsigned name, Dwarf_Die *target)
 {
     Dwarf_Attribute attribute;
     return dwarf_attr(die, name, &attribute) && dwarf_formref_die(&attribute, target);
 }
 
 /** Returns the DIE of the declaration of a function, itself if it has no other. */
-static Dwarf_Die die_declaration(Dwarf_Die die)
+static Dwarf_Die qualified_die_declaration(Dwarf_Die die)
 {
     for (unsigned i = 0; i < 8; i++) {
         Dwarf_Die next;
-        if (!die_follow(&die, DW_AT_abstract_origin, &next) &&
-            !die_follow(&die, DW_AT_specification, &next))
+        if (!qualified_die_follow(&die, DW_AT_abstract_origin, &next) &&
+            !qualified_die_follow(&die, DW_AT_specification, &next))
             break;
         die = next;
     }
@@ -130,11 +130,12 @@ bool qualified_is_for(int language)
     }
 }
 
-static void write_parameters(struct name_writer *writer, Dwarf_Die *function, unsigned depth);
+static void qualified_write_parameters(struct name_writer *writer, Dwarf_Die *function,
+                                       unsigned depth);
 
 /* A class without a name whose member `inner` is a call operator belongs to a lambda. */
-static void write_component(struct name_writer *writer, Dwarf_Die *die, Dwarf_Die *inner,
-                            unsigned depth)
+static void qualified_write_component(struct name_writer *writer, Dwarf_Die *die, Dwarf_Die *inner,
+                                      unsigned depth)
 {
     const char *name = dwarf_diename(die);
     const char *inner_name = inner ? dwarf_diename(inner) : NULL;
@@ -144,7 +145,7 @@ static void write_component(struct name_writer *writer, Dwarf_Die *die, Dwarf_Di
         fputs("(anonymous namespace)", writer->out);
     } else if (inner_name && strncmp(inner_name, "operator()", 10) == 0) {
         fputs("{lambda", writer->out);
-        write_parameters(writer, inner, depth + 1);
+        qualified_write_parameters(writer, inner, depth + 1);
         fputs("}", writer->out);
     } else {
         fputs("{unnamed}", writer->out);
@@ -153,23 +154,24 @@ static void write_component(struct name_writer *writer, Dwarf_Die *die, Dwarf_Di
 
 /* Writes the name of a DIE, preceded by the names of its enclosing scopes. `inner` is the DIE
  * written next, or NULL. */
-static void write_path(struct name_writer *writer, Dwarf_Die die, Dwarf_Die *inner, unsigned depth)
+static void qualified_write_path(struct name_writer *writer, Dwarf_Die die, Dwarf_Die *inner,
+                                 unsigned depth)
 {
-    die = die_declaration(die);
+    die = qualified_die_declaration(die);
     const struct scope_die *scope = enclosing_find(&writer->qualified->scopes, &die);
     uint32_t parent = scope ? scope->parent : ENCLOSING_NONE;
     while (parent != ENCLOSING_NONE &&
            dwarf_tag(&writer->qualified->scopes.dies[parent].die) == DW_TAG_lexical_block)
         parent = writer->qualified->scopes.dies[parent].parent;
     if (parent != ENCLOSING_NONE && depth < TYPE_DEPTH_MAX) {
-        write_path(writer, writer->qualified->scopes.dies[parent].die, &die, depth + 1);
+        qualified_write_path(writer, writer->qualified->scopes.dies[parent].die, &die, depth + 1);
         fputs("::", writer->out);
     }
-    write_component(writer, &die, inner, depth);
+    qualified_write_component(writer, &die, inner, depth);
 }
 
 /* Returns a demangler's name of a basic type; compilers spell it differently. */
-static const char *builtin_name(const char *name)
+static const char *qualified_builtin_name(const char *name)
 {
     static const char *const names[][2] = {{"long int", "long"},
                                            {"long unsigned int", "unsigned long"},
@@ -185,10 +187,10 @@ static const char *builtin_name(const char *name)
     return name ? name : "?";
 }
 
-static void write_type(struct name_writer *writer, Dwarf_Die *owner, unsigned depth)
+static void qualified_write_type(struct name_writer *writer, Dwarf_Die *owner, unsigned depth)
 {
     Dwarf_Die type;
-    if (depth == TYPE_DEPTH_MAX || !die_follow(owner, DW_AT_type, &type)) {
+    if (depth == TYPE_DEPTH_MAX || !qualified_die_follow(owner, DW_AT_type, &type)) {
         fputs("void", writer->out);
         return;
     }
@@ -203,23 +205,24 @@ static void write_type(struct name_writer *writer, Dwarf_Die *owner, unsigned de
                          : tag == DW_TAG_typedef               ? ""
                                                                : NULL;
     Dwarf_Die target;
-    if (suffix && die_follow(&type, DW_AT_type, &target) &&
+    if (suffix && qualified_die_follow(&type, DW_AT_type, &target) &&
         dwarf_tag(&target) == DW_TAG_subroutine_type) {
-        write_type(writer, &target, depth + 1);
+        qualified_write_type(writer, &target, depth + 1);
         fprintf(writer->out, " (%s)", suffix);
-        write_parameters(writer, &target, depth + 1);
+        qualified_write_parameters(writer, &target, depth + 1);
     } else if (suffix) {
-        write_type(writer, &type, depth + 1);
+        qualified_write_type(writer, &type, depth + 1);
         fputs(suffix, writer->out);
     } else if (enclosing_is_scope(tag) || tag == DW_TAG_enumeration_type) {
-        write_path(writer, type, NULL, depth + 1);
+        qualified_write_path(writer, type, NULL, depth + 1);
     } else {
-        fputs(builtin_name(dwarf_diename(&type)), writer->out);
+        fputs(qualified_builtin_name(dwarf_diename(&type)), writer->out);
     }
 }
 
 /* Writes the types of the parameters in the source: artificial ones, such as this, are left out. */
-static void write_parameters(struct name_writer *writer, Dwarf_Die *function, unsigned depth)
+static void qualified_write_parameters(struct name_writer *writer, Dwarf_Die *function,
+                                       unsigned depth)
 {
     Dwarf_Die child;
     unsigned count = 0;
@@ -240,42 +243,42 @@ static void write_parameters(struct name_writer *writer, Dwarf_Die *function, un
         if (tag == DW_TAG_unspecified_parameters)
             fputs("...", writer->out);
         else
-            write_type(writer, &child, depth);
+            qualified_write_type(writer, &child, depth);
     }
     fputc(')', writer->out);
 }
 
 /* Whether a method is const, that is, its object parameter points to a const type. */
-static bool is_const(Dwarf_Die *method)
+static bool qualified_is_const(Dwarf_Die *method)
 {
     Dwarf_Die object;
     Dwarf_Die type;
-    if (!die_follow(method, DW_AT_object_pointer, &object) ||
-        !die_follow(&object, DW_AT_type, &type))
+    if (!qualified_die_follow(method, DW_AT_object_pointer, &object) ||
+        !qualified_die_follow(&object, DW_AT_type, &type))
         return false;
-    if (dwarf_tag(&type) == DW_TAG_const_type && !die_follow(&type, DW_AT_type, &type))
+    if (dwarf_tag(&type) == DW_TAG_const_type && !qualified_die_follow(&type, DW_AT_type, &type))
         return false;
-    return dwarf_tag(&type) == DW_TAG_pointer_type && die_follow(&type, DW_AT_type, &type) &&
-           dwarf_tag(&type) == DW_TAG_const_type;
+    return dwarf_tag(&type) == DW_TAG_pointer_type &&
+           qualified_die_follow(&type, DW_AT_type, &type) && dwarf_tag(&type) == DW_TAG_const_type;
 }
 
-static char *write_name(struct qualified *qualified, Dwarf_Die *declaration)
+static char *qualified_write_name(struct qualified *qualified, Dwarf_Die *declaration)
 {
     char *text = NULL;
     size_t size = 0;
     struct name_writer writer = {qualified, open_memstream(&text, &size)};
     if (!writer.out)
         abort();
-    write_path(&writer, *declaration, NULL, 0);
-    write_parameters(&writer, declaration, 0);
-    if (is_const(declaration))
+    qualified_write_path(&writer, *declaration, NULL, 0);
+    qualified_write_parameters(&writer, declaration, 0);
+    if (qualified_is_const(declaration))
         fputs(" const", writer.out);
     fclose(writer.out);
     return text;
 }
 
 /* Returns the index of a DIE's name among the sorted names, or its index for an insertion. */
-static size_t find_name(const struct qualified *qualified, const void *die)
+static size_t qualified_find_name(const struct qualified *qualified, const void *die)
 {
     size_t low = 0;
     size_t high = qualified->name_count;
@@ -291,13 +294,13 @@ static size_t find_name(const struct qualified *qualified, const void *die)
 
 const char *qualified_name(struct qualified *qualified, Dwarf_Die *function)
 {
-    Dwarf_Die declaration = die_declaration(*function);
+    Dwarf_Die declaration = qualified_die_declaration(*function);
     if (!dwarf_diename(&declaration))
         return NULL;
-    size_t index = find_name(qualified, declaration.addr);
+    size_t index = qualified_find_name(qualified, declaration.addr);
     if (index < qualified->name_count && qualified->names[index].die == declaration.addr)
         return qualified->names[index].text;
-    char *text = write_name(qualified, &declaration);
+    char *text = qualified_write_name(qualified, &declaration);
     qualified->names = grow_by_one(qualified->names, &qualified->name_capacity,
                                    qualified->name_count, sizeof *qualified->names);
     struct qualified_name *name = &qualified->names[index];
@@ -342,7 +345,8 @@ static void statics_add(struct statics *statics, uint64_t address, const char *f
 
 /* Adds the variables below a DIE. `function`: the name of the function that it is or lies in; NULL
  * if there is none. */
-static void read_die(struct statics *statics, Dwarf_Die *die, const char *function, unsigned depth)
+static void qualified_read_die(struct statics *statics, Dwarf_Die *die, const char *function,
+                               unsigned depth)
 {
     Dwarf_Die child;
     if (depth == DEPTH_MAX || dwarf_child(die, &child) != 0)
@@ -352,10 +356,10 @@ static void read_die(struct statics *statics, Dwarf_Die *die, const char *functi
         const char *name;
         switch (dwarf_tag(&child)) {
         case DW_TAG_subprogram:
-            read_die(statics, &child, dwarf_diename(&child), depth + 1);
+            qualified_read_die(statics, &child, dwarf_diename(&child), depth + 1);
             break;
         case DW_TAG_lexical_block:
-            read_die(statics, &child, function, depth + 1);
+            qualified_read_die(statics, &child, function, depth + 1);
             break;
         case DW_TAG_variable:
             name = dwarf_diename(&child);
@@ -374,7 +378,7 @@ static const char *statics_base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static int compare_variables(const void *left, const void *right)
+static int qualified_compare_variables(const void *left, const void *right)
 {
     const struct static_variable *a = left;
     const struct static_variable *b = right;
@@ -395,10 +399,11 @@ static void statics_read_file(struct statics *statics, const struct units *units
             continue;
         Dwarf_Die content = units_content(units, unit);
         statics->is_read[unit] = true;
-        read_die(statics, &content, NULL, 0);
+        qualified_read_die(statics, &content, NULL, 0);
     }
     if (statics->count > before)
-        qsort(statics->variables, statics->count, sizeof *statics->variables, compare_variables);
+        qsort(statics->variables, statics->count, sizeof *statics->variables,
+              qualified_compare_variables);
 }
 
 const char *statics_name(struct statics *statics, const struct units *units,

@@ -80,10 +80,11 @@ struct search {
     bool searches_everywhere;
 };
 
-static void scopes_visit(struct search *search, Dwarf_Die *die, uint32_t parent, unsigned depth);
+static void units_scopes_visit(struct search *search, Dwarf_Die *die, uint32_t parent,
+                               unsigned depth);
 
-static uint32_t add_scope(struct scopes *scopes, const Dwarf_Die *die, uint32_t parent,
-                          bool is_inlined)
+static uint32_t units_add_scope(struct scopes *scopes, const Dwarf_Die *die, uint32_t parent,
+                                bool is_inlined)
 {
     scopes->scopes =
         grow_by_one(scopes->scopes, &scopes->capacity, scopes->count, sizeof *scopes->scopes);
@@ -95,7 +96,7 @@ static uint32_t add_scope(struct scopes *scopes, const Dwarf_Die *die, uint32_t 
  * Adds a scope for the DIE, and moves to it the addresses in its ranges that its parent has.
  * Returns the scope's index, or SCOPE_NONE, and adds nothing, if there are no such addresses.
  */
-static uint32_t claim(struct search *search, Dwarf_Die *die, uint32_t parent, bool is_inlined)
+static uint32_t units_claim(struct search *search, Dwarf_Die *die, uint32_t parent, bool is_inlined)
 {
     uint32_t scope = SCOPE_NONE;
     Dwarf_Addr base;
@@ -110,7 +111,7 @@ static uint32_t claim(struct search *search, Dwarf_Die *die, uint32_t parent, bo
             if (search->innermost[i] != parent)
                 continue;
             if (scope == SCOPE_NONE)
-                scope = add_scope(search->scopes, die, parent, is_inlined);
+                scope = units_add_scope(search->scopes, die, parent, is_inlined);
             search->innermost[i] = scope;
         }
     }
@@ -118,7 +119,7 @@ static uint32_t claim(struct search *search, Dwarf_Die *die, uint32_t parent, bo
 }
 
 /* Whether a block may hold any of the addresses. A block without ranges may. */
-static bool may_hold(const struct search *search, Dwarf_Die *die)
+static bool units_may_hold(const struct search *search, Dwarf_Die *die)
 {
     Dwarf_Addr base;
     Dwarf_Addr begin;
@@ -134,31 +135,32 @@ static bool may_hold(const struct search *search, Dwarf_Die *die)
     return false;
 }
 
-static void visit_child(struct search *search, Dwarf_Die *child, uint32_t parent, unsigned depth)
+static void units_visit_child(struct search *search, Dwarf_Die *child, uint32_t parent,
+                              unsigned depth)
 {
     switch (dwarf_tag(child)) {
     case DW_TAG_subprogram: {
-        uint32_t scope = claim(search, child, SCOPE_NONE, false);
+        uint32_t scope = units_claim(search, child, SCOPE_NONE, false);
         if (scope != SCOPE_NONE || search->searches_everywhere)
-            scopes_visit(search, child, scope, depth);
+            units_scopes_visit(search, child, scope, depth);
         break;
     }
     case DW_TAG_inlined_subroutine: {
-        uint32_t scope = claim(search, child, parent, true);
+        uint32_t scope = units_claim(search, child, parent, true);
         if (scope != SCOPE_NONE)
-            scopes_visit(search, child, scope, depth);
+            units_scopes_visit(search, child, scope, depth);
         break;
     }
     case DW_TAG_lexical_block:
     case DW_TAG_try_block:
     case DW_TAG_catch_block:
     case DW_TAG_with_stmt:
-        if (may_hold(search, child))
-            scopes_visit(search, child, parent, depth);
+        if (units_may_hold(search, child))
+            units_scopes_visit(search, child, parent, depth);
         break;
     case DW_TAG_namespace:
     case DW_TAG_module:
-        scopes_visit(search, child, parent, depth);
+        units_scopes_visit(search, child, parent, depth);
         break;
     case DW_TAG_class_type:
     case DW_TAG_structure_type:
@@ -166,20 +168,21 @@ static void visit_child(struct search *search, Dwarf_Die *child, uint32_t parent
     case DW_TAG_interface_type:
     case DW_TAG_enumeration_type:
         if (search->searches_everywhere)
-            scopes_visit(search, child, parent, depth);
+            units_scopes_visit(search, child, parent, depth);
         break;
     default:
         break;
     }
 }
 
-static void scopes_visit(struct search *search, Dwarf_Die *die, uint32_t parent, unsigned depth)
+static void units_scopes_visit(struct search *search, Dwarf_Die *die, uint32_t parent,
+                               unsigned depth)
 {
     Dwarf_Die child;
     if (depth == DEPTH_MAX || dwarf_child(die, &child) != 0)
         return;
     do {
-        visit_child(search, &child, parent, depth + 1);
+        units_visit_child(search, &child, parent, depth + 1);
     } while (dwarf_siblingof(&child, &child) == 0);
 }
 
@@ -190,11 +193,11 @@ void scopes_find(struct scopes *scopes, const struct image *image, Dwarf_Die *un
     struct search search = {scopes, image, addresses, count, innermost, false};
     for (size_t i = 0; i < count; i++)
         innermost[i] = SCOPE_NONE;
-    scopes_visit(&search, unit, SCOPE_NONE, 0);
+    units_scopes_visit(&search, unit, SCOPE_NONE, 0);
     for (size_t i = 0; i < count && !search.searches_everywhere; i++)
         search.searches_everywhere = innermost[i] == SCOPE_NONE;
     if (search.searches_everywhere)
-        scopes_visit(&search, unit, SCOPE_NONE, 0);
+        units_scopes_visit(&search, unit, SCOPE_NONE, 0);
 }
 
 void scopes_free(struct scopes *scopes)
@@ -203,21 +206,21 @@ void scopes_free(struct scopes *scopes)
     *scopes = (struct scopes){0};
 }
 
-static void load_files(struct files *files, Dwarf_Die *unit)
+static void units_load_files(struct files *files, Dwarf_Die *unit)
 {
     if (dwarf_getsrcfiles(unit, &files->files, &files->count) != 0)
         *files = (struct files){0};
     files->names = grow_new(files->count, sizeof *files->names);
 }
 
-static void free_files(struct files *files)
+static void units_free_files(struct files *files)
 {
     for (size_t i = 0; i < files->count; i++)
         free(files->names[i]);
     free(files->names);
 }
 
-static const char *directory_of(Dwarf_Die *unit)
+static const char *units_directory_of(Dwarf_Die *unit)
 {
     Dwarf_Attribute attribute;
     return dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
@@ -225,17 +228,17 @@ static const char *directory_of(Dwarf_Die *unit)
 
 void lines_load(struct lines *lines, Dwarf_Die *unit, Dwarf_Die *content)
 {
-    *lines = (struct lines){.unit = unit, .directory = directory_of(unit)};
+    *lines = (struct lines){.unit = unit, .directory = units_directory_of(unit)};
     if (!lines->directory)
-        lines->directory = directory_of(content);
-    load_files(&lines->line_files, unit);
-    load_files(&lines->call_files, content);
+        lines->directory = units_directory_of(content);
+    units_load_files(&lines->line_files, unit);
+    units_load_files(&lines->call_files, content);
 }
 
 void lines_free(struct lines *lines)
 {
-    free_files(&lines->line_files);
-    free_files(&lines->call_files);
+    units_free_files(&lines->line_files);
+    units_free_files(&lines->call_files);
 }
 
 static char *lines_join_path(const char *directory, const char *name)
@@ -266,7 +269,7 @@ static const char *lines_file_name(struct lines *lines, struct files *files, siz
     return files->names[index];
 }
 
-static uint32_t valid_line(Dwarf_Word line)
+static uint32_t units_valid_line(Dwarf_Word line)
 {
     return line <= INT32_MAX ? (uint32_t)line : 0;
 }
@@ -286,7 +289,7 @@ struct source_location lines_at(struct lines *lines, uint64_t address)
     return location;
 }
 
-static Dwarf_Word number_attribute(Dwarf_Die *die, unsigned name)
+static Dwarf_Word units_number_attribute(Dwarf_Die *die, unsigned name)
 {
     Dwarf_Attribute attribute;
     Dwarf_Word value;
@@ -301,9 +304,9 @@ struct source_location lines_of_call(struct lines *lines, Dwarf_Die *inlined)
     Dwarf_Attribute attribute;
     if (!dwarf_attr(inlined, DW_AT_call_file, &attribute))
         return location;
-    Dwarf_Word file = number_attribute(inlined, DW_AT_call_file);
+    Dwarf_Word file = units_number_attribute(inlined, DW_AT_call_file);
     location.file = lines_file_name(lines, &lines->call_files, file);
     if (location.file)
-        location.line = valid_line(number_attribute(inlined, DW_AT_call_line));
+        location.line = units_valid_line(units_number_attribute(inlined, DW_AT_call_line));
     return location;
 }

@@ -35,7 +35,7 @@ void symbolize_set_debug_path(const char *path)
         debug_file_path = NULL;
 }
 
-static int open_below(const char *directory, size_t size, const char *id, char **path)
+static int image_open_below(const char *directory, size_t size, const char *id, char **path)
 {
     if (size == 0 ||
         asprintf(path, "%.*s/.build-id/%.2s/%s.debug", (int)size, directory, id, id + 2) < 0)
@@ -46,12 +46,12 @@ static int open_below(const char *directory, size_t size, const char *id, char *
     return fd;
 }
 
-static int open_local(const char *id, char **path)
+static int image_open_local(const char *id, char **path)
 {
-    int fd = open_below(SYSTEM_DIRECTORY, strlen(SYSTEM_DIRECTORY), id, path);
+    int fd = image_open_below(SYSTEM_DIRECTORY, strlen(SYSTEM_DIRECTORY), id, path);
     for (const char *directories = added_path; fd < 0 && *directories != '\0';) {
         size_t size = (size_t)(strchrnul(directories, ':') - directories);
-        fd = open_below(directories, size, id, path);
+        fd = image_open_below(directories, size, id, path);
         directories += size + (directories[size] == ':');
     }
     return fd;
@@ -64,7 +64,7 @@ struct debuginfod {
     void (*end)(void *client);
 };
 
-static bool debuginfod_load(struct debuginfod *library)
+static bool image_debuginfod_load(struct debuginfod *library)
 {
     /* debuginfod.c returns NULL if the user has named no server. */
     void *loaded = dlopen("libdebuginfod.so.1", RTLD_LAZY);
@@ -76,10 +76,10 @@ static bool debuginfod_load(struct debuginfod *library)
     return library->begin && library->find && library->end;
 }
 
-static int download(const struct symbolize_module *module, char **path)
+static int image_download(const struct symbolize_module *module, char **path)
 {
     struct debuginfod library;
-    void *client = debuginfod_load(&library) ? library.begin() : NULL;
+    void *client = image_debuginfod_load(&library) ? library.begin() : NULL;
     if (!client)
         return -1;
     int fd = library.find(client, module->build_id, (int)module->build_id_size, path);
@@ -93,15 +93,15 @@ static int download(const struct symbolize_module *module, char **path)
  * @param path  set to the name of the file, to be freed
  * @return a descriptor, or -1.
  */
-static int debug_file_open(const struct symbolize_module *module, char **path)
+static int image_debug_file_open(const struct symbolize_module *module, char **path)
 {
     char id[2 * BUILD_ID_MAX + 1];
     if (module->build_id_size < 2 || module->build_id_size > BUILD_ID_MAX)
         return -1;
     for (size_t i = 0; i < module->build_id_size; i++)
         snprintf(id + 2 * i, 3, "%02x", module->build_id[i]);
-    int fd = open_local(id, path);
-    return fd >= 0 ? fd : download(module, path);
+    int fd = image_open_local(id, path);
+    return fd >= 0 ? fd : image_download(module, path);
 }
 
 static int find_no_elf(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
@@ -112,8 +112,8 @@ static int find_no_elf(Dwfl_Module *module, void **data, const char *name, Dwarf
 }
 
 /* libdwfl calls it with these eight. NOLINTNEXTLINE(readability-function-size) */
-static int find_no_debug(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
-                         const char *path, const char *link, GElf_Word crc, char **found)
+static int image_find_no_debug(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
+                               const char *path, const char *link, GElf_Word crc, char **found)
 {
     (void)module, (void)data, (void)name, (void)base, (void)path, (void)link, (void)crc;
     (void)found;
@@ -129,7 +129,7 @@ struct build_id {
  * Returns the build-id of the debug file that libdwfl looks for: the module's, or, when it names no
  * path, the one in the debug information that is open, of the file that it shares with others.
  */
-static struct build_id wanted_debug_id(Dwfl_Module *module, const char *path)
+static struct build_id image_wanted_debug_id(Dwfl_Module *module, const char *path)
 {
     struct build_id id = {NULL, 0};
     const unsigned char *bytes = NULL;
@@ -146,7 +146,7 @@ static struct build_id wanted_debug_id(Dwfl_Module *module, const char *path)
     return id;
 }
 
-static bool has_build_id(int fd, const struct build_id *wanted)
+static bool image_has_build_id(int fd, const struct build_id *wanted)
 {
     const void *bytes = NULL;
     Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
@@ -158,12 +158,12 @@ static bool has_build_id(int fd, const struct build_id *wanted)
 
 /* libdwfl verifies the build-id of files that it finds in directories, not of those that a server
  * sends. NOLINTNEXTLINE(readability-function-size) */
-static int find_debug(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
-                      const char *path, const char *link, GElf_Word crc, char **found)
+static int image_find_debug(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
+                            const char *path, const char *link, GElf_Word crc, char **found)
 {
     int fd = dwfl_standard_find_debuginfo(module, data, name, base, path, link, crc, found);
-    const struct build_id wanted = wanted_debug_id(module, path);
-    if (fd < 0 || wanted.size <= 0 || has_build_id(fd, &wanted))
+    const struct build_id wanted = image_wanted_debug_id(module, path);
+    if (fd < 0 || wanted.size <= 0 || image_has_build_id(fd, &wanted))
         return fd;
     close(fd);
     free(*found);
@@ -173,18 +173,18 @@ static int find_debug(Dwfl_Module *module, void **data, const char *name, Dwarf_
 
 static const Dwfl_Callbacks callbacks = {
     .find_elf = find_no_elf,
-    .find_debuginfo = find_debug,
+    .find_debuginfo = image_find_debug,
     .section_address = dwfl_offline_section_address,
     .debuginfo_path = &debug_file_path,
 };
 
 static const Dwfl_Callbacks callbacks_without_debug = {
     .find_elf = find_no_elf,
-    .find_debuginfo = find_no_debug,
+    .find_debuginfo = image_find_no_debug,
     .section_address = dwfl_offline_section_address,
 };
 
-static bool is_same_build(Dwfl_Module *opened, const struct symbolize_module *module)
+static bool image_is_same_build(Dwfl_Module *opened, const struct symbolize_module *module)
 {
     const unsigned char *id;
     GElf_Addr address;
@@ -194,7 +194,8 @@ static bool is_same_build(Dwfl_Module *opened, const struct symbolize_module *mo
            (actual == 0 || memcmp(id, module->build_id, actual) == 0);
 }
 
-static void add_range(struct image_ranges *ranges, uint64_t begin, uint64_t size, size_t section)
+static void image_add_range(struct image_ranges *ranges, uint64_t begin, uint64_t size,
+                            size_t section)
 {
     if (size == 0 || begin > UINT64_MAX - size)
         return;
@@ -203,7 +204,7 @@ static void add_range(struct image_ranges *ranges, uint64_t begin, uint64_t size
     ranges->spans[ranges->count++] = (struct span){begin, begin + size, (uint32_t)section};
 }
 
-static uint64_t find_tls(Elf *elf)
+static uint64_t image_find_tls(Elf *elf)
 {
     size_t segments = 0;
     (void)elf_getphdrnum(elf, &segments);
@@ -215,34 +216,35 @@ static uint64_t find_tls(Elf *elf)
     return 0;
 }
 
-static void add_section(struct image *image, Elf_Scn *section, uint64_t tls)
+static void image_add_section(struct image *image, Elf_Scn *section, uint64_t tls)
 {
     GElf_Shdr header;
     if (!gelf_getshdr(section, &header) || !(header.sh_flags & SHF_ALLOC))
         return;
     size_t number = elf_ndxscn(section);
     if (header.sh_flags & SHF_EXECINSTR)
-        add_range(&image->code, header.sh_addr, header.sh_size, number);
+        image_add_range(&image->code, header.sh_addr, header.sh_size, number);
     else if (header.sh_flags & SHF_TLS)
-        add_range(&image->data, (header.sh_addr - tls) | SYMBOLIZE_TLS, header.sh_size, number);
+        image_add_range(&image->data, (header.sh_addr - tls) | SYMBOLIZE_TLS, header.sh_size,
+                        number);
     else
-        add_range(&image->data, header.sh_addr, header.sh_size, number);
+        image_add_range(&image->data, header.sh_addr, header.sh_size, number);
 }
 
 static void image_add_segment(struct image *image, const GElf_Phdr *header)
 {
     if (header->p_type == PT_TLS)
-        add_range(&image->data, SYMBOLIZE_TLS, header->p_memsz, 0);
+        image_add_range(&image->data, SYMBOLIZE_TLS, header->p_memsz, 0);
     if (header->p_type == PT_LOAD)
-        add_range(header->p_flags & PF_X ? &image->code : &image->data, header->p_vaddr,
-                  header->p_memsz, 0);
+        image_add_range(header->p_flags & PF_X ? &image->code : &image->data, header->p_vaddr,
+                        header->p_memsz, 0);
 }
 
-static void find_ranges(struct image *image, Elf *elf)
+static void image_find_ranges(struct image *image, Elf *elf)
 {
-    uint64_t tls = find_tls(elf);
+    uint64_t tls = image_find_tls(elf);
     for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));)
-        add_section(image, section, tls);
+        image_add_section(image, section, tls);
     size_t segments = 0;
     if (image->code.count == 0)
         (void)elf_getphdrnum(elf, &segments);
@@ -269,7 +271,7 @@ static bool image_load(struct image *image, const char *path, int fd)
     if (dwfl_report_end(image->dwfl, NULL, NULL) != 0 || !elf || bias != 0 ||
         !gelf_getehdr(elf, &header) || (header.e_type != ET_EXEC && header.e_type != ET_DYN))
         return false;
-    find_ranges(image, elf);
+    image_find_ranges(image, elf);
     return true;
 }
 
@@ -286,7 +288,7 @@ static enum image_result image_open_file(struct image *image, const char *path, 
     }
     enum image_result result = IMAGE_UNREADABLE;
     if (image_load(image, path, fd))
-        result = is_same_build(image->module, module) ? IMAGE_OPEN : IMAGE_ABSENT;
+        result = image_is_same_build(image->module, module) ? IMAGE_OPEN : IMAGE_ABSENT;
     if (result != IMAGE_OPEN)
         image_close(image);
     return result;
@@ -305,7 +307,7 @@ enum image_result image_open(struct image *image, const struct symbolize_module 
     if (result == IMAGE_OPEN)
         return result;
     char *path = NULL;
-    fd = debug_file_open(module, &path);
+    fd = image_debug_file_open(module, &path);
     if (fd >= 0) {
         result = image_open_file(image, path, fd, module, with_debug);
         free(path);
@@ -322,7 +324,7 @@ void image_close(struct image *image)
     *image = (struct image){0};
 }
 
-static bool is_unneeded(const char *name)
+static bool image_is_unneeded(const char *name)
 {
     static const char *const names[] = {".debug_loclists", ".debug_loc",      ".debug_macro",
                                         ".debug_macinfo",  ".debug_pubnames", ".debug_pubtypes",
@@ -333,7 +335,7 @@ static bool is_unneeded(const char *name)
     return false;
 }
 
-static void drop_unneeded(struct image *image)
+static void image_drop_unneeded(struct image *image)
 {
     size_t strings;
     if (!image->symbols || elf_getshdrstrndx(image->symbols, &strings) != 0)
@@ -343,7 +345,7 @@ static void drop_unneeded(struct image *image)
         const char *name = gelf_getshdr(section, &header)
                                ? elf_strptr(image->symbols, strings, header.sh_name)
                                : NULL;
-        if (!name || !is_unneeded(name))
+        if (!name || !image_is_unneeded(name))
             continue;
         header.sh_type = SHT_NOBITS; /* in memory only: the file is read */
         (void)gelf_update_shdr(section, &header);
@@ -352,7 +354,7 @@ static void drop_unneeded(struct image *image)
 
 void image_prepare_debug(struct image *image)
 {
-    drop_unneeded(image);
+    image_drop_unneeded(image);
     inflate_sections(&image->inflated, image->symbols);
 }
 

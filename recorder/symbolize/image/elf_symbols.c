@@ -8,13 +8,13 @@
 
 /* Whether a symbol is a mapping symbol such as $x or $d.12; it marks code or data on some
  * machines. */
-static bool is_mapping(const char *name)
+static bool elf_is_mapping(const char *name)
 {
     return name[0] == '$' && name[1] != '\0' && strchr("adtx", name[1]) &&
            (name[2] == '\0' || name[2] == '.');
 }
 
-static unsigned rank_of(const GElf_Sym *symbol)
+static unsigned elf_rank_of(const GElf_Sym *symbol)
 {
     switch (GELF_ST_BIND(symbol->st_info)) {
     case STB_GLOBAL:
@@ -35,14 +35,14 @@ static bool symbol_is_code(const GElf_Sym *symbol)
 }
 
 /* Variables without a size, such as __bss_start, are labels. */
-static bool is_variable(const GElf_Sym *symbol)
+static bool elf_is_variable(const GElf_Sym *symbol)
 {
     unsigned type = GELF_ST_TYPE(symbol->st_info);
     return symbol->st_shndx != SHN_UNDEF && symbol->st_size > 0 &&
            (type == STT_OBJECT || type == STT_COMMON || type == STT_TLS);
 }
 
-static size_t leading_underscores(const struct symbol *symbol)
+static size_t elf_leading_underscores(const struct symbol *symbol)
 {
     size_t count = 0;
     while (count < symbol->name_size && symbol->name[count] == '_')
@@ -51,10 +51,10 @@ static size_t leading_underscores(const struct symbol *symbol)
 }
 
 /* Among names of the same rank, prefers the one in common use: malloc, not __libc_malloc. */
-static int compare_names(const struct symbol *a, const struct symbol *b)
+static int elf_compare_names(const struct symbol *a, const struct symbol *b)
 {
-    size_t a_score = leading_underscores(a);
-    size_t b_score = leading_underscores(b);
+    size_t a_score = elf_leading_underscores(a);
+    size_t b_score = elf_leading_underscores(b);
     if (a_score != b_score)
         return a_score > b_score ? -1 : 1;
     if (a->name_size != b->name_size)
@@ -63,7 +63,7 @@ static int compare_names(const struct symbol *a, const struct symbol *b)
 }
 
 /* Orders by begin. Among symbols with the same begin, those with a size come first, for
- * drop_labels(), and the preferred one last. */
+ * elf_drop_labels(), and the preferred one last. */
 static int compare_symbols(const void *left, const void *right)
 {
     const struct symbol *a = left;
@@ -74,12 +74,12 @@ static int compare_symbols(const void *left, const void *right)
         return a->end > a->begin ? -1 : 1;
     if (a->rank != b->rank)
         return a->rank < b->rank ? -1 : 1;
-    return compare_names(a, b);
+    return elf_compare_names(a, b);
 }
 
 /* A label in a function that has a size is no name for its contents, nor for the bytes behind
  * it. */
-static void drop_labels(struct symbols *symbols)
+static void elf_drop_labels(struct symbols *symbols)
 {
     size_t kept_count = 0;
     uint64_t end = 0;
@@ -95,7 +95,7 @@ static void drop_labels(struct symbols *symbols)
 
 /* Size of a name without its version, and without a compiler's number for distinguishing variables
  * of functions, as in `kept.0`. */
-static size_t name_size_of(const char *name, bool is_of_variable)
+static size_t elf_name_size_of(const char *name, bool is_of_variable)
 {
     size_t size = strcspn(name, "@"), end = size;
     while (is_of_variable && end > 0 && name[end - 1] >= '0' && name[end - 1] <= '9')
@@ -104,9 +104,10 @@ static size_t name_size_of(const char *name, bool is_of_variable)
 }
 
 /* Whether a variable may be one of a function: compilers name these `kept.0` or `run.kept`. */
-static bool is_of_function(const GElf_Sym *symbol, const char *name)
+static bool elf_is_of_function(const GElf_Sym *symbol, const char *name)
 {
-    return is_variable(symbol) && GELF_ST_BIND(symbol->st_info) == STB_LOCAL && strchr(name, '.');
+    return elf_is_variable(symbol) && GELF_ST_BIND(symbol->st_info) == STB_LOCAL &&
+           strchr(name, '.');
 }
 
 typedef bool symbol_filter(const GElf_Sym *symbol);
@@ -129,11 +130,11 @@ static void symbols_load_table(struct symbols *symbols, struct image *image,
         image->symbols = elf;
         if (name && GELF_ST_TYPE(entry.st_info) == STT_FILE)
             file = name;
-        if (!name || !is_wanted(&entry) || is_mapping(name))
+        if (!name || !is_wanted(&entry) || elf_is_mapping(name))
             continue;
         if (GELF_ST_TYPE(entry.st_info) == STT_TLS)
             address = entry.st_value | SYMBOLIZE_TLS;
-        size_t name_size = name_size_of(name, is_wanted == is_variable);
+        size_t name_size = elf_name_size_of(name, is_wanted == elf_is_variable);
         uint64_t end = image_ranges_end(ranges, address);
         if (name_size == 0 || end == 0)
             continue;
@@ -145,12 +146,12 @@ static void symbols_load_table(struct symbols *symbols, struct image *image,
                             .name_size = name_size,
                             .begin = address,
                             .end = address + size,
-                            .rank = rank_of(&entry),
-                            .file = is_of_function(&entry, name) ? file : NULL};
+                            .rank = elf_rank_of(&entry),
+                            .file = elf_is_of_function(&entry, name) ? file : NULL};
     }
     if (symbols->count > 0)
         qsort(symbols->symbols, symbols->count, sizeof *symbols->symbols, compare_symbols);
-    drop_labels(symbols);
+    elf_drop_labels(symbols);
 }
 
 void symbols_load(struct symbols *symbols, struct image *image)
@@ -160,7 +161,7 @@ void symbols_load(struct symbols *symbols, struct image *image)
 
 void symbols_load_data(struct symbols *symbols, struct image *image)
 {
-    symbols_load_table(symbols, image, is_variable, &image->data);
+    symbols_load_table(symbols, image, elf_is_variable, &image->data);
 }
 
 void symbols_free(struct symbols *symbols)
@@ -170,7 +171,7 @@ void symbols_free(struct symbols *symbols)
 }
 
 /* Those with a size, in the same order. */
-static struct span *sized_spans(const struct symbols *symbols, size_t *count)
+static struct span *elf_sized_spans(const struct symbols *symbols, size_t *count)
 {
     struct span *spans = grow_new(symbols->count, sizeof *spans);
     *count = 0;
@@ -182,8 +183,8 @@ static struct span *sized_spans(const struct symbols *symbols, size_t *count)
     return spans;
 }
 
-static bool reaches(const struct symbol *symbol, const struct image_ranges *ranges,
-                    uint64_t address)
+static bool elf_reaches(const struct symbol *symbol, const struct image_ranges *ranges,
+                        uint64_t address)
 {
     return symbol->end == symbol->begin && address < image_ranges_end(ranges, symbol->begin);
 }
@@ -192,7 +193,7 @@ void symbols_find(const struct symbols *symbols, const struct image_ranges *rang
                   const uint64_t *addresses, size_t count, const struct symbol **result)
 {
     size_t span_count;
-    struct span *spans = sized_spans(symbols, &span_count);
+    struct span *spans = elf_sized_spans(symbols, &span_count);
     uint32_t *span = grow_new(count, sizeof *span);
     spans_find(spans, span_count, addresses, count, span);
     size_t after = 0; /* the first symbol that begins above the address */
@@ -202,7 +203,7 @@ void symbols_find(const struct symbols *symbols, const struct image_ranges *rang
         result[i] = NULL;
         if (span[i] != SPAN_NONE)
             result[i] = &symbols->symbols[spans[span[i]].index];
-        else if (after > 0 && reaches(&symbols->symbols[after - 1], ranges, addresses[i]))
+        else if (after > 0 && elf_reaches(&symbols->symbols[after - 1], ranges, addresses[i]))
             result[i] = &symbols->symbols[after - 1];
     }
     free(span);

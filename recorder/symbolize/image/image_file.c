@@ -108,7 +108,7 @@ static bool inflate_has(uint32_t method)
     return false;
 }
 
-static void inflaters_free(struct inflaters *inflaters)
+static void image_file_inflaters_free(struct inflaters *inflaters)
 {
     (void)inflaters;
 #ifdef HAVE_LIBDEFLATE
@@ -145,20 +145,21 @@ static bool inflate_stream(struct inflaters *inflaters, const struct section *se
     return false;
 }
 
-static bool is_debug(Elf *elf, size_t strings, const GElf_Shdr *header)
+static bool image_file_is_debug(Elf *elf, size_t strings, const GElf_Shdr *header)
 {
     static const char prefix[] = ".debug_";
     const char *name = elf_strptr(elf, strings, header->sh_name);
     return name && strncmp(name, prefix, sizeof prefix - 1) == 0;
 }
 
-static bool open_section(Elf *elf, size_t strings, Elf_Scn *handle, struct section *section)
+static bool image_file_open_section(Elf *elf, size_t strings, Elf_Scn *handle,
+                                    struct section *section)
 {
     GElf_Chdr compression;
     if (!gelf_getshdr(handle, &section->header) || section->header.sh_type == SHT_NOBITS ||
         (section->header.sh_flags & SHF_COMPRESSED) == 0 ||
-        !is_debug(elf, strings, &section->header) || !gelf_getchdr(handle, &compression) ||
-        !inflate_has(compression.ch_type))
+        !image_file_is_debug(elf, strings, &section->header) ||
+        !gelf_getchdr(handle, &compression) || !inflate_has(compression.ch_type))
         return false;
     section->method = compression.ch_type;
     section->raw = elf_rawdata(handle, NULL);
@@ -171,13 +172,13 @@ static bool open_section(Elf *elf, size_t strings, Elf_Scn *handle, struct secti
 }
 
 /* Returns the bytes that a section takes, so that the one behind it is at a multiple of 16. */
-static size_t room_of(const struct section *section)
+static size_t image_file_room_of(const struct section *section)
 {
     return (section->size + 15) & -(size_t)16;
 }
 
-static void decompress(struct inflaters *inflaters, Elf_Scn *handle, struct section *section,
-                       void *target)
+static void image_file_decompress(struct inflaters *inflaters, Elf_Scn *handle,
+                                  struct section *section, void *target)
 {
     if (!inflate_stream(inflaters, section, target))
         return;
@@ -190,13 +191,13 @@ static void decompress(struct inflaters *inflaters, Elf_Scn *handle, struct sect
     section->data->d_size = section->raw->d_size = section->size;
 }
 
-static uint64_t total_of(Elf *elf, size_t strings)
+static uint64_t image_file_total_of(Elf *elf, size_t strings)
 {
     uint64_t total = 0;
     struct section section;
     for (Elf_Scn *handle = NULL; (handle = elf_nextscn(elf, handle)) && total <= SIZE_LIMIT;)
-        if (open_section(elf, strings, handle, &section))
-            total += section.size <= SIZE_LIMIT ? room_of(&section) : SIZE_LIMIT + 1;
+        if (image_file_open_section(elf, strings, handle, &section))
+            total += section.size <= SIZE_LIMIT ? image_file_room_of(&section) : SIZE_LIMIT + 1;
     return total;
 }
 
@@ -206,7 +207,7 @@ void inflate_sections(struct inflated *inflated, Elf *elf)
     *inflated = (struct inflated){0};
     if (!elf || elf_getshdrstrndx(elf, &strings) != 0)
         return;
-    uint64_t total = total_of(elf, strings);
+    uint64_t total = image_file_total_of(elf, strings);
     if (total == 0 || total > SIZE_LIMIT)
         return;
     struct inflaters inflaters = {.unused = 0};
@@ -218,11 +219,11 @@ void inflate_sections(struct inflated *inflated, Elf *elf)
     char *target = memory;
     struct section section;
     for (Elf_Scn *handle = NULL; inflated->memory && (handle = elf_nextscn(elf, handle));)
-        if (open_section(elf, strings, handle, &section)) {
-            decompress(&inflaters, handle, &section, target);
-            target += room_of(&section);
+        if (image_file_open_section(elf, strings, handle, &section)) {
+            image_file_decompress(&inflaters, handle, &section, target);
+            target += image_file_room_of(&section);
         }
-    inflaters_free(&inflaters);
+    image_file_inflaters_free(&inflaters);
 }
 
 bool inflate_lacks_method(const char *path)
@@ -239,8 +240,8 @@ bool inflate_lacks_method(const char *path)
         GElf_Shdr header;
         GElf_Chdr compression;
         is_lacking = gelf_getshdr(handle, &header) && (header.sh_flags & SHF_COMPRESSED) != 0 &&
-                     is_debug(elf, strings, &header) && gelf_getchdr(handle, &compression) &&
-                     compression.ch_type == ELFCOMPRESS_ZSTD;
+                     image_file_is_debug(elf, strings, &header) &&
+                     gelf_getchdr(handle, &compression) && compression.ch_type == ELFCOMPRESS_ZSTD;
     }
     elf_end(elf);
     if (fd >= 0)

@@ -7,7 +7,7 @@
 
 #include "symbolize/child_arrays.h"
 
-static void close_binary(struct binary *binary)
+static void image_cache_close_binary(struct binary *binary)
 {
     units_free(&binary->units);
     symbols_free(&binary->symbols);
@@ -19,7 +19,7 @@ static void close_binary(struct binary *binary)
     free(binary);
 }
 
-static bool is_of(const struct binary *binary, const struct symbolize_module *module)
+static bool image_cache_is_of(const struct binary *binary, const struct symbolize_module *module)
 {
     return binary->build_id_size == module->build_id_size &&
            memcmp(binary->build_id, module->build_id, module->build_id_size) == 0 &&
@@ -38,16 +38,16 @@ static bool image_cache_is_overwritten(const struct binary *binary)
             now.st_mtim.tv_nsec != then->st_mtim.tv_nsec);
 }
 
-static void drop(struct image_cache *images, size_t index)
+static void image_cache_drop(struct image_cache *images, size_t index)
 {
-    close_binary(images->binaries[index]);
+    image_cache_close_binary(images->binaries[index]);
     images->binaries[index] = images->binaries[--images->count];
 }
 
 void image_cache_clear(struct image_cache *images)
 {
     while (images->count > 0)
-        drop(images, images->count - 1);
+        image_cache_drop(images, images->count - 1);
     images->next = 0;
 }
 
@@ -69,11 +69,11 @@ static struct binary *image_cache_find(struct image_cache *images,
                                        const struct symbolize_module *module)
 {
     for (size_t i = 0; i < images->count; i++) {
-        if (!is_of(images->binaries[i], module))
+        if (!image_cache_is_of(images->binaries[i], module))
             continue;
         if (!image_cache_is_overwritten(images->binaries[i]))
             return images->binaries[i];
-        drop(images, i);
+        image_cache_drop(images, i);
         break;
     }
     return NULL;
@@ -92,7 +92,7 @@ static void image_cache_keep(struct image_cache *images, struct binary *binary,
         images->binaries[images->count++] = binary;
         return;
     }
-    close_binary(images->binaries[images->next]);
+    image_cache_close_binary(images->binaries[images->next]);
     images->binaries[images->next] = binary;
     images->next = (images->next + 1) % IMAGE_CACHE_MAX;
 }
@@ -151,5 +151,5 @@ void binary_load_units(struct binary *binary)
 void image_cache_release(struct binary *binary)
 {
     if (!binary->path)
-        close_binary(binary);
+        image_cache_close_binary(binary);
 }

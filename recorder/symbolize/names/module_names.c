@@ -25,7 +25,7 @@ struct walk {
     uint64_t end; /* the highest end of those before it */
 };
 
-static void variables_go_to(struct walk *walk, uint64_t offset)
+static void module_names_variables_go_to(struct walk *walk, uint64_t offset)
 {
     const struct symbols *variables = walk->variables;
     for (; walk->next < variables->count && variables->symbols[walk->next].begin <= offset;
@@ -36,7 +36,8 @@ static void variables_go_to(struct walk *walk, uint64_t offset)
 
 /* Describes the gap between variables that holds an offset, as a part of its section. `name` has
  * SECTION_NAME_MAX bytes. */
-static struct symbolize_frame gap_at(const struct walk *walk, uint64_t offset, char *name)
+static struct symbolize_frame module_names_gap_at(const struct walk *walk, uint64_t offset,
+                                                  char *name)
 {
     struct symbolize_frame gap = {.begin = offset, .size = 1};
     const struct span *range = image_ranges_at(&walk->image->data, offset);
@@ -60,7 +61,8 @@ static struct symbolize_frame gap_at(const struct walk *walk, uint64_t offset, c
     return gap;
 }
 
-static struct symbolize_frame variable_of(struct binary *binary, const struct symbol *symbol)
+static struct symbolize_frame module_names_variable_of(struct binary *binary,
+                                                       const struct symbol *symbol)
 {
     const char *name = NULL;
     if (symbol->file) {
@@ -81,8 +83,9 @@ static struct symbolize_frame variable_of(struct binary *binary, const struct sy
  *
  * @param answered  for each offset, 1 to skip it; NULL to skip none.
  */
-static void variables_answer(struct wire_encoder *encoder, struct binary *binary,
-                             const struct symbolize_module *module, const uint8_t *answered)
+static void module_names_variables_answer(struct wire_encoder *encoder, struct binary *binary,
+                                          const struct symbolize_module *module,
+                                          const uint8_t *answered)
 {
     binary_load_data(binary);
     const struct symbol **symbols = grow_new(module->offset_count, sizeof(struct symbol *));
@@ -95,9 +98,9 @@ static void variables_answer(struct wire_encoder *encoder, struct binary *binary
         uint64_t offset = module->offsets[i];
         if (offset < answered_end)
             continue;
-        variables_go_to(&walk, offset);
-        struct symbolize_frame variable =
-            symbols[i] ? variable_of(binary, symbols[i]) : gap_at(&walk, offset, name);
+        module_names_variables_go_to(&walk, offset);
+        struct symbolize_frame variable = symbols[i] ? module_names_variable_of(binary, symbols[i])
+                                                     : module_names_gap_at(&walk, offset, name);
         answered_end = variable.begin + variable.size;
         if (!answered || !answered[i])
             wire_encoder_variable(encoder, (uint32_t)i, &variable);
@@ -126,8 +129,8 @@ struct naming {
     struct targets targets;
 };
 
-static void load_targets(struct naming *naming, const struct symbolize_module *module,
-                         const uint8_t *answered)
+static void module_names_load_targets(struct naming *naming, const struct symbolize_module *module,
+                                      const uint8_t *answered)
 {
     struct span *sorted = grow_new(module->offset_count, sizeof *sorted);
     size_t count = 0;
@@ -150,13 +153,14 @@ static void load_targets(struct naming *naming, const struct symbolize_module *m
     free(sorted);
 }
 
-static void set_function(struct symbolize_frame *frame, const char *name, size_t size)
+static void module_names_set_function(struct symbolize_frame *frame, const char *name, size_t size)
 {
     frame->function = size > 0 ? name : NULL;
     frame->function_size = size;
 }
 
-static void set_location(struct symbolize_frame *frame, struct source_location location)
+static void module_names_set_location(struct symbolize_frame *frame,
+                                      struct source_location location)
 {
     frame->file = location.file;
     frame->file_size = location.file ? strlen(location.file) : 0;
@@ -204,12 +208,12 @@ static void name_function(struct symbolize_frame *frame, struct scope *scope,
         name = language->is_qualified ? qualified_name(&language->names, &scope->die)
                                       : dwarf_diename(&scope->die);
     if (name)
-        set_function(frame, name, strlen(name));
+        module_names_set_function(frame, name, strlen(name));
     else if (own_symbol && symbol)
-        set_function(frame, symbol->name, symbol->name_size);
+        module_names_set_function(frame, symbol->name, symbol->name_size);
 }
 
-static void answer_symbol(struct naming *naming, size_t position)
+static void module_names_answer_symbol(struct naming *naming, size_t position)
 {
     const struct symbol *symbol = naming->targets.symbols[position];
     if (!symbol)
@@ -220,8 +224,9 @@ static void answer_symbol(struct naming *naming, size_t position)
 
 /* Encodes the frames of one address, innermost first: the location of each frame is the place of
  * its call of the frame before it. */
-static void answer_scope(struct naming *naming, struct lines *lines, struct scopes *scopes,
-                         uint32_t innermost, size_t position, struct unit_language *language)
+static void module_names_answer_scope(struct naming *naming, struct lines *lines,
+                                      struct scopes *scopes, uint32_t innermost, size_t position,
+                                      struct unit_language *language)
 {
     const struct symbol *symbol = naming->targets.symbols[position];
     struct source_location location = lines_at(lines, naming->targets.addresses[position]);
@@ -232,7 +237,7 @@ static void answer_scope(struct naming *naming, struct lines *lines, struct scop
         struct scope *scope = index != SCOPE_NONE ? &scopes->scopes[index] : NULL;
         is_inlined = scope && scope->is_inlined;
         name_function(&frames[count], scope, symbol, language);
-        set_location(&frames[count++], location);
+        module_names_set_location(&frames[count++], location);
         if (is_inlined) {
             location = lines_of_call(lines, &scope->die);
             index = scope->parent;
@@ -242,7 +247,8 @@ static void answer_scope(struct naming *naming, struct lines *lines, struct scop
         wire_encoder_answer(naming->encoder, naming->targets.indexes[position], frames, count);
 }
 
-static void answer_unit(struct naming *naming, uint32_t unit, const struct group *group)
+static void module_names_answer_unit(struct naming *naming, uint32_t unit,
+                                     const struct group *group)
 {
     Dwarf_Die die = naming->binary->units.dies[unit];
     Dwarf_Die content = units_content(&naming->binary->units, unit);
@@ -258,7 +264,8 @@ static void answer_unit(struct naming *naming, uint32_t unit, const struct group
     struct unit_language unit_language = {.has_plain_names = names_is_plain(language),
                                           .is_qualified = qualified_is_for(language)};
     for (size_t i = 0; i < group->count; i++)
-        answer_scope(naming, &lines, &scopes, innermost[i], group->positions[i], &unit_language);
+        module_names_answer_scope(naming, &lines, &scopes, innermost[i], group->positions[i],
+                                  &unit_language);
     qualified_free(&unit_language.names);
     lines_free(&lines);
     scopes_free(&scopes);
@@ -266,7 +273,7 @@ static void answer_unit(struct naming *naming, uint32_t unit, const struct group
 }
 
 /* Returns the targets sorted by unit, SPAN_NONE last, then by position: each unit is read once. */
-static struct span *by_unit(const struct naming *naming)
+static struct span *module_names_by_unit(const struct naming *naming)
 {
     size_t count = naming->targets.count;
     uint32_t *span_indexes = grow_new(count, sizeof *span_indexes);
@@ -284,9 +291,9 @@ static struct span *by_unit(const struct naming *naming)
     return sorted;
 }
 
-static void answer_units(struct naming *naming)
+static void module_names_answer_units(struct naming *naming)
 {
-    struct span *sorted = by_unit(naming);
+    struct span *sorted = module_names_by_unit(naming);
     size_t count = naming->targets.count;
     uint32_t *positions = grow_new(count, sizeof *positions);
     uint64_t *addresses = grow_new(count, sizeof *addresses);
@@ -298,10 +305,10 @@ static void answer_units(struct naming *naming)
             end++;
         struct group group = {positions + begin, addresses, end - begin};
         if (sorted[begin].begin != SPAN_NONE)
-            answer_unit(naming, (uint32_t)sorted[begin].begin, &group);
+            module_names_answer_unit(naming, (uint32_t)sorted[begin].begin, &group);
         for (; begin < end; begin++) {
             if (sorted[begin].begin == SPAN_NONE)
-                answer_symbol(naming, positions[begin]);
+                module_names_answer_symbol(naming, positions[begin]);
         }
     }
     free(sorted);
@@ -309,19 +316,19 @@ static void answer_units(struct naming *naming)
     free(addresses);
 }
 
-static void answer_code(struct wire_encoder *encoder, struct binary *binary,
-                        const struct symbolize_module *module, const uint8_t *answered)
+static void module_names_answer_code(struct wire_encoder *encoder, struct binary *binary,
+                                     const struct symbolize_module *module, const uint8_t *answered)
 {
     struct naming naming = {.encoder = encoder, .binary = binary};
     binary_load_code(binary);
-    load_targets(&naming, module, answered);
+    module_names_load_targets(&naming, module, answered);
     symbols_find(&binary->symbols, &binary->image.code, naming.targets.addresses,
                  naming.targets.count, naming.targets.symbols);
     if (binary->has_units) {
-        answer_units(&naming);
+        module_names_answer_units(&naming);
     } else {
         for (size_t i = 0; i < naming.targets.count; i++)
-            answer_symbol(&naming, i);
+            module_names_answer_symbol(&naming, i);
     }
     free(naming.targets.addresses);
     free(naming.targets.indexes);
@@ -337,9 +344,9 @@ enum wire_result names_look_up(struct wire_encoder *encoder, struct image_cache 
     if (opened != IMAGE_OPEN)
         return opened == IMAGE_ABSENT ? WIRE_ABSENT : WIRE_FAILED;
     if (module->is_data)
-        variables_answer(encoder, binary, module, answered);
+        module_names_variables_answer(encoder, binary, module, answered);
     else
-        answer_code(encoder, binary, module, answered);
+        module_names_answer_code(encoder, binary, module, answered);
     image_cache_release(binary);
     return WIRE_READ;
 }

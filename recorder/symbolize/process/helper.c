@@ -17,7 +17,7 @@
 #include "symbolize/symbolize.h"
 #include "symbolize/process/worker.h"
 
-static bool is_kept(int fd, int own_file, const int *files, size_t count)
+static bool helper_is_kept(int fd, int own_file, const int *files, size_t count)
 {
     bool is_kept_file = fd == own_file;
     for (size_t i = 0; i < count; i++)
@@ -27,7 +27,7 @@ static bool is_kept(int fd, int own_file, const int *files, size_t count)
 
 /* Closes inherited descriptors: otherwise this process would keep pipes open, and locks held, whose
  * end others wait for. */
-static void close_others(int own_file, const int *files, size_t count)
+static void helper_close_others(int own_file, const int *files, size_t count)
 {
     int highest = own_file;
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -36,13 +36,13 @@ static void close_others(int own_file, const int *files, size_t count)
     for (size_t i = 0; i < count; i++)
         highest = files[i] > highest ? files[i] : highest;
     for (int fd = STDERR_FILENO + 1; fd < highest; fd++)
-        if (!is_kept(fd, own_file, files, count))
+        if (!helper_is_kept(fd, own_file, files, count))
             close(fd);
     closefrom(highest + 1);
 }
 
 /* Ignores signals to the process group: the parent acts on them, and kills this process. */
-static void ignore_signals(void)
+static void helper_ignore_signals(void)
 {
     static const int standard[] = {SIGSEGV, SIGBUS, SIGFPE,  SIGILL,
                                    SIGTRAP, SIGSYS, SIGABRT, SIGCHLD};
@@ -52,7 +52,7 @@ static void ignore_signals(void)
         (void)signal(standard[i], SIG_DFL);
 }
 
-static _Noreturn void lookup_answer(int fd, lookup_function *function, void *context)
+static _Noreturn void helper_lookup_answer(int fd, lookup_function *function, void *context)
 {
     struct lookup_request request;
     while (lookup_request_receive(&request, fd)) {
@@ -75,10 +75,10 @@ void lookup_process_start(struct lookup_process *process, lookup_function *funct
     (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
     process->pid = fork();
     if (process->pid == 0) {
-        ignore_signals();
-        close_others(ends[1], files, file_count);
+        helper_ignore_signals();
+        helper_close_others(ends[1], files, file_count);
         if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent)
-            lookup_answer(ends[1], function, context);
+            helper_lookup_answer(ends[1], function, context);
         _exit(EXIT_FAILURE);
     }
     close(ends[1]);
@@ -101,7 +101,7 @@ void lookup_process_stop(struct lookup_process *process)
 }
 
 /* Sends as much as the socket takes now. Returns false if the process is gone. */
-static bool send_more(struct lookup_process *process)
+static bool helper_send_more(struct lookup_process *process)
 {
     while (process->sent < process->size) {
         ssize_t n = send(process->fd, process->request + process->sent,
@@ -121,7 +121,7 @@ bool lookup_process_is_busy(struct lookup_process *process)
 {
     if (!process->is_busy)
         return false;
-    if (process->request && !send_more(process)) {
+    if (process->request && !helper_send_more(process)) {
         lookup_process_stop(process);
         return false;
     }
@@ -143,7 +143,7 @@ bool lookup_process_send(struct lookup_process *process, const struct symbolize_
     process->request = lookup_request_pack(modules, count, &process->size);
     process->sent = 0;
     process->is_busy = process->request != NULL;
-    if (process->is_busy && !send_more(process))
+    if (process->is_busy && !helper_send_more(process))
         lookup_process_stop(process);
     return process->is_busy;
 }
@@ -188,7 +188,7 @@ void helper_give_up(struct helper *helper)
     (void)syscall(SYS_pidfd_send_signal, helper->pidfd, SIGKILL, NULL, 0);
 }
 
-static bool send_all(int fd, const uint8_t *data, size_t size, int64_t until)
+static bool helper_send_all(int fd, const uint8_t *data, size_t size, int64_t until)
 {
     while (size > 0) {
         ssize_t n = send(fd, data, size, MSG_NOSIGNAL);
@@ -216,7 +216,7 @@ bool helper_ask(struct helper *helper, const struct symbolize_module *modules, s
     uint8_t *request =
         helper->state == HELPER_READY ? lookup_request_pack(modules, count, &size) : NULL;
     helper->state = HELPER_ASKED;
-    bool sent = request && send_all(helper->fd, request, size, until);
+    bool sent = request && helper_send_all(helper->fd, request, size, until);
     free(request);
     if (!sent)
         helper_give_up(helper);

@@ -19,78 +19,79 @@
 
 enum { NUMBER = sizeof(uint64_t), MODULE_NUMBERS = 10 };
 
-static size_t round_up(size_t size)
+static size_t worker_round_up(size_t size)
 {
     return (size + NUMBER - 1) / NUMBER * NUMBER;
 }
 
-static size_t path_size(const struct symbolize_module *module)
+static size_t worker_path_size(const struct symbolize_module *module)
 {
     return module->offset_count > 0 && module->path ? strlen(module->path) : 0;
 }
 
-static size_t place_size(const struct symbolize_module *module)
+static size_t worker_place_size(const struct symbolize_module *module)
 {
     return module->offset_count > 0 && module->place ? strlen(module->place) : 0;
 }
 
-static size_t text_size(const struct symbolize_module *module)
+static size_t worker_text_size(const struct symbolize_module *module)
 {
-    return round_up(path_size(module) + 1 + place_size(module) + 1 + module->build_id_size);
+    return worker_round_up(worker_path_size(module) + 1 + worker_place_size(module) + 1 +
+                           module->build_id_size);
 }
 
-static void request_put(uint8_t **cursor, const void *data, size_t size)
+static void worker_request_put(uint8_t **cursor, const void *data, size_t size)
 {
     if (size > 0)
         memcpy(*cursor, data, size);
     *cursor += size;
 }
 
-static void request_put_number(uint8_t **cursor, uint64_t number)
+static void worker_request_put_number(uint8_t **cursor, uint64_t number)
 {
-    request_put(cursor, &number, sizeof number);
+    worker_request_put(cursor, &number, sizeof number);
 }
 
-static void put_module(uint8_t **cursor, const struct symbolize_module *module)
+static void worker_put_module(uint8_t **cursor, const struct symbolize_module *module)
 {
-    request_put_number(cursor, path_size(module));
-    request_put_number(cursor, place_size(module));
-    request_put_number(cursor, module->build_id_size);
-    request_put_number(cursor, module->offset_count);
-    request_put_number(cursor, module->is_data);
-    request_put_number(cursor, module->file.device);
-    request_put_number(cursor, module->file.inode);
-    request_put_number(cursor, module->file.size);
-    request_put_number(cursor, module->file.modified);
-    request_put_number(cursor, module->file.changed);
+    worker_request_put_number(cursor, worker_path_size(module));
+    worker_request_put_number(cursor, worker_place_size(module));
+    worker_request_put_number(cursor, module->build_id_size);
+    worker_request_put_number(cursor, module->offset_count);
+    worker_request_put_number(cursor, module->is_data);
+    worker_request_put_number(cursor, module->file.device);
+    worker_request_put_number(cursor, module->file.inode);
+    worker_request_put_number(cursor, module->file.size);
+    worker_request_put_number(cursor, module->file.modified);
+    worker_request_put_number(cursor, module->file.changed);
     uint8_t *text = *cursor;
-    request_put(&text, module->path, path_size(module));
+    worker_request_put(&text, module->path, worker_path_size(module));
     text++;
-    request_put(&text, module->place, place_size(module));
+    worker_request_put(&text, module->place, worker_place_size(module));
     text++;
-    request_put(&text, module->build_id, module->build_id_size);
-    *cursor += text_size(module);
-    request_put(cursor, module->offsets, module->offset_count * NUMBER);
+    worker_request_put(&text, module->build_id, module->build_id_size);
+    *cursor += worker_text_size(module);
+    worker_request_put(cursor, module->offsets, module->offset_count * NUMBER);
 }
 
 uint8_t *lookup_request_pack(const struct symbolize_module *modules, size_t count, size_t *size)
 {
     *size = 2 * NUMBER;
     for (size_t i = 0; i < count; i++)
-        *size +=
-            MODULE_NUMBERS * NUMBER + text_size(&modules[i]) + modules[i].offset_count * NUMBER;
+        *size += MODULE_NUMBERS * NUMBER + worker_text_size(&modules[i]) +
+                 modules[i].offset_count * NUMBER;
     uint8_t *data = calloc(*size, 1);
     uint8_t *cursor = data;
     if (!data)
         return NULL;
-    request_put_number(&cursor, *size - NUMBER);
-    request_put_number(&cursor, count);
+    worker_request_put_number(&cursor, *size - NUMBER);
+    worker_request_put_number(&cursor, count);
     for (size_t i = 0; i < count; i++)
-        put_module(&cursor, &modules[i]);
+        worker_put_module(&cursor, &modules[i]);
     return data;
 }
 
-static bool receive(int fd, uint8_t *data, size_t size)
+static bool worker_receive(int fd, uint8_t *data, size_t size)
 {
     while (size > 0) {
         ssize_t n = read(fd, data, size);
@@ -104,7 +105,7 @@ static bool receive(int fd, uint8_t *data, size_t size)
     return true;
 }
 
-static uint64_t request_take_number(const uint8_t **cursor)
+static uint64_t worker_request_take_number(const uint8_t **cursor)
 {
     uint64_t number;
     memcpy(&number, *cursor, sizeof number);
@@ -112,22 +113,22 @@ static uint64_t request_take_number(const uint8_t **cursor)
     return number;
 }
 
-static void request_take_module(const uint8_t **cursor, struct symbolize_module *module)
+static void worker_request_take_module(const uint8_t **cursor, struct symbolize_module *module)
 {
-    size_t length = request_take_number(cursor);
-    size_t place_length = request_take_number(cursor);
-    module->build_id_size = request_take_number(cursor);
-    module->offset_count = request_take_number(cursor);
-    module->is_data = request_take_number(cursor) != 0;
-    module->file.device = request_take_number(cursor);
-    module->file.inode = request_take_number(cursor);
-    module->file.size = request_take_number(cursor);
-    module->file.modified = request_take_number(cursor);
-    module->file.changed = request_take_number(cursor);
+    size_t length = worker_request_take_number(cursor);
+    size_t place_length = worker_request_take_number(cursor);
+    module->build_id_size = worker_request_take_number(cursor);
+    module->offset_count = worker_request_take_number(cursor);
+    module->is_data = worker_request_take_number(cursor) != 0;
+    module->file.device = worker_request_take_number(cursor);
+    module->file.inode = worker_request_take_number(cursor);
+    module->file.size = worker_request_take_number(cursor);
+    module->file.modified = worker_request_take_number(cursor);
+    module->file.changed = worker_request_take_number(cursor);
     module->path = (const char *)*cursor;
     module->place = place_length > 0 ? module->path + length + 1 : NULL;
     module->build_id = *cursor + length + 1 + place_length + 1;
-    *cursor += round_up(length + 1 + place_length + 1 + module->build_id_size);
+    *cursor += worker_round_up(length + 1 + place_length + 1 + module->build_id_size);
     module->offsets = (const uint64_t *)(const void *)*cursor;
     *cursor += module->offset_count * NUMBER;
 }
@@ -135,18 +136,18 @@ static void request_take_module(const uint8_t **cursor, struct symbolize_module 
 bool lookup_request_receive(struct lookup_request *request, int fd)
 {
     uint64_t size;
-    if (!receive(fd, (uint8_t *)&size, sizeof size))
+    if (!worker_receive(fd, (uint8_t *)&size, sizeof size))
         return false;
     request->data = grow_new(size, 1);
-    if (!receive(fd, request->data, size)) {
+    if (!worker_receive(fd, request->data, size)) {
         free(request->data);
         return false;
     }
     const uint8_t *cursor = request->data;
-    request->count = request_take_number(&cursor);
+    request->count = worker_request_take_number(&cursor);
     request->modules = grow_new(request->count, sizeof *request->modules);
     for (size_t i = 0; i < request->count; i++)
-        request_take_module(&cursor, &request->modules[i]);
+        worker_request_take_module(&cursor, &request->modules[i]);
     return true;
 }
 
@@ -176,7 +177,7 @@ static void worker_set_signals(void)
     pthread_sigmask(SIG_SETMASK, &none, NULL);
 }
 
-static void set_files(int fd)
+static void worker_set_files(int fd)
 {
     if (fd != PIPE_FD && dup2(fd, PIPE_FD) < 0)
         _exit(EXIT_FAILURE);
@@ -200,7 +201,7 @@ struct sizes {
     uint64_t resident;
 };
 
-static struct sizes own_sizes(void)
+static struct sizes worker_own_sizes(void)
 {
     unsigned long mapped = 0, resident = 0;
     FILE *file = fopen("/proc/self/statm", "re");
@@ -214,7 +215,7 @@ static struct sizes own_sizes(void)
 }
 
 /* Lowers a limit, both the soft and the hard one. */
-static void limit(__rlimit_resource_t resource, uint64_t value)
+static void worker_limit(__rlimit_resource_t resource, uint64_t value)
 {
     struct rlimit old;
     if (getrlimit(resource, &old) == 0 && old.rlim_max < value)
@@ -223,7 +224,7 @@ static void limit(__rlimit_resource_t resource, uint64_t value)
     (void)setrlimit(resource, &limits);
 }
 
-static void allow_many_files(void)
+static void worker_allow_many_files(void)
 {
     struct rlimit files;
     if (getrlimit(RLIMIT_NOFILE, &files) != 0)
@@ -233,23 +234,23 @@ static void allow_many_files(void)
 }
 
 /* Only debuginfod, where the user enables it, writes files. Limits that the user has set count. */
-static void limit_downloads(void)
+static void worker_limit_downloads(void)
 {
     bool has_servers = getenv("DEBUGINFOD_URLS") != NULL;
-    limit(RLIMIT_FSIZE, has_servers ? DOWNLOAD_MAX : 0);
+    worker_limit(RLIMIT_FSIZE, has_servers ? DOWNLOAD_MAX : 0);
     if (has_servers) {
         (void)setenv("DEBUGINFOD_MAXSIZE", DOWNLOAD_MAX_TEXT, 0);
         (void)setenv("DEBUGINFOD_MAXTIME", DOWNLOAD_SECONDS_TEXT, 0);
     }
 }
 
-static void set_limits(const struct worker_job *job)
+static void worker_set_limits(const struct worker_job *job)
 {
-    limit(RLIMIT_AS, own_sizes().mapped + job->memory);
-    limit(RLIMIT_CPU, job->seconds);
-    limit(RLIMIT_CORE, 0);
-    allow_many_files();
-    limit_downloads();
+    worker_limit(RLIMIT_AS, worker_own_sizes().mapped + job->memory);
+    worker_limit(RLIMIT_CPU, job->seconds);
+    worker_limit(RLIMIT_CORE, 0);
+    worker_allow_many_files();
+    worker_limit_downloads();
     /* A core pattern that is a program ignores RLIMIT_CORE. */
     (void)prctl(PR_SET_DUMPABLE, 0);
     (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
@@ -258,7 +259,7 @@ static void set_limits(const struct worker_job *job)
 /* Whether the cached images leave too little memory for the next module or for other processes. */
 static bool worker_is_large(const struct image_cache *images)
 {
-    struct sizes sizes = own_sizes();
+    struct sizes sizes = worker_own_sizes();
     return sizes.resident > RESIDENT_MAX || sizes.mapped > images->mapped_max;
 }
 
@@ -279,9 +280,9 @@ static void worker_report_modules(struct wire_encoder *encoder, struct image_cac
     wire_encoder_finished(encoder);
 }
 
-static void answer_questions(struct wire_encoder *encoder, uint64_t memory)
+static void worker_answer_questions(struct wire_encoder *encoder, uint64_t memory)
 {
-    struct image_cache images = {.mapped_max = own_sizes().mapped + memory / 2};
+    struct image_cache images = {.mapped_max = worker_own_sizes().mapped + memory / 2};
     struct lookup_request request;
     while (lookup_request_receive(&request, PIPE_FD)) {
         struct worker_job asked = {.modules = request.modules, .count = request.count};
@@ -295,13 +296,13 @@ static _Noreturn void worker_run(const struct worker_job *job, pid_t parent)
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
         _exit(EXIT_FAILURE);
     worker_set_signals();
-    set_files(job->fd);
-    set_limits(job);
+    worker_set_files(job->fd);
+    worker_set_limits(job);
     struct wire_encoder encoder = {.fd = PIPE_FD};
     if (job->modules)
         worker_report_modules(&encoder, NULL, job);
     else
-        answer_questions(&encoder, job->memory);
+        worker_answer_questions(&encoder, job->memory);
     _exit(EXIT_SUCCESS);
 }
 

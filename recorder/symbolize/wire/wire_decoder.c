@@ -50,7 +50,7 @@ void wire_decoder_restart(struct wire_decoder *decoder)
     decoder->is_in_module = false;
 }
 
-static void set_result(struct wire_decoder *decoder, enum symbolize_result result)
+static void wire_decoder_set_result(struct wire_decoder *decoder, enum symbolize_result result)
 {
     if (decoder->module_results)
         decoder->module_results[decoder->module] = result;
@@ -58,7 +58,7 @@ static void set_result(struct wire_decoder *decoder, enum symbolize_result resul
 
 void wire_decoder_skip(struct wire_decoder *decoder)
 {
-    set_result(decoder, SYMBOLIZE_FAILED);
+    wire_decoder_set_result(decoder, SYMBOLIZE_FAILED);
     decoder_go_to(decoder, decoder->module + 1);
 }
 
@@ -72,7 +72,7 @@ static bool decoder_take_number(struct body *body, uint32_t *value)
     return true;
 }
 
-static bool take_span(struct body *body, struct symbolize_frame *variable)
+static bool wire_decoder_take_span(struct body *body, struct symbolize_frame *variable)
 {
     if (body->size < WIRE_SPAN)
         return false;
@@ -109,8 +109,8 @@ static bool decoder_take_frame(struct body *body, struct symbolize_frame *frame)
 }
 
 /* Takes the index of an offset that has no answer yet, in a module of data or of code. */
-static bool take_index(const struct wire_decoder *decoder, struct body *body, bool is_data,
-                       uint32_t *index)
+static bool wire_decoder_take_index(const struct wire_decoder *decoder, struct body *body,
+                                    bool is_data, uint32_t *index)
 {
     if (!decoder->is_in_module || !decoder_take_number(body, index))
         return false;
@@ -123,8 +123,8 @@ static bool decoder_take_variable(struct wire_decoder *decoder, struct body *bod
 {
     struct symbolize_frame variable = {.line = 0};
     uint32_t index;
-    if (!take_index(decoder, body, true, &index) || !take_span(body, &variable) ||
-        body->size > SYMBOLIZE_STRING_MAX)
+    if (!wire_decoder_take_index(decoder, body, true, &index) ||
+        !wire_decoder_take_span(body, &variable) || body->size > SYMBOLIZE_STRING_MAX)
         return false;
     uint64_t offset = decoder->modules[decoder->module].offsets[index];
     if (offset < variable.begin || offset - variable.begin >= variable.size)
@@ -142,8 +142,8 @@ static bool decoder_take_answer(struct wire_decoder *decoder, struct body *body)
     struct symbolize_frame frames[SYMBOLIZE_FRAMES_MAX];
     uint32_t index;
     uint32_t count;
-    if (!take_index(decoder, body, false, &index) || !decoder_take_number(body, &count) ||
-        count < 1 || count > SYMBOLIZE_FRAMES_MAX)
+    if (!wire_decoder_take_index(decoder, body, false, &index) ||
+        !decoder_take_number(body, &count) || count < 1 || count > SYMBOLIZE_FRAMES_MAX)
         return false;
     const struct symbolize_module *module = &decoder->modules[decoder->module];
     for (uint32_t i = 0; i < count; i++) {
@@ -175,7 +175,7 @@ static bool decoder_take_module(struct wire_decoder *decoder, struct body *body)
     return true;
 }
 
-static void tell_nameless(const struct wire_decoder *decoder)
+static void wire_decoder_tell_nameless(const struct wire_decoder *decoder)
 {
     const struct symbolize_module *module = &decoder->modules[decoder->module];
     for (size_t i = 0; i < module->offset_count; i++) {
@@ -184,14 +184,14 @@ static void tell_nameless(const struct wire_decoder *decoder)
     }
 }
 
-static enum symbolize_result result_of(uint32_t result, bool is_reduced)
+static enum symbolize_result wire_decoder_result_of(uint32_t result, bool is_reduced)
 {
     if (result != WIRE_READ)
         return result == WIRE_ABSENT ? SYMBOLIZE_ABSENT : SYMBOLIZE_FAILED;
     return is_reduced ? SYMBOLIZE_REDUCED : SYMBOLIZE_READ;
 }
 
-static bool take_end(struct wire_decoder *decoder, struct body *body)
+static bool wire_decoder_take_end(struct wire_decoder *decoder, struct body *body)
 {
     uint32_t result;
     if (!decoder->is_in_module || !decoder_take_number(body, &result) || body->size != 0 ||
@@ -202,15 +202,15 @@ static bool take_end(struct wire_decoder *decoder, struct body *body)
         decoder->reduced_count++;
     else
         decoder->results[result]++;
-    set_result(decoder, result_of(result, reduced));
+    wire_decoder_set_result(decoder, wire_decoder_result_of(result, reduced));
     if (result == WIRE_READ && !reduced && !decoder->modules[decoder->module].is_data)
-        tell_nameless(decoder);
+        wire_decoder_tell_nameless(decoder);
     decoder->is_in_module = false;
     decoder_go_to(decoder, decoder->module + 1);
     return true;
 }
 
-static bool take_finished(struct wire_decoder *decoder, const struct body *body)
+static bool wire_decoder_take_finished(struct wire_decoder *decoder, const struct body *body)
 {
     if (decoder->is_in_module || body->size != 0)
         return false;
@@ -222,7 +222,7 @@ static bool take_finished(struct wire_decoder *decoder, const struct body *body)
     return true;
 }
 
-static bool take_message(struct wire_decoder *decoder, uint32_t kind, struct body body)
+static bool wire_decoder_take_message(struct wire_decoder *decoder, uint32_t kind, struct body body)
 {
     if (decoder->is_finished)
         return false;
@@ -234,9 +234,9 @@ static bool take_message(struct wire_decoder *decoder, uint32_t kind, struct bod
     case WIRE_VARIABLE:
         return decoder_take_variable(decoder, &body);
     case WIRE_END:
-        return take_end(decoder, &body);
+        return wire_decoder_take_end(decoder, &body);
     case WIRE_FINISHED:
-        return take_finished(decoder, &body);
+        return wire_decoder_take_finished(decoder, &body);
     default:
         return false;
     }
@@ -262,7 +262,7 @@ bool wire_decoder_take(struct wire_decoder *decoder, size_t size)
             return false;
         if (body_size > after.size)
             break;
-        if (!take_message(decoder, kind, (struct body){after.next, body_size}))
+        if (!wire_decoder_take_message(decoder, kind, (struct body){after.next, body_size}))
             return false;
         input = (struct body){after.next + body_size, after.size - body_size};
     }

@@ -45,7 +45,7 @@ static void wire_put_number(struct wire_encoder *encoder, uint32_t value)
     wire_put(encoder, &value, sizeof value);
 }
 
-static void put_header(struct wire_encoder *encoder, enum wire_kind kind, size_t size)
+static void wire_encoder_put_header(struct wire_encoder *encoder, enum wire_kind kind, size_t size)
 {
     wire_put_number(encoder, kind);
     wire_put_number(encoder, (uint32_t)size);
@@ -53,7 +53,7 @@ static void put_header(struct wire_encoder *encoder, enum wire_kind kind, size_t
 
 void wire_encoder_module(struct wire_encoder *encoder, uint32_t module)
 {
-    put_header(encoder, WIRE_MODULE, WIRE_NUMBER);
+    wire_encoder_put_header(encoder, WIRE_MODULE, WIRE_NUMBER);
     wire_put_number(encoder, module);
     wire_flush(encoder);
 }
@@ -79,7 +79,8 @@ static const char *sendable_name(const char *name, size_t *size, char cut[CUT_NA
     return cut;
 }
 
-static void put_frame(struct wire_encoder *encoder, const struct symbolize_frame *frame)
+static void wire_encoder_put_frame(struct wire_encoder *encoder,
+                                   const struct symbolize_frame *frame)
 {
     char cut[CUT_NAME_SIZE];
     size_t function_size = frame->function_size;
@@ -91,7 +92,7 @@ static void put_frame(struct wire_encoder *encoder, const struct symbolize_frame
     wire_put(encoder, frame->file, sendable(frame->file_size));
 }
 
-static size_t frame_size(const struct symbolize_frame *frame)
+static size_t wire_encoder_frame_size(const struct symbolize_frame *frame)
 {
     char cut[CUT_NAME_SIZE];
     size_t function_size = frame->function_size;
@@ -105,13 +106,13 @@ void wire_encoder_answer(struct wire_encoder *encoder, uint32_t index,
     size_t size = 2 * WIRE_NUMBER;
     size_t fitting = 0;
     while (fitting < count && fitting < SYMBOLIZE_FRAMES_MAX &&
-           frame_size(&frames[fitting]) <= WIRE_BODY_MAX - size)
-        size += frame_size(&frames[fitting++]);
-    put_header(encoder, WIRE_ANSWER, size);
+           wire_encoder_frame_size(&frames[fitting]) <= WIRE_BODY_MAX - size)
+        size += wire_encoder_frame_size(&frames[fitting++]);
+    wire_encoder_put_header(encoder, WIRE_ANSWER, size);
     wire_put_number(encoder, index);
     wire_put_number(encoder, (uint32_t)fitting);
     for (size_t i = 0; i < fitting; i++)
-        put_frame(encoder, &frames[i]);
+        wire_encoder_put_frame(encoder, &frames[i]);
     if (encoder->size >= FLUSH_AT)
         wire_flush(encoder);
 }
@@ -122,7 +123,7 @@ void wire_encoder_variable(struct wire_encoder *encoder, uint32_t index,
     char cut[CUT_NAME_SIZE];
     size_t name_size = variable->function_size;
     const char *name = sendable_name(variable->function, &name_size, cut);
-    put_header(encoder, WIRE_VARIABLE, WIRE_NUMBER + WIRE_SPAN + name_size);
+    wire_encoder_put_header(encoder, WIRE_VARIABLE, WIRE_NUMBER + WIRE_SPAN + name_size);
     wire_put_number(encoder, index);
     wire_put(encoder, &variable->begin, sizeof variable->begin);
     wire_put(encoder, &variable->size, sizeof variable->size);
@@ -133,12 +134,12 @@ void wire_encoder_variable(struct wire_encoder *encoder, uint32_t index,
 
 void wire_encoder_end(struct wire_encoder *encoder, enum wire_result result)
 {
-    put_header(encoder, WIRE_END, WIRE_NUMBER);
+    wire_encoder_put_header(encoder, WIRE_END, WIRE_NUMBER);
     wire_put_number(encoder, result);
 }
 
 void wire_encoder_finished(struct wire_encoder *encoder)
 {
-    put_header(encoder, WIRE_FINISHED, 0);
+    wire_encoder_put_header(encoder, WIRE_FINISHED, 0);
     wire_flush(encoder);
 }

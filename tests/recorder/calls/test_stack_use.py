@@ -21,18 +21,18 @@ HOOKS = re.compile(
 POINTERS = {
     'rules_make': ['module_found', 'module_debug_frame'],
     'modules_debug_frame': ['module_debug_frame'],
-    'replaced_each': ['is_none'],  # patching_add() runs when the program starts
+    'replaced_each': ['replaced_is_none'],  # patching_add() runs when the program starts
     'realloc_of_libc': [],
-    'plain_new': [],
+    'cxx_plain_new': [],
     'dlclose': [],
-    'unwatch': [],
+    'fatal_signal_unwatch': [],
     'fatal_watch_child': [],
 }
 
 # Where the ways begin that a call takes rarely: the first call of a thread or of a library, memory
 # of the channel that was not mapped yet or is full, coroutines.
-RARE = {'target_enter_slow', 'real_find', 'real_find_all', 'thread_next_chunk', 'suspend',
-        'settle_early', 'channel_map', 'realloc_arena', 'module_found', 'module_debug_frame'}
+RARE = {'target_enter_slow', 'real_find', 'real_find_all', 'thread_next_chunk', 'record_suspend',
+        'held_settle_early', 'channel_map', 'realloc_arena', 'module_found', 'module_debug_frame'}
 
 # The same for calls from new places, and on stacks that are unlike those of the call before.
 NEW_PLACES = {'capture_on', 'rules_make'}
@@ -40,7 +40,7 @@ NEW_PLACES = {'capture_on', 'rules_make'}
 USUAL_BYTES, NEW_PLACE_BYTES, RARE_BYTES = 512, 1536, 2304
 
 # A function that calls itself counts twice.
-RECURSIVE = {('leave_all',)}
+RECURSIVE = {('levels_leave_all',)}
 
 RETURN_ADDRESS = WORD = 8
 

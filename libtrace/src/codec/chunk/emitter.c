@@ -69,12 +69,12 @@ static bool emitter_remember(struct ttd_emitter *emitter, const struct ttd_heade
     return true;
 }
 
-static enum ttd_status put_index(struct ttd_emitter *emitter);
+static enum ttd_status emitter_put_index(struct ttd_emitter *emitter);
 
 /** Sends a header, a payload, and zeros up to `size`: in one piece if that is small, as most chunks
  * of short programs are. */
-static enum ttd_status send_parts(struct ttd_emitter *emitter, const uint8_t *header,
-                                  const uint8_t *stored, size_t stored_size, uint64_t size)
+static enum ttd_status emitter_send_parts(struct ttd_emitter *emitter, const uint8_t *header,
+                                          const uint8_t *stored, size_t stored_size, uint64_t size)
 {
     static const uint8_t zeros[TTD_ALIGNMENT];
     uint8_t chunk[SMALL_CHUNK];
@@ -107,7 +107,7 @@ static enum ttd_status send_chunk(struct ttd_emitter *emitter, struct ttd_header
     if (!emitter_remember(emitter, header, bytes))
         return emitter_fail(emitter, TTD_ERROR_NO_MEMORY, "memory");
     uint64_t size = ttd_chunk_size(header);
-    enum ttd_status status = send_parts(emitter, bytes, stored, header->stored_size, size);
+    enum ttd_status status = emitter_send_parts(emitter, bytes, stored, header->stored_size, size);
     if (status != TTD_OK)
         return status;
     /* Only now: after a failure nothing follows, and the error has the offset of the missing chunk.
@@ -121,7 +121,7 @@ static enum ttd_status send_chunk(struct ttd_emitter *emitter, struct ttd_header
     /* An index is itself a chunk, so it must not ask for another one. */
     if (emitter->entries.size == (size_t)TTD_INDEX_ENTRIES_MAX * TTD_HEADER_SIZE &&
         header->kind != TTD_KIND_INDEX)
-        return put_index(emitter);
+        return emitter_put_index(emitter);
     return TTD_OK;
 }
 
@@ -162,7 +162,7 @@ enum ttd_status ttd_emitter_copy(struct ttd_emitter *emitter, const struct ttd_h
 }
 
 /** Links to the index chunk about to be written, and to those 1, 2, 4, … before it. */
-static void make_links(struct ttd_emitter *emitter, struct ttd_index_links *links)
+static void emitter_make_links(struct ttd_emitter *emitter, struct ttd_index_links *links)
 {
     if (!emitter->pending_set)
         emitter->pending = (struct ttd_index_link){0, emitter->events, emitter->position};
@@ -175,10 +175,10 @@ static void make_links(struct ttd_emitter *emitter, struct ttd_index_links *link
         links->links[links->count++] = emitter->written[emitter->written_count - distance];
 }
 
-static enum ttd_status put_index(struct ttd_emitter *emitter)
+static enum ttd_status emitter_put_index(struct ttd_emitter *emitter)
 {
     struct ttd_index_links links;
-    make_links(emitter, &links);
+    emitter_make_links(emitter, &links);
     void *written = emitter->written;
     if (ttd_grow_array(emitter->allocator, &written, &emitter->written_capacity,
                        emitter->written_count + 1, sizeof *emitter->written))
@@ -212,7 +212,7 @@ enum ttd_status ttd_emitter_end(struct ttd_emitter *emitter, const struct ttd_en
 {
     enum ttd_status status = TTD_OK;
     if (emitter->entries.size != 0)
-        status = put_index(emitter);
+        status = emitter_put_index(emitter);
     if (status != TTD_OK)
         return status;
     struct ttd_end complete = *end;

@@ -32,13 +32,13 @@ bool ttd_is_magic(const uint8_t *bytes, size_t size)
     return memcmp(bytes, magic, size < sizeof magic ? size : sizeof magic) == 0;
 }
 
-static void put_position(uint8_t *bytes, struct ttd_position position)
+static void header_put_position(uint8_t *bytes, struct ttd_position position)
 {
     ttd_put64(bytes, position.sequence);
     ttd_put64(bytes + 8, position.steps);
 }
 
-static struct ttd_position get_position(const uint8_t *bytes)
+static struct ttd_position header_get_position(const uint8_t *bytes)
 {
     struct ttd_position position = {ttd_get64(bytes), ttd_get64(bytes + 8)};
     return position;
@@ -60,8 +60,8 @@ void ttd_header_encode(const struct ttd_header *header, uint8_t bytes[TTD_HEADER
     ttd_put64(bytes + TTD_HEADER_FIRST_RECORD, header->first_record);
     ttd_put32(bytes + TTD_HEADER_RECORD_COUNT, header->record_count);
     ttd_put32(bytes + TTD_HEADER_RESERVED, 0);
-    put_position(bytes + TTD_HEADER_FIRST_POSITION, header->first_position);
-    put_position(bytes + TTD_HEADER_LAST_POSITION, header->last_position);
+    header_put_position(bytes + TTD_HEADER_FIRST_POSITION, header->first_position);
+    header_put_position(bytes + TTD_HEADER_LAST_POSITION, header->last_position);
     ttd_put64(bytes + TTD_HEADER_PAYLOAD_HASH, header->payload_hash);
     ttd_put64(bytes + TTD_HEADER_HASH, ttd_hash(bytes, TTD_HEADER_HASH));
 }
@@ -128,8 +128,8 @@ enum ttd_status ttd_header_decode(const uint8_t bytes[TTD_HEADER_SIZE], struct t
         .offset = ttd_get64(bytes + TTD_HEADER_OFFSET),
         .first_record = ttd_get64(bytes + TTD_HEADER_FIRST_RECORD),
         .record_count = ttd_get32(bytes + TTD_HEADER_RECORD_COUNT),
-        .first_position = get_position(bytes + TTD_HEADER_FIRST_POSITION),
-        .last_position = get_position(bytes + TTD_HEADER_LAST_POSITION),
+        .first_position = header_get_position(bytes + TTD_HEADER_FIRST_POSITION),
+        .last_position = header_get_position(bytes + TTD_HEADER_LAST_POSITION),
         .payload_hash = ttd_get64(bytes + TTD_HEADER_PAYLOAD_HASH),
     };
     /* After the checksum: a damaged version is damage, not a format of the future. */
@@ -185,7 +185,8 @@ bool ttd_payload_is_known(unsigned codec)
 }
 
 /** Adds the bytes of a length that goes on after its token. Returns the position behind them. */
-static const uint8_t *payload_add_length(const uint8_t *next, const uint8_t *end, size_t *length)
+static const uint8_t *header_payload_add_length(const uint8_t *next, const uint8_t *end,
+                                                size_t *length)
 {
     uint8_t byte = 255;
     while (byte == 255 && next != end) {
@@ -197,7 +198,7 @@ static const uint8_t *payload_add_length(const uint8_t *next, const uint8_t *end
 
 /** Whether the offset of a match is 0. LZ4's decoders do not reject it, and each one's result is
  * undefined. The block is one that LZ4 has decoded, and so is well-formed otherwise. */
-static bool has_offset_zero(const uint8_t *block, size_t size)
+static bool header_has_offset_zero(const uint8_t *block, size_t size)
 {
     const uint8_t *next = block;
     const uint8_t *end = block + size;
@@ -205,7 +206,7 @@ static bool has_offset_zero(const uint8_t *block, size_t size)
         unsigned token = *next++;
         size_t length = token >> 4;
         if (length == 15)
-            next = payload_add_length(next, end, &length);
+            next = header_payload_add_length(next, end, &length);
         if ((size_t)(end - next) < length + 2)
             return false; /* the last sequence has no match */
         next += length;
@@ -213,7 +214,7 @@ static bool has_offset_zero(const uint8_t *block, size_t size)
             return true;
         next += 2;
         if ((token & 15) == 15)
-            next = payload_add_length(next, end, &length);
+            next = header_payload_add_length(next, end, &length);
     }
     return false;
 }
@@ -229,7 +230,7 @@ enum ttd_status ttd_payload_decompress(unsigned codec, const uint8_t *stored, si
     case TTD_CODEC_LZ4:
         if (LZ4_decompress_safe((const char *)stored, (char *)raw, (int)stored_size,
                                 (int)raw_size) == (int)raw_size &&
-            !has_offset_zero(stored, stored_size))
+            !header_has_offset_zero(stored, stored_size))
             return TTD_OK;
         *what = "compressed payload";
         return TTD_ERROR_CORRUPT;

@@ -14,7 +14,7 @@
 #define CLASS_SIZE_MIN 6
 
 /** Validates a class. Returns a static description of the first violation, or NULL. */
-static const char *check_class(const struct ttd_event_class *class)
+static const char *decoder_check_class(const struct ttd_event_class *class)
 {
     unsigned outcome = class->form & TTD_FORM_OUTCOME;
     bool allocates = class->action == TTD_ACTION_ALLOC || class->action == TTD_ACTION_REALLOC;
@@ -43,7 +43,7 @@ static const char *check_class(const struct ttd_event_class *class)
     }
 }
 
-static struct ttd_event prototype_of(const struct ttd_event_class *class)
+static struct ttd_event decoder_prototype_of(const struct ttd_event_class *class)
 {
     return (struct ttd_event){.flags = class->flags,
                               .result = (class->form & TTD_FORM_OUTCOME) == TTD_OUTCOME_ONE,
@@ -54,7 +54,7 @@ static struct ttd_event prototype_of(const struct ttd_event_class *class)
 }
 
 /** Makes room for classes and their prototypes. False without memory. */
-static bool reserve_classes(struct ttd_events_decoder *decoder, uint32_t count)
+static bool decoder_reserve_classes(struct ttd_events_decoder *decoder, uint32_t count)
 {
     struct ttd_event_state *state = &decoder->state;
     void *array = state->classes;
@@ -78,7 +78,7 @@ enum ttd_status ttd_events_read_classes(struct ttd_events_decoder *decoder, uint
         ttd_events_decoder_fail(decoder, "number of classes");
         return TTD_ERROR_CORRUPT;
     }
-    if (!reserve_classes(decoder, count))
+    if (!decoder_reserve_classes(decoder, count))
         return TTD_ERROR_NO_MEMORY;
     for (uint32_t i = 0; i < count; i++) {
         struct ttd_event_class *class = &state->classes[i];
@@ -88,19 +88,19 @@ enum ttd_status ttd_events_read_classes(struct ttd_events_decoder *decoder, uint
         class->parameter_count = ttd_cursor_get8(cursor);
         class->heap = ttd_cursor_varint32(cursor);
         class->flags = ttd_cursor_varint(cursor);
-        const char *violation = check_class(class);
+        const char *violation = decoder_check_class(class);
         if (violation)
             ttd_events_decoder_fail(decoder, violation);
         else
             ttd_event_class_complete(class);
-        decoder->prototypes[i] = prototype_of(class);
+        decoder->prototypes[i] = decoder_prototype_of(class);
     }
     state->class_count = count;
     return TTD_OK;
 }
 
 /** Reads the shapes; there is room for them. False if there is a wrong one. */
-static bool read_shapes(struct ttd_events_decoder *decoder, uint32_t count)
+static bool decoder_read_shapes(struct ttd_events_decoder *decoder, uint32_t count)
 {
     struct ttd_event_state *state = &decoder->state;
     struct ttd_cursor classes = decoder->columns[TTD_COLUMN_SHAPE_CLASSES];
@@ -132,7 +132,7 @@ enum ttd_status ttd_events_read_shapes(struct ttd_events_decoder *decoder, uint3
     }
     if (!ttd_event_state_reserve_shapes(state, count))
         return TTD_ERROR_NO_MEMORY;
-    if (!read_shapes(decoder, count)) {
+    if (!decoder_read_shapes(decoder, count)) {
         ttd_events_decoder_fail(decoder, "shape of an event");
         return TTD_ERROR_CORRUPT;
     }
@@ -151,9 +151,9 @@ enum ttd_status ttd_events_read_shapes(struct ttd_events_decoder *decoder, uint3
 /* The general path: parameters, and optional fields. Few events need it, so that the loops over
  * all events stay short. */
 
-static void decode_parameters(struct ttd_events_decoder *decoder, struct ttd_event *event,
-                              const struct ttd_event_class *class,
-                              const struct ttd_event_shape *shape, uint64_t *parameters)
+static void decoder_decode_parameters(struct ttd_events_decoder *decoder, struct ttd_event *event,
+                                      const struct ttd_event_class *class,
+                                      const struct ttd_event_shape *shape, uint64_t *parameters)
 {
     struct ttd_event_state *state = &decoder->state;
     uint64_t *stored = state->stored + state->stored_at[shape - state->shapes];
@@ -167,9 +167,9 @@ static void decode_parameters(struct ttd_events_decoder *decoder, struct ttd_eve
 }
 
 /** Reads the optional fields: flags, result, reserve and commit size (EXTRA). */
-static void decode_extra(struct ttd_events_decoder *decoder, struct ttd_event *event,
-                         const struct ttd_event_class *class, const struct ttd_event_shape *shape,
-                         uint64_t *parameters)
+static void decoder_decode_extra(struct ttd_events_decoder *decoder, struct ttd_event *event,
+                                 const struct ttd_event_class *class,
+                                 const struct ttd_event_shape *shape, uint64_t *parameters)
 {
     struct ttd_cursor *extra = &decoder->columns[TTD_COLUMN_EXTRA];
     if ((class->form & TTD_FORM_OUTCOME) == TTD_OUTCOME_RESULT) {
@@ -184,7 +184,7 @@ static void decode_extra(struct ttd_events_decoder *decoder, struct ttd_event *e
         event->make_read_only = ttd_cursor_varint(extra);
     }
     if (event->parameters)
-        decode_parameters(decoder, event, class, shape, parameters);
+        decoder_decode_parameters(decoder, event, class, shape, parameters);
 }
 
 void ttd_events_decode_general(struct ttd_events_decoder *decoder, size_t index)
@@ -197,7 +197,7 @@ void ttd_events_decode_general(struct ttd_events_decoder *decoder, size_t index)
         uint64_t *parameters = decoder->batch->more_parameters[index];
         if (class->form & TTD_FORM_PARAMETERS)
             event->parameters = parameters;
-        decode_extra(decoder, event, class, decoder->shapes[index], parameters);
+        decoder_decode_extra(decoder, event, class, decoder->shapes[index], parameters);
     } else if (class->general == TTD_GENERAL_SIZE) {
         event->parameters = &event->size;
     } else if (class->general == TTD_GENERAL_BASE) {
@@ -233,8 +233,8 @@ void ttd_events_decoder_free(struct ttd_events_decoder *decoder)
     ttd_event_state_free(&decoder->state);
 }
 
-static bool reserve_list(const struct ttd_allocator *allocator, struct ttd_ordinal_list *list,
-                         size_t count)
+static bool decoder_reserve_list(const struct ttd_allocator *allocator,
+                                 struct ttd_ordinal_list *list, size_t count)
 {
     void *items = list->items;
     list->count = 0;
@@ -259,11 +259,11 @@ static bool decoder_reserve_addresses(struct ttd_events_decoder *decoder, size_t
                        sizeof *addresses->spelled))
         return false;
     addresses->spelled = array;
-    return reserve_list(allocator, &addresses->freed, events) &&
-           reserve_list(allocator, &addresses->allocated, events);
+    return decoder_reserve_list(allocator, &addresses->freed, events) &&
+           decoder_reserve_list(allocator, &addresses->allocated, events);
 }
 
-static bool reserve_buffers(struct ttd_events_decoder *decoder)
+static bool decoder_reserve_buffers(struct ttd_events_decoder *decoder)
 {
     const struct ttd_allocator *allocator = decoder->state.allocator;
     if (!decoder->buffers)
@@ -284,7 +284,7 @@ static struct ttd_event_buffer *decoder_next_buffer(struct ttd_events_decoder *d
 }
 
 /** Moves the first error of a column to the decoder; true if there is one. */
-static bool column_errors(struct ttd_events_decoder *decoder)
+static bool decoder_column_errors(struct ttd_events_decoder *decoder)
 {
     for (size_t i = 0; i < TTD_COLUMN_COUNT && !decoder->error; i++)
         decoder->error = decoder->columns[i].error;
@@ -302,11 +302,11 @@ uint64_t ttd_events_next_gap(struct ttd_events_decoder *decoder, enum ttd_column
 }
 
 /** Reads the tables at the head of the chunk. */
-static enum ttd_status read_tables(struct ttd_events_decoder *decoder, uint32_t classes,
-                                   uint32_t shapes)
+static enum ttd_status decoder_read_tables(struct ttd_events_decoder *decoder, uint32_t classes,
+                                           uint32_t shapes)
 {
     enum ttd_status status = ttd_events_read_classes(decoder, classes);
-    if (status == TTD_OK && !column_errors(decoder))
+    if (status == TTD_OK && !decoder_column_errors(decoder))
         status = ttd_events_read_shapes(decoder, shapes);
     if (status != TTD_OK)
         return status;
@@ -316,7 +316,7 @@ static enum ttd_status read_tables(struct ttd_events_decoder *decoder, uint32_t 
     /* Each event has one byte there, so the loops over events need not look for its end. */
     if (ttd_cursor_left(&decoder->columns[TTD_COLUMN_SHAPES_FIRST]) != decoder->left)
         ttd_events_decoder_fail(decoder, "number of events");
-    return column_errors(decoder) ? TTD_ERROR_CORRUPT : TTD_OK;
+    return decoder_column_errors(decoder) ? TTD_ERROR_CORRUPT : TTD_OK;
 }
 
 enum ttd_status ttd_events_decoder_begin(struct ttd_events_decoder *decoder,
@@ -340,10 +340,11 @@ enum ttd_status ttd_events_decoder_begin(struct ttd_events_decoder *decoder,
     decoder->error = payload.error;
     if (decoder->error)
         return TTD_ERROR_CORRUPT;
-    enum ttd_status status = read_tables(decoder, classes, shapes);
+    enum ttd_status status = decoder_read_tables(decoder, classes, shapes);
     if (status != TTD_OK)
         return status;
-    if (!decoder_reserve_addresses(decoder, header->record_count) || !reserve_buffers(decoder))
+    if (!decoder_reserve_addresses(decoder, header->record_count) ||
+        !decoder_reserve_buffers(decoder))
         return TTD_ERROR_NO_MEMORY;
     decoder->exception = ttd_events_next_gap(decoder, TTD_COLUMN_TIME_GAPS, decoder->number);
     decoder->clock_change = ttd_events_next_gap(decoder, TTD_COLUMN_CLOCK, decoder->number);
@@ -372,7 +373,7 @@ enum ttd_status ttd_events_decoder_next(struct ttd_events_decoder *decoder, size
     ttd_events_decode_batch(decoder, n);
     if (decoder->no_memory)
         return TTD_ERROR_NO_MEMORY;
-    if (column_errors(decoder))
+    if (decoder_column_errors(decoder))
         return TTD_ERROR_CORRUPT;
     decoder->left -= n;
     if (decoder->first_batch &&
@@ -381,7 +382,7 @@ enum ttd_status ttd_events_decoder_next(struct ttd_events_decoder *decoder, size
     decoder->first_batch = false;
     if (decoder->left == 0)
         decoder_finish(decoder);
-    if (column_errors(decoder))
+    if (decoder_column_errors(decoder))
         return TTD_ERROR_CORRUPT;
     /* Only now: a batch that is damaged takes the place of none but the oldest. */
     decoder->buffer_next = (decoder->buffer_next + 1) % decoder->buffer_count;

@@ -11,22 +11,22 @@
 
 /* Times of events that are not as predicted (spec, "Times"). */
 
-static uint64_t get(struct ttd_events_decoder *decoder)
+static uint64_t columns_get(struct ttd_events_decoder *decoder)
 {
     return ttd_cursor_varint(&decoder->columns[TTD_COLUMN_TIME_VALUES]);
 }
 
 /** Reads the thread of the exception. */
-static bool read_thread(struct ttd_events_decoder *decoder)
+static bool columns_read_thread(struct ttd_events_decoder *decoder)
 {
     struct ttd_event_state *state = &decoder->state;
-    uint64_t index = get(decoder);
+    uint64_t index = columns_get(decoder);
     if (index > state->thread_count) {
         ttd_events_decoder_fail(decoder, "thread of an event");
         return false;
     }
     if (index == state->thread_count) {
-        uint64_t id = get(decoder);
+        uint64_t id = columns_get(decoder);
         uint32_t known_index;
         if (id > UINT32_MAX || ttd_map_find(&decoder->threads, id, &known_index)) {
             ttd_events_decoder_fail(decoder, "thread of an event");
@@ -42,8 +42,8 @@ static bool read_thread(struct ttd_events_decoder *decoder)
     return true;
 }
 
-static struct ttd_position read_start(struct ttd_events_decoder *decoder, unsigned form,
-                                      struct ttd_position end)
+static struct ttd_position columns_read_start(struct ttd_events_decoder *decoder, unsigned form,
+                                              struct ttd_position end)
 {
     uint64_t sequence = decoder->state.effect.sequence;
     uint64_t steps;
@@ -55,13 +55,13 @@ static struct ttd_position read_start(struct ttd_events_decoder *decoder, unsign
     case TTD_TIME_START_SEQUENCE:
         return (struct ttd_position){sequence + 1, 0};
     case TTD_TIME_START_STEPS:
-        steps = get(decoder);
+        steps = columns_get(decoder);
         if (steps > UINT64_MAX - end.steps)
             ttd_events_decoder_fail(decoder, "times of an event");
         return (struct ttd_position){end.sequence, end.steps + steps};
     default:
-        sequence += ttd_unzigzag(get(decoder));
-        return (struct ttd_position){sequence, get(decoder)};
+        sequence += ttd_unzigzag(columns_get(decoder));
+        return (struct ttd_position){sequence, columns_get(decoder)};
     }
 }
 
@@ -77,10 +77,10 @@ static struct ttd_position times_read_end(struct ttd_events_decoder *decoder, un
     case TTD_TIME_END_SEQUENCE:
         return (struct ttd_position){sequence + 1, 0};
     case TTD_TIME_END_STEPS:
-        return (struct ttd_position){start.sequence, start.steps + get(decoder)};
+        return (struct ttd_position){start.sequence, start.steps + columns_get(decoder)};
     case TTD_TIME_END_EXPLICIT:
-        sequence += ttd_unzigzag(get(decoder));
-        return (struct ttd_position){sequence, get(decoder)};
+        sequence += ttd_unzigzag(columns_get(decoder));
+        return (struct ttd_position){sequence, columns_get(decoder)};
     case TTD_TIME_END_NEVER:
         return ttd_position_invalid();
     default:
@@ -109,7 +109,7 @@ bool ttd_events_decode_exception(struct ttd_events_decoder *decoder,
     struct ttd_event_state *state = &decoder->state;
     unsigned form = ttd_cursor_get8(&decoder->columns[TTD_COLUMN_TIME_FORMS]);
     /* The first event of a chunk names its thread: there is none to go on with. */
-    if ((form & TTD_TIME_THREAD) ? !read_thread(decoder) : state->thread == UINT32_MAX) {
+    if ((form & TTD_TIME_THREAD) ? !columns_read_thread(decoder) : state->thread == UINT32_MAX) {
         ttd_events_decoder_fail(decoder, "thread of an event");
         return false;
     }
@@ -119,7 +119,7 @@ bool ttd_events_decode_exception(struct ttd_events_decoder *decoder,
     struct ttd_event_thread *thread = &state->threads[state->thread];
     unsigned start_form = (form & TTD_TIME_START) >> TTD_TIME_START_SHIFT;
     unsigned end_form = (form & TTD_TIME_END) >> TTD_TIME_END_SHIFT;
-    *start = read_start(decoder, start_form, thread->end);
+    *start = columns_read_start(decoder, start_form, thread->end);
     *end = times_read_end(decoder, end_form, *start);
     if (!times_is_valid(state, class, end_form == TTD_TIME_END_NEVER, *start, *end)) {
         ttd_events_decoder_fail(decoder, "times of an event");
@@ -132,8 +132,8 @@ bool ttd_events_decode_exception(struct ttd_events_decoder *decoder,
 }
 
 /** Reads an address that is spelled out; returns its ordinal. There is room, also after errors. */
-static inline uint32_t take_explicit(struct ttd_events_decoder *decoder, enum ttd_column column,
-                                     uint64_t *last)
+static inline uint32_t columns_take_explicit(struct ttd_events_decoder *decoder,
+                                             enum ttd_column column, uint64_t *last)
 {
     struct ttd_event_addresses *addresses = &decoder->addresses;
     uint64_t address = *last + ttd_unzigzag(ttd_varint_fast(&decoder->columns[column]));
@@ -152,14 +152,15 @@ struct places {
     struct ttd_ordinal_list freed;
 };
 
-static inline void decode_base(struct ttd_events_decoder *decoder, struct places *places,
-                               bool releases, struct ttd_event *event)
+static inline void columns_decode_base(struct ttd_events_decoder *decoder, struct places *places,
+                                       bool releases, struct ttd_event *event)
 {
     size_t place = *places->released++;
     struct ttd_ordinal_list *allocated = &places->allocated;
     uint32_t ordinal = 0;
     if (place == 0)
-        ordinal = take_explicit(decoder, TTD_COLUMN_RELEASED_EXPLICIT, &decoder->state.released);
+        ordinal =
+            columns_take_explicit(decoder, TTD_COLUMN_RELEASED_EXPLICIT, &decoder->state.released);
     else if (place > allocated->count)
         ttd_events_decoder_fail(decoder, "place of an address");
     else if (releases)
@@ -172,14 +173,15 @@ static inline void decode_base(struct ttd_events_decoder *decoder, struct places
     event->base_address = decoder->addresses.spelled[ordinal];
 }
 
-static inline void decode_address(struct ttd_events_decoder *decoder, struct places *places,
-                                  struct ttd_event *event)
+static inline void columns_decode_address(struct ttd_events_decoder *decoder, struct places *places,
+                                          struct ttd_event *event)
 {
     size_t place = *places->acquired++;
     struct ttd_ordinal_list *freed = &places->freed;
     uint32_t ordinal = 0;
     if (place == 0)
-        ordinal = take_explicit(decoder, TTD_COLUMN_ACQUIRED_EXPLICIT, &decoder->state.acquired);
+        ordinal =
+            columns_take_explicit(decoder, TTD_COLUMN_ACQUIRED_EXPLICIT, &decoder->state.acquired);
     else if (place > freed->count)
         ttd_events_decoder_fail(decoder, "place of an address");
     else
@@ -189,8 +191,8 @@ static inline void decode_address(struct ttd_events_decoder *decoder, struct pla
     event->address = decoder->addresses.spelled[ordinal];
 }
 
-static inline void decode_size(struct ttd_cursor *sizes, struct ttd_event *event,
-                               struct ttd_event_shape *shape)
+static inline void columns_decode_size(struct ttd_cursor *sizes, struct ttd_event *event,
+                                       struct ttd_event_shape *shape)
 {
     shape->size = ttd_swap_predicted(ttd_varint_fast(sizes), shape->size);
     event->size = shape->size;
@@ -202,26 +204,26 @@ static inline void decode_event(struct ttd_events_decoder *decoder, struct place
 {
     const struct ttd_event_class *class = decoder->classes[index];
     if (class->fast == TTD_FAST_FREE) {
-        decode_base(decoder, places, true, event);
+        columns_decode_base(decoder, places, true, event);
         event->parameters = &event->base_address;
     } else if (class->fast == TTD_FAST_ALLOC) {
-        decode_size(sizes, event, decoder->shapes[index]);
-        decode_address(decoder, places, event);
+        columns_decode_size(sizes, event, decoder->shapes[index]);
+        columns_decode_address(decoder, places, event);
         event->parameters = &event->size;
     } else {
         if (class->form & TTD_FORM_SIZE)
-            decode_size(sizes, event, decoder->shapes[index]);
+            columns_decode_size(sizes, event, decoder->shapes[index]);
         if (class->form & TTD_FORM_BASE)
-            decode_base(decoder, places, class->releases, event);
+            columns_decode_base(decoder, places, class->releases, event);
         if (class->form & TTD_FORM_ADDRESS)
-            decode_address(decoder, places, event);
+            columns_decode_address(decoder, places, event);
         if (class->general != TTD_GENERAL_NONE || class->action == TTD_ACTION_REALLOC)
             ttd_events_decode_general(decoder, index);
     }
 }
 
 /** Whether there is a place for each address. */
-static bool has_places(struct ttd_events_decoder *decoder)
+static bool columns_has_places(struct ttd_events_decoder *decoder)
 {
     uint32_t tally = decoder->tally;
     if (ttd_cursor_left(&decoder->columns[TTD_COLUMN_RELEASED]) >= TTD_TALLY_BASES(tally) &&
@@ -233,7 +235,7 @@ static bool has_places(struct ttd_events_decoder *decoder)
 
 void ttd_events_decode_values(struct ttd_events_decoder *decoder, uint32_t count)
 {
-    if (!has_places(decoder))
+    if (!columns_has_places(decoder))
         return;
     size_t spelled = decoder->addresses.count;
     struct ttd_event_buffer *batch = decoder->batch;

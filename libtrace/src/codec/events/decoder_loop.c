@@ -6,7 +6,7 @@
 #include "codec/events/decoder.h"
 
 /** The general case of a symbol: see TTD_SHAPE_ONE_BYTE. */
-static inline uint32_t read_symbol(struct ttd_cursor *cursor, uint32_t first)
+static inline uint32_t loop_read_symbol(struct ttd_cursor *cursor, uint32_t first)
 {
     size_t size = first == TTD_SHAPE_ESCAPE ? 2 : 1;
     if (ttd_cursor_left(cursor) < size) {
@@ -20,7 +20,7 @@ static inline uint32_t read_symbol(struct ttd_cursor *cursor, uint32_t first)
 }
 
 /** Sets the members that shape and class determine; each event has one symbol. */
-static bool decode_shapes(struct ttd_events_decoder *decoder, uint32_t count)
+static bool loop_decode_shapes(struct ttd_events_decoder *decoder, uint32_t count)
 {
     struct ttd_event_state *state = &decoder->state;
     struct ttd_event_shape *shapes = state->shapes;
@@ -35,7 +35,7 @@ static bool decode_shapes(struct ttd_events_decoder *decoder, uint32_t count)
     for (uint32_t i = 0; i < count; i++, event++) {
         uint32_t symbol = symbols[i];
         if (symbol >= TTD_SHAPE_ONE_BYTE)
-            symbol = read_symbol(&decoder->columns[TTD_COLUMN_SHAPES_MORE], symbol);
+            symbol = loop_read_symbol(&decoder->columns[TTD_COLUMN_SHAPES_MORE], symbol);
         /* Without a branch: nobody can predict whether the prediction was right. */
         symbol |= next[before] & (0 - (uint32_t)(symbol == 0));
         if (symbol - 1 >= shape_count) {
@@ -59,7 +59,7 @@ static bool decode_shapes(struct ttd_events_decoder *decoder, uint32_t count)
 }
 
 /** The wall clock changes with the next event. */
-static void change_clock(struct ttd_events_decoder *decoder)
+static void loop_change_clock(struct ttd_events_decoder *decoder)
 {
     struct ttd_event_state *state = &decoder->state;
     state->clock += ttd_unzigzag(ttd_cursor_varint(&decoder->columns[TTD_COLUMN_CLOCK]));
@@ -72,7 +72,7 @@ static void change_clock(struct ttd_events_decoder *decoder)
 }
 
 /** An event whose times are an exception. */
-static bool decode_exception(struct ttd_events_decoder *decoder, uint32_t index)
+static bool loop_decode_exception(struct ttd_events_decoder *decoder, uint32_t index)
 {
     struct ttd_event_state *state = &decoder->state;
     struct ttd_event *event = &decoder->batch->events[index];
@@ -88,7 +88,8 @@ static bool decode_exception(struct ttd_events_decoder *decoder, uint32_t index)
 }
 
 /** Events whose times are as predicted: each takes two steps of the current thread. */
-static bool decode_run(struct ttd_events_decoder *decoder, struct ttd_event *event, uint32_t count)
+static bool loop_decode_run(struct ttd_events_decoder *decoder, struct ttd_event *event,
+                            uint32_t count)
 {
     struct ttd_event_state *state = &decoder->state;
     if (state->thread == UINT32_MAX)
@@ -115,7 +116,7 @@ static bool decode_run(struct ttd_events_decoder *decoder, struct ttd_event *eve
 
 /** Times, from one event with an exception or another wall time to the next. False if they are
  * wrong. */
-static bool decode_times(struct ttd_events_decoder *decoder, uint32_t count)
+static bool loop_decode_times(struct ttd_events_decoder *decoder, uint32_t count)
 {
     struct ttd_event *events = decoder->batch->events;
     uint32_t nevers = 0;
@@ -123,15 +124,15 @@ static bool decode_times(struct ttd_events_decoder *decoder, uint32_t count)
         uint64_t number = decoder->number;
         bool is_decoded;
         if (number == decoder->clock_change)
-            change_clock(decoder);
+            loop_change_clock(decoder);
         if (number == decoder->exception) {
-            is_decoded = decode_exception(decoder, i);
+            is_decoded = loop_decode_exception(decoder, i);
             nevers += TTD_TALLY_NEVERS(decoder->classes[i]->tally);
         } else {
             n = count - i;
             n = n < decoder->exception - number ? n : (uint32_t)(decoder->exception - number);
             n = n < decoder->clock_change - number ? n : (uint32_t)(decoder->clock_change - number);
-            is_decoded = decode_run(decoder, events + i, n);
+            is_decoded = loop_decode_run(decoder, events + i, n);
         }
         if (!is_decoded)
             return false;
@@ -145,9 +146,9 @@ static bool decode_times(struct ttd_events_decoder *decoder, uint32_t count)
 
 void ttd_events_decode_batch(struct ttd_events_decoder *decoder, uint32_t count)
 {
-    if (!decode_shapes(decoder, count))
+    if (!loop_decode_shapes(decoder, count))
         return;
-    if (decode_times(decoder, count))
+    if (loop_decode_times(decoder, count))
         ttd_events_decode_values(decoder, count);
     else
         ttd_events_decoder_fail(decoder, "times of an event");

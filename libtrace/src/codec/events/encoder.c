@@ -23,8 +23,9 @@ static inline enum ttd_event_fast calls_fast_shape(const struct ttd_call *call)
 }
 
 /** Whether the events of a class are such calls on a heap. */
-static inline bool is_class_of(const struct ttd_event_class *class, const struct ttd_call *call,
-                               enum ttd_event_fast fast, ttd_id heap)
+static inline bool encoder_is_class_of(const struct ttd_event_class *class,
+                                       const struct ttd_call *call, enum ttd_event_fast fast,
+                                       ttd_id heap)
 {
     return ((class->heap ^ heap) | (uint32_t)(class->fast ^ fast) |
             (uint32_t)(class->api ^ call->api)) == 0 &&
@@ -32,12 +33,14 @@ static inline bool is_class_of(const struct ttd_event_class *class, const struct
 }
 
 /** Returns the shape of a call, if the chunk has it; else 0. */
-static uint32_t find_shape(const struct ttd_events_encoder *encoder, const struct ttd_call *call,
-                           enum ttd_event_fast fast, ttd_id heap)
+static uint32_t encoder_find_shape(const struct ttd_events_encoder *encoder,
+                                   const struct ttd_call *call, enum ttd_event_fast fast,
+                                   ttd_id heap)
 {
     const struct ttd_event_state *state = &encoder->state;
     uint32_t index = encoder->last_class[call->api], number;
-    if (index >= state->class_count || !is_class_of(&state->classes[index], call, fast, heap) ||
+    if (index >= state->class_count ||
+        !encoder_is_class_of(&state->classes[index], call, fast, heap) ||
         !ttd_map_find(&encoder->shape_map, (uint64_t)index << 32 | call->stack, &number))
         return 0;
     return number;
@@ -51,10 +54,10 @@ static inline bool calls_put_shape(struct ttd_events_encoder *encoder, const str
     uint32_t number = state->next_shapes[state->shape];
     const struct ttd_event_shape *shape = &state->shapes[number];
     if (number != 0 && shape->stack == call->stack &&
-        is_class_of(&state->classes[shape->class_index], call, fast, heap)) {
+        encoder_is_class_of(&state->classes[shape->class_index], call, fast, heap)) {
         ttd_events_put8(encoder, TTD_COLUMN_SHAPES_FIRST, 0);
     } else {
-        number = find_shape(encoder, call, fast, heap);
+        number = encoder_find_shape(encoder, call, fast, heap);
         if (number == 0)
             return false;
         ttd_events_put_symbol(encoder, number);
@@ -112,7 +115,7 @@ size_t ttd_events_encoder_add_calls(struct ttd_events_encoder *encoder,
 }
 
 /** Whether a returned event has exactly its own values as parameters. */
-static inline bool is_usual(const struct ttd_event *event)
+static inline bool encoder_is_usual(const struct ttd_event *event)
 {
     uint64_t others =
         event->previous_address | event->reserve_size | event->commit_size | event->make_read_only;
@@ -128,7 +131,7 @@ static inline bool is_usual(const struct ttd_event *event)
 
 bool ttd_events_encoder_add_usual(struct ttd_events_encoder *encoder, const struct ttd_event *event)
 {
-    if (!is_usual(event) || event->time_end.sequence != event->time_start.sequence ||
+    if (!encoder_is_usual(event) || event->time_end.sequence != event->time_start.sequence ||
         event->time_end.steps - event->time_start.steps != 1)
         return false;
     struct ttd_call call = {.address = event->address | event->base_address,
@@ -149,7 +152,7 @@ bool ttd_events_encoder_add_usual(struct ttd_events_encoder *encoder, const stru
 /* Classes and shapes (spec, "Shapes"). */
 
 /** Adds how the parameters are stored. */
-static void add_parameters(struct ttd_event_class *class, const struct ttd_event *event)
+static void encoder_add_parameters(struct ttd_event_class *class, const struct ttd_event *event)
 {
     class->parameter_count = (uint8_t)event->parameter_count;
     if (ttd_event_fits_template(event))
@@ -158,13 +161,14 @@ static void add_parameters(struct ttd_event_class *class, const struct ttd_event
         class->form |= TTD_PARAMETERS_WHOLE;
 }
 
-static inline bool same_class(const struct ttd_event_class *a, const struct ttd_event_class *b)
+static inline bool encoder_same_class(const struct ttd_event_class *a,
+                                      const struct ttd_event_class *b)
 {
     return a->key == b->key && a->form == b->form && a->flags == b->flags;
 }
 
-static bool add_class(struct ttd_events_encoder *encoder, const struct ttd_event_class *class,
-                      uint64_t key)
+static bool encoder_add_class(struct ttd_events_encoder *encoder,
+                              const struct ttd_event_class *class, uint64_t key)
 {
     struct ttd_event_state *state = &encoder->state;
     void *classes = state->classes;
@@ -185,26 +189,27 @@ static bool add_class(struct ttd_events_encoder *encoder, const struct ttd_event
     return true;
 }
 
-static bool find_class(struct ttd_events_encoder *encoder, const struct ttd_event_class *class,
-                       uint32_t *index)
+static bool encoder_find_class(struct ttd_events_encoder *encoder,
+                               const struct ttd_event_class *class, uint32_t *index)
 {
     /* Mostly the class that this API had the last time: no look-up then. */
     *index = encoder->last_class[class->api];
-    if (*index < encoder->state.class_count && same_class(class, &encoder->state.classes[*index]))
+    if (*index < encoder->state.class_count &&
+        encoder_same_class(class, &encoder->state.classes[*index]))
         return true;
     /* Different classes may have one key: the next keys are tried until one is free or equal. */
     uint64_t key = ttd_map_hash(class->flags) + class->form + class->key;
     while (ttd_map_find(&encoder->class_map, key, index)) {
-        if (same_class(class, &encoder->state.classes[*index]))
+        if (encoder_same_class(class, &encoder->state.classes[*index]))
             return true;
         key++;
     }
     *index = (uint32_t)encoder->state.class_count;
-    return add_class(encoder, class, key);
+    return encoder_add_class(encoder, class, key);
 }
 
 /** Makes room for shapes up to number `count` and their stored parameters. */
-static bool grow_shapes(struct ttd_event_state *state, size_t count, size_t stored)
+static bool encoder_grow_shapes(struct ttd_event_state *state, size_t count, size_t stored)
 {
     void *array = state->stored;
     if (!ttd_event_state_reserve_shapes(state, count) ||
@@ -215,11 +220,12 @@ static bool grow_shapes(struct ttd_event_state *state, size_t count, size_t stor
     return true;
 }
 
-static bool add_shape(struct ttd_events_encoder *encoder, uint32_t class_index, ttd_id stack)
+static bool encoder_add_shape(struct ttd_events_encoder *encoder, uint32_t class_index,
+                              ttd_id stack)
 {
     struct ttd_event_state *state = &encoder->state;
     size_t stored = state->classes[class_index].stored;
-    if (!grow_shapes(state, state->shape_count + 1, stored) ||
+    if (!encoder_grow_shapes(state, state->shape_count + 1, stored) ||
         !ttd_map_add(&encoder->shape_map, (uint64_t)class_index << 32 | stack,
                      (uint32_t)state->shape_count + 1))
         return false;
@@ -255,7 +261,7 @@ bool ttd_events_encode_shape(struct ttd_events_encoder *encoder, const struct tt
     struct ttd_event_state *state = &encoder->state;
     /* The first event has no shape before it: number 0, of no class, stands for that. */
     if (encoder->count == 0) {
-        if (!grow_shapes(state, 0, 0))
+        if (!encoder_grow_shapes(state, 0, 0))
             return false;
         ttd_event_state_set_shape(state, 0, 0, TTD_NONE);
     }
@@ -266,13 +272,13 @@ bool ttd_events_encode_shape(struct ttd_events_encoder *encoder, const struct tt
                                     .flags = event->flags,
                                     .key = key};
     if (event->parameters)
-        add_parameters(&class, event);
+        encoder_add_parameters(&class, event);
     uint32_t index;
-    if (!find_class(encoder, &class, &index))
+    if (!encoder_find_class(encoder, &class, &index))
         return false;
     encoder->last_class[class.api] = index;
     if (!ttd_map_find(&encoder->shape_map, (uint64_t)index << 32 | event->stack, shape)) {
-        if (!add_shape(encoder, index, event->stack))
+        if (!encoder_add_shape(encoder, index, event->stack))
             return false;
         *shape = (uint32_t)state->shape_count;
     }
@@ -354,8 +360,8 @@ static bool encoder_make_room(struct ttd_events_encoder *encoder)
 }
 
 /** Whether the event's parameters, as many as the class has, equal its template. */
-static inline bool same_parameters(const struct ttd_event_class *class,
-                                   const struct ttd_event *event)
+static inline bool encoder_same_parameters(const struct ttd_event_class *class,
+                                           const struct ttd_event *event)
 {
     const uint64_t *p = event->parameters;
     switch (class->general) {
@@ -380,7 +386,7 @@ static bool encoder_put_shape(struct ttd_events_encoder *encoder, const struct t
         const struct ttd_event_shape *shape = &state->shapes[number];
         const struct ttd_event_class *class = &state->classes[shape->class_index];
         if (shape->stack == event->stack && class->key == key && class->flags == event->flags &&
-            same_parameters(class, event)) {
+            encoder_same_parameters(class, event)) {
             ttd_events_put8(encoder, TTD_COLUMN_SHAPES_FIRST, 0);
             state->shape = number;
             return true;
@@ -393,7 +399,8 @@ static bool encoder_put_shape(struct ttd_events_encoder *encoder, const struct t
     return true;
 }
 
-static inline bool encode_time(struct ttd_events_encoder *encoder, const struct ttd_event *event)
+static inline bool encoder_encode_time(struct ttd_events_encoder *encoder,
+                                       const struct ttd_event *event)
 {
     struct ttd_event_state *state = &encoder->state;
     if (encoder->count == 0 || !ttd_events_follow(event->time_start, event->time_end, event->thread,
@@ -405,7 +412,7 @@ static inline bool encode_time(struct ttd_events_encoder *encoder, const struct 
 }
 
 /** The wall clock has changed. */
-static void encode_clock(struct ttd_events_encoder *encoder, uint64_t wall_time)
+static void encoder_encode_clock(struct ttd_events_encoder *encoder, uint64_t wall_time)
 {
     struct ttd_event_state *state = &encoder->state;
     uint64_t clock = wall_time / state->time_unit;
@@ -436,7 +443,7 @@ bool ttd_events_encoder_add(struct ttd_events_encoder *encoder, const struct ttd
     if (encoder->room == 0 && !encoder_make_room(encoder))
         return false;
     encoder->room--;
-    if (!encoder_put_shape(encoder, event) || !encode_time(encoder, event))
+    if (!encoder_put_shape(encoder, event) || !encoder_encode_time(encoder, event))
         return false;
     state->effect = ttd_event_position(event);
     if (encoder->count++ == 0)
@@ -444,7 +451,7 @@ bool ttd_events_encoder_add(struct ttd_events_encoder *encoder, const struct ttd
     if (event->wall_time == state->wall_time)
         encoder->since_clock++;
     else
-        encode_clock(encoder, event->wall_time);
+        encoder_encode_clock(encoder, event->wall_time);
     encoder_put_values(encoder, event);
     return true;
 }

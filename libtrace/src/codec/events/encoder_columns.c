@@ -3,8 +3,8 @@
  * "Extra"). */
 #include "codec/events/encoder.h"
 
-static unsigned encode_start(struct ttd_position start, struct ttd_position end, uint64_t sequence,
-                             uint64_t values[2], size_t *count)
+static unsigned encoder_encode_start(struct ttd_position start, struct ttd_position end,
+                                     uint64_t sequence, uint64_t values[2], size_t *count)
 {
     bool follows = start.sequence == end.sequence && start.steps >= end.steps;
     if (follows && start.steps - end.steps == 1)
@@ -20,8 +20,8 @@ static unsigned encode_start(struct ttd_position start, struct ttd_position end,
     return TTD_TIME_START_EXPLICIT;
 }
 
-static unsigned encode_end(struct ttd_position start, struct ttd_position end, uint64_t sequence,
-                           uint64_t values[2], size_t *count)
+static unsigned encoder_encode_end(struct ttd_position start, struct ttd_position end,
+                                   uint64_t sequence, uint64_t values[2], size_t *count)
 {
     if (!ttd_position_is_valid(end))
         return TTD_TIME_END_NEVER;
@@ -43,7 +43,7 @@ static unsigned encode_end(struct ttd_position start, struct ttd_position end, u
 }
 
 /** Finds or adds the event's thread and makes it the current one. */
-static bool change_thread(struct ttd_events_encoder *encoder, ttd_id id)
+static bool encoder_change_thread(struct ttd_events_encoder *encoder, ttd_id id)
 {
     struct ttd_event_state *state = &encoder->state;
     bool is_known = ttd_map_find(&encoder->thread_map, id, &state->thread);
@@ -65,16 +65,16 @@ bool ttd_events_encode_exception(struct ttd_events_encoder *encoder, const struc
     unsigned form = 0;
     if (encoder->count == 0 || state->threads[state->thread].id != event->thread) {
         form = TTD_TIME_THREAD;
-        if (!change_thread(encoder, event->thread))
+        if (!encoder_change_thread(encoder, event->thread))
             return false;
     }
     struct ttd_event_thread *thread = &state->threads[state->thread];
     uint64_t values[4];
     size_t count = 0;
     uint64_t sequence = state->effect.sequence;
-    form |= encode_start(event->time_start, thread->end, sequence, values, &count)
+    form |= encoder_encode_start(event->time_start, thread->end, sequence, values, &count)
             << TTD_TIME_START_SHIFT;
-    form |= encode_end(event->time_start, event->time_end, sequence, values, &count)
+    form |= encoder_encode_end(event->time_start, event->time_end, sequence, values, &count)
             << TTD_TIME_END_SHIFT;
     ttd_events_put(encoder, TTD_COLUMN_TIME_GAPS, encoder->since_exception);
     ttd_events_put8(encoder, TTD_COLUMN_TIME_FORMS, form);
@@ -88,18 +88,18 @@ bool ttd_events_encode_exception(struct ttd_events_encoder *encoder, const struc
 /** How far back places are looked for: farther gains less than it costs. */
 #define SEARCH_DEPTH 64
 
-static inline size_t hash_address(uint64_t address)
+static inline size_t encoder_hash_address(uint64_t address)
 {
     uint32_t low = (uint32_t)(address >> TTD_ADDRESS_ROTATION);
     return low * UINT32_C(0x9E3779B1) >> (32 - TTD_ADDRESS_HASH_BITS);
 }
 
 /** The place of an address in a list, 1 for the newest; 0 if it is not found near the end. */
-static inline unsigned find_place(const struct ttd_address_list *list, const uint32_t *newest_at,
-                                  uint64_t address)
+static inline unsigned encoder_find_place(const struct ttd_address_list *list,
+                                          const uint32_t *newest_at, uint64_t address)
 {
     /* Since it was appended it can only have moved towards the begin. */
-    size_t i = newest_at[hash_address(address)];
+    size_t i = newest_at[encoder_hash_address(address)];
     size_t least = list->count > SEARCH_DEPTH ? list->count - SEARCH_DEPTH : 0;
     if (i > list->count)
         i = list->count;
@@ -115,14 +115,15 @@ static inline unsigned find_place(const struct ttd_address_list *list, const uin
     return 0;
 }
 
-static inline void values_push(struct ttd_address_list *list, uint32_t *newest_at, uint64_t address)
+static inline void encoder_values_push(struct ttd_address_list *list, uint32_t *newest_at,
+                                       uint64_t address)
 {
     ttd_address_push(list, address);
-    newest_at[hash_address(address)] = (uint32_t)list->count;
+    newest_at[encoder_hash_address(address)] = (uint32_t)list->count;
 }
 
-static void put_explicit(struct ttd_events_encoder *encoder, enum ttd_column column,
-                         uint64_t address, uint64_t *last)
+static void encoder_put_explicit(struct ttd_events_encoder *encoder, enum ttd_column column,
+                                 uint64_t address, uint64_t *last)
 {
     uint64_t rotated = ttd_rotate_right(address, TTD_ADDRESS_ROTATION);
     ttd_events_put(encoder, column, ttd_zigzag(rotated - *last));
@@ -132,27 +133,27 @@ static void put_explicit(struct ttd_events_encoder *encoder, enum ttd_column col
 void ttd_events_encode_base(struct ttd_events_encoder *encoder, uint64_t base, bool releases)
 {
     struct ttd_event_state *state = &encoder->state;
-    unsigned place = find_place(&state->allocated, encoder->allocated_at, base);
+    unsigned place = encoder_find_place(&state->allocated, encoder->allocated_at, base);
     ttd_events_put8(encoder, TTD_COLUMN_RELEASED, place);
     if (place == 0)
-        put_explicit(encoder, TTD_COLUMN_RELEASED_EXPLICIT, base, &state->released);
+        encoder_put_explicit(encoder, TTD_COLUMN_RELEASED_EXPLICIT, base, &state->released);
     if (!releases)
         return;
     if (place != 0)
         ttd_address_take(&state->allocated, place);
-    values_push(&state->freed, encoder->freed_at, base);
+    encoder_values_push(&state->freed, encoder->freed_at, base);
 }
 
 void ttd_events_encode_address(struct ttd_events_encoder *encoder, uint64_t address)
 {
     struct ttd_event_state *state = &encoder->state;
-    unsigned place = find_place(&state->freed, encoder->freed_at, address);
+    unsigned place = encoder_find_place(&state->freed, encoder->freed_at, address);
     ttd_events_put8(encoder, TTD_COLUMN_ACQUIRED, place);
     if (place == 0)
-        put_explicit(encoder, TTD_COLUMN_ACQUIRED_EXPLICIT, address, &state->acquired);
+        encoder_put_explicit(encoder, TTD_COLUMN_ACQUIRED_EXPLICIT, address, &state->acquired);
     else
         ttd_address_take(&state->freed, place);
-    values_push(&state->allocated, encoder->allocated_at, address);
+    encoder_values_push(&state->allocated, encoder->allocated_at, address);
 }
 
 void ttd_events_encode_extra(struct ttd_events_encoder *encoder, const struct ttd_event *event,

@@ -85,7 +85,7 @@ bool ttd_event_state_reserve_shapes(struct ttd_event_state *state, size_t count)
     return has_room;
 }
 
-static enum ttd_event_general general_of(const struct ttd_event_class *class)
+static enum ttd_event_general event_general_of(const struct ttd_event_class *class)
 {
     unsigned outcome = class->form & TTD_FORM_OUTCOME;
     if (outcome == TTD_OUTCOME_RESULT || class->action == TTD_ACTION_CREATE ||
@@ -129,7 +129,7 @@ void ttd_event_class_complete(struct ttd_event_class *class)
     class->stored = parameters == TTD_PARAMETERS_WHOLE ? class->parameter_count : 0;
     if (class->items)
         class->stored = (uint8_t)ttd_template_stored(class->items);
-    class->general = (uint8_t)general_of(class);
+    class->general = (uint8_t)event_general_of(class);
     class->fast = (uint8_t)event_state_fast_shape(class);
     class->tally = (class->form & TTD_FORM_BASE ? TTD_TALLY_BASE : 0) +
                    (class->form & TTD_FORM_ADDRESS ? TTD_TALLY_ADDRESS : 0) +

@@ -7,8 +7,8 @@
 #include "layout.h"
 
 /* There is room for it in all columns. */
-static void append_block(struct ttd_buffer columns[TTD_BLOCK_COLUMN_COUNT],
-                         const struct ttd_block *last, const struct ttd_block *block)
+static void states_append_block(struct ttd_buffer columns[TTD_BLOCK_COLUMN_COUNT],
+                                const struct ttd_block *last, const struct ttd_block *block)
 {
     /* Neighbours are alike, so each column has differences. Addresses are rotated first: their low
      * bits (zero by alignment) become the high ones and cost nothing. */
@@ -45,12 +45,12 @@ void ttd_encode_live_blocks(struct ttd_buffer *buffer, const struct ttd_live_blo
     }
     for (size_t i = 0; i < blocks->count && has_room; i++) {
         static const struct ttd_block no_block = {.event = TTD_UNKNOWN};
-        append_block(columns, i ? &blocks->blocks[i - 1] : &no_block, &blocks->blocks[i]);
+        states_append_block(columns, i ? &blocks->blocks[i - 1] : &no_block, &blocks->blocks[i]);
     }
     ttd_join_columns(buffer, columns, TTD_BLOCK_COLUMN_COUNT);
 }
 
-static ttd_id get_stack(struct ttd_cursor *cursor, ttd_id last)
+static ttd_id states_get_stack(struct ttd_cursor *cursor, ttd_id last)
 {
     uint64_t stack = last + ttd_unzigzag(ttd_cursor_varint(cursor));
     if (stack > UINT32_MAX)
@@ -58,8 +58,8 @@ static ttd_id get_stack(struct ttd_cursor *cursor, ttd_id last)
     return (ttd_id)stack;
 }
 
-static void get_block(struct ttd_cursor *columns, const struct ttd_block *last,
-                      struct ttd_block *block)
+static void states_get_block(struct ttd_cursor *columns, const struct ttd_block *last,
+                             struct ttd_block *block)
 {
     uint64_t address = ttd_rotate_right(last->address, TTD_ADDRESS_ROTATION) +
                        ttd_unzigzag(ttd_cursor_varint(&columns[TTD_BLOCK_ADDRESSES]));
@@ -77,7 +77,7 @@ static void get_block(struct ttd_cursor *columns, const struct ttd_block *last,
     /* Without an order a block could be listed twice. */
     if (!ttd_block_follows(block, last->address, last->heap))
         ttd_cursor_fail(&columns[TTD_BLOCK_ADDRESSES], "blocks not in order of address");
-    block->stack = get_stack(&columns[TTD_BLOCK_STACKS], last->stack);
+    block->stack = states_get_stack(&columns[TTD_BLOCK_STACKS], last->stack);
     block->api = ttd_cursor_get8(&columns[TTD_BLOCK_APIS]);
 }
 
@@ -102,7 +102,7 @@ void ttd_decode_live_blocks(struct ttd_cursor *cursor, struct ttd_live_blocks *l
     ttd_split_columns(cursor, columns, TTD_BLOCK_COLUMN_COUNT);
     struct ttd_block last = {.event = TTD_UNKNOWN};
     for (size_t i = 0; i < list->count; i++) {
-        get_block(columns, &last, &blocks[i]);
+        states_get_block(columns, &last, &blocks[i]);
         last = blocks[i];
     }
     ttd_finish_columns(cursor, columns, TTD_BLOCK_COLUMN_COUNT);
@@ -139,7 +139,7 @@ const char *ttd_list_take(struct ttd_list_state *state, const struct ttd_live_bl
 /* ---- States ---- */
 
 /* The counts of a keyframe or a summary, in the order of the record. */
-static size_t list_counts(struct ttd_state *state, uint64_t *counts[6 + TTD_STATE_ACTIONS])
+static size_t states_list_counts(struct ttd_state *state, uint64_t *counts[6 + TTD_STATE_ACTIONS])
 {
     size_t n = 0;
     counts[n++] = &state->next_event;
@@ -165,7 +165,7 @@ void ttd_encode_state(struct ttd_buffer *buffer, const struct ttd_state *state)
         ttd_buffer_put_varint(buffer, state->bytes);
         return;
     }
-    size_t count = list_counts(&copy, counts);
+    size_t count = states_list_counts(&copy, counts);
     for (size_t i = 0; i < count; i++)
         ttd_buffer_put_varint(buffer, *counts[i]);
     if (state->form != TTD_STATE_SUMMARY)
@@ -185,7 +185,7 @@ void ttd_decode_state(struct ttd_cursor *cursor, struct ttd_state *state)
         state->bytes = ttd_cursor_varint(cursor);
     } else {
         uint64_t *counts[6 + TTD_STATE_ACTIONS];
-        size_t count = list_counts(state, counts);
+        size_t count = states_list_counts(state, counts);
         for (size_t i = 0; i < count; i++)
             *counts[i] = ttd_cursor_varint(cursor);
     }
@@ -304,8 +304,8 @@ void ttd_encode_memory_map(struct ttd_buffer *buffer, const struct ttd_memory_ma
 }
 
 /** One run; `*next` is the page number after the run before. */
-static void get_run(struct ttd_cursor *cursor, uint32_t page_size, uint64_t *next,
-                    struct ttd_memory_run *run)
+static void states_get_run(struct ttd_cursor *cursor, uint32_t page_size, uint64_t *next,
+                           struct ttd_memory_run *run)
 {
     /* The number of pages of the address space; of pages of one byte it would not fit. */
     uint64_t pages = UINT64_MAX / page_size + (page_size > 1);
@@ -342,6 +342,6 @@ void ttd_decode_memory_map(struct ttd_cursor *cursor, struct ttd_memory_map *map
     map->runs = runs;
     uint64_t next = 0;
     for (size_t i = 0; i < map->count; i++)
-        get_run(cursor, map->page_size, &next, &runs[i]);
+        states_get_run(cursor, map->page_size, &next, &runs[i]);
     ttd_cursor_finish(cursor);
 }

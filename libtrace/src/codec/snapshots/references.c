@@ -38,7 +38,8 @@ void ttd_reference_encoder_clear(struct ttd_reference_encoder *encoder)
 }
 
 /** Whether a reference comes behind another one, or behind none (region 0). */
-static bool follows(const struct ttd_reference *reference, const struct ttd_reference *before)
+static bool references_follows(const struct ttd_reference *reference,
+                               const struct ttd_reference *before)
 {
     return reference->region == before->region
                ? reference->region != 0 && reference->offset > before->offset
@@ -53,10 +54,10 @@ const char *ttd_reference_encoder_check(const struct ttd_reference_encoder *enco
     if (references->snapshot == 0)
         return "number of a snapshot";
     const struct ttd_reference *reference = references->references;
-    bool is_ordered = follows(reference, &encoder->last);
+    bool is_ordered = references_follows(reference, &encoder->last);
     bool has_values = reference->value != 0;
     for (size_t remaining = references->count - 1; remaining != 0; remaining--, reference++) {
-        is_ordered &= follows(&reference[1], reference);
+        is_ordered &= references_follows(&reference[1], reference);
         has_values &= reference[1].value != 0;
     }
     if (!is_ordered)
@@ -77,8 +78,9 @@ static void reference_end_run(struct ttd_reference_encoder *encoder)
 }
 
 /** Appends offsets of one region; `next` is predicted. */
-static void append_offsets(struct ttd_buffer *buffer, const struct ttd_reference *references,
-                           size_t count, uint64_t next)
+static void references_append_offsets(struct ttd_buffer *buffer,
+                                      const struct ttd_reference *references, size_t count,
+                                      uint64_t next)
 {
     struct ttd_buffer column = *buffer;
     for (size_t i = 0; i < count; i++) {
@@ -90,8 +92,9 @@ static void append_offsets(struct ttd_buffer *buffer, const struct ttd_reference
 }
 
 /** Appends values; `last` was the one before. */
-static void append_values(struct ttd_reference_encoder *encoder,
-                          const struct ttd_reference *references, size_t count, uint64_t last)
+static void references_append_values(struct ttd_reference_encoder *encoder,
+                                     const struct ttd_reference *references, size_t count,
+                                     uint64_t last)
 {
     struct ttd_buffer column = encoder->columns[TTD_PACKED_REFERENCE_VALUES];
     struct ttd_buffer low_bits = encoder->columns[TTD_PACKED_REFERENCE_LOW_BITS];
@@ -120,7 +123,7 @@ static bool reference_reserve(struct ttd_reference_encoder *encoder, size_t coun
 }
 
 /** Returns how many references from the first one on are of its region. */
-static size_t count_run(const struct ttd_reference *references, size_t count)
+static size_t references_count_run(const struct ttd_reference *references, size_t count)
 {
     size_t run = 1;
     while (run < count && references[run].region == references->region)
@@ -139,10 +142,10 @@ bool ttd_reference_encoder_add(struct ttd_reference_encoder *encoder,
         bool goes_on = reference->region == encoder->last.region;
         if (!goes_on)
             reference_end_run(encoder);
-        run = count_run(reference, remaining);
-        append_offsets(&encoder->columns[TTD_PACKED_REFERENCE_OFFSETS], reference, run,
-                       goes_on ? encoder->last.offset + TTD_REFERENCE_SIZE : 0);
-        append_values(encoder, reference, run, encoder->last.value);
+        run = references_count_run(reference, remaining);
+        references_append_offsets(&encoder->columns[TTD_PACKED_REFERENCE_OFFSETS], reference, run,
+                                  goes_on ? encoder->last.offset + TTD_REFERENCE_SIZE : 0);
+        references_append_values(encoder, reference, run, encoder->last.value);
         encoder->run += run;
         reference += run;
         encoder->last = reference[-1];
@@ -163,7 +166,8 @@ void ttd_reference_encoder_finish(struct ttd_reference_encoder *encoder, struct 
 }
 
 /** Reads the column of regions. */
-static void take_regions(struct ttd_cursor *column, struct ttd_reference *references, size_t count)
+static void references_take_regions(struct ttd_cursor *column, struct ttd_reference *references,
+                                    size_t count)
 {
     struct ttd_cursor cursor = *column;
     uint64_t region = 0;
@@ -183,7 +187,8 @@ static void take_regions(struct ttd_cursor *column, struct ttd_reference *refere
 }
 
 /** Reads the column of runs. */
-static void take_runs(struct ttd_cursor *column, struct ttd_reference *references, size_t count)
+static void references_take_runs(struct ttd_cursor *column, struct ttd_reference *references,
+                                 size_t count)
 {
     uint64_t region = 0;
     while (count != 0 && !column->error) {
@@ -204,7 +209,8 @@ static void take_runs(struct ttd_cursor *column, struct ttd_reference *reference
 }
 
 /** Reads the column of offsets; regions are known. */
-static void take_offsets(struct ttd_cursor *column, struct ttd_reference *references, size_t count)
+static void references_take_offsets(struct ttd_cursor *column, struct ttd_reference *references,
+                                    size_t count)
 {
     struct ttd_cursor cursor = *column;
     uint32_t region = 0;
@@ -225,7 +231,8 @@ static void take_offsets(struct ttd_cursor *column, struct ttd_reference *refere
 }
 
 /** Reads the column of rotated values. */
-static void take_values(struct ttd_cursor *column, struct ttd_reference *references, size_t count)
+static void references_take_values(struct ttd_cursor *column, struct ttd_reference *references,
+                                   size_t count)
 {
     struct ttd_cursor cursor = *column;
     uint64_t value = 0;
@@ -241,8 +248,8 @@ static void take_values(struct ttd_cursor *column, struct ttd_reference *referen
 }
 
 /** Reads the column of values and the column of their low bits. */
-static void take_packed_values(struct ttd_cursor *column, struct ttd_cursor *low_bits,
-                               struct ttd_reference *references, size_t count)
+static void references_take_packed_values(struct ttd_cursor *column, struct ttd_cursor *low_bits,
+                                          struct ttd_reference *references, size_t count)
 {
     struct ttd_cursor cursor = *column;
     const uint8_t *low_next = low_bits->next;
@@ -266,8 +273,8 @@ static void take_packed_values(struct ttd_cursor *column, struct ttd_cursor *low
 }
 
 /** Begins to decode a chunk of either kind. */
-static void take_head(struct ttd_cursor *cursor, struct ttd_references *list,
-                      struct ttd_reference *references)
+static void references_take_head(struct ttd_cursor *cursor, struct ttd_references *list,
+                                 struct ttd_reference *references)
 {
     list->snapshot = ttd_cursor_get32(cursor);
     if (list->snapshot == 0)
@@ -280,11 +287,11 @@ void ttd_decode_references(struct ttd_cursor *cursor, struct ttd_references *lis
                            struct ttd_reference *references)
 {
     struct ttd_cursor columns[TTD_REFERENCE_COLUMN_COUNT];
-    take_head(cursor, list, references);
+    references_take_head(cursor, list, references);
     ttd_split_columns(cursor, columns, TTD_REFERENCE_COLUMN_COUNT);
-    take_regions(&columns[TTD_REFERENCE_REGIONS], references, list->count);
-    take_offsets(&columns[TTD_REFERENCE_OFFSETS], references, list->count);
-    take_values(&columns[TTD_REFERENCE_VALUES], references, list->count);
+    references_take_regions(&columns[TTD_REFERENCE_REGIONS], references, list->count);
+    references_take_offsets(&columns[TTD_REFERENCE_OFFSETS], references, list->count);
+    references_take_values(&columns[TTD_REFERENCE_VALUES], references, list->count);
     ttd_finish_columns(cursor, columns, TTD_REFERENCE_COLUMN_COUNT);
 }
 
@@ -292,12 +299,12 @@ void ttd_decode_packed_references(struct ttd_cursor *cursor, struct ttd_referenc
                                   struct ttd_reference *references)
 {
     struct ttd_cursor columns[TTD_PACKED_REFERENCE_COLUMN_COUNT];
-    take_head(cursor, list, references);
+    references_take_head(cursor, list, references);
     ttd_split_columns(cursor, columns, TTD_PACKED_REFERENCE_COLUMN_COUNT);
-    take_runs(&columns[TTD_PACKED_REFERENCE_RUNS], references, list->count);
+    references_take_runs(&columns[TTD_PACKED_REFERENCE_RUNS], references, list->count);
     if (!columns[TTD_PACKED_REFERENCE_RUNS].error)
-        take_offsets(&columns[TTD_PACKED_REFERENCE_OFFSETS], references, list->count);
-    take_packed_values(&columns[TTD_PACKED_REFERENCE_VALUES],
-                       &columns[TTD_PACKED_REFERENCE_LOW_BITS], references, list->count);
+        references_take_offsets(&columns[TTD_PACKED_REFERENCE_OFFSETS], references, list->count);
+    references_take_packed_values(&columns[TTD_PACKED_REFERENCE_VALUES],
+                                  &columns[TTD_PACKED_REFERENCE_LOW_BITS], references, list->count);
     ttd_finish_columns(cursor, columns, TTD_PACKED_REFERENCE_COLUMN_COUNT);
 }

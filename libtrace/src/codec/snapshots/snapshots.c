@@ -7,7 +7,7 @@
 #include "layout.h"
 
 /** The number of the snapshot that a part belongs to. */
-static uint32_t check_number(struct ttd_cursor *cursor, uint32_t number)
+static uint32_t snapshots_check_number(struct ttd_cursor *cursor, uint32_t number)
 {
     if (number == 0)
         ttd_cursor_fail(cursor, "number of a snapshot");
@@ -102,7 +102,7 @@ void ttd_decode_regions(struct ttd_cursor *cursor, struct ttd_regions *list,
     ttd_cursor_finish(cursor);
 }
 
-static const char *check_region(const struct ttd_region *region)
+static const char *snapshots_check_region(const struct ttd_region *region)
 {
     if (region->kind < TTD_REGION_HEAP || region->kind > TTD_REGION_FILE)
         return "kind of a region";
@@ -121,7 +121,7 @@ const char *ttd_check_regions(const struct ttd_regions *regions)
         return "number of a region";
     const char *violation = NULL;
     for (size_t i = 0; i < regions->count && !violation; i++)
-        violation = check_region(&regions->regions[i]);
+        violation = snapshots_check_region(&regions->regions[i]);
     return violation;
 }
 
@@ -164,7 +164,7 @@ void ttd_encode_frames(struct ttd_buffer *buffer, const struct ttd_frames *frame
 void ttd_decode_frames(struct ttd_cursor *cursor, struct ttd_frames *frames)
 {
     memset(frames, 0, sizeof *frames);
-    frames->snapshot = check_number(cursor, ttd_cursor_varint32(cursor));
+    frames->snapshot = snapshots_check_number(cursor, ttd_cursor_varint32(cursor));
     frames->thread = ttd_cursor_varint32(cursor);
     frames->stack = ttd_cursor_varint32(cursor);
     frames->count = (size_t)ttd_cursor_varint_max(cursor, TTD_FRAMES_MAX);
@@ -196,7 +196,7 @@ void ttd_encode_classes(struct ttd_buffer *buffer, const struct ttd_classes *cla
 void ttd_decode_classes(struct ttd_cursor *cursor, struct ttd_classes *list,
                         struct ttd_class *classes)
 {
-    list->snapshot = check_number(cursor, ttd_cursor_get32(cursor));
+    list->snapshot = snapshots_check_number(cursor, ttd_cursor_get32(cursor));
     ttd_cursor_reserved32(cursor);
     list->classes = classes;
     uint64_t address = 0;

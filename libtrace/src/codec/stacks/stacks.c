@@ -98,32 +98,33 @@ void ttd_stacks_encoder_finish(struct ttd_stacks_encoder *encoder, struct ttd_bu
 static_assert((TTD_STACK_DEPTH_MAX & (TTD_STACK_DEPTH_MAX - 1)) == 0, "depths are or-ed");
 
 /** Reads a varint. Returns the byte behind it, or NULL for an error. */
-static const uint8_t *read_long(const uint8_t *next, const uint8_t *end, uint64_t *value)
+static const uint8_t *stacks_read_long(const uint8_t *next, const uint8_t *end, uint64_t *value)
 {
     struct ttd_cursor cursor = {next, end, NULL};
     *value = ttd_cursor_varint(&cursor);
     return cursor.error ? NULL : cursor.next;
 }
 
-/** Like read_long(), for numbers that mostly take one byte or two; `last` is the last byte that can
- * be read. */
-static inline const uint8_t *read_short(const uint8_t *next, const uint8_t *last, uint64_t *value)
+/** Like stacks_read_long(), for numbers that mostly take one byte or two; `last` is the last byte
+ * that can be read. */
+static inline const uint8_t *stacks_read_short(const uint8_t *next, const uint8_t *last,
+                                               uint64_t *value)
 {
     if (next >= last)
-        return read_long(next, last + 1, value);
+        return stacks_read_long(next, last + 1, value);
     *value = *next++;
     if (*value < 0x80)
         return next;
     unsigned high = *next++;
     if (high - 1 >= 0x7F)
-        return read_long(next - 2, last + 1, value);
+        return stacks_read_long(next - 2, last + 1, value);
     *value = (*value & 0x7F) | high << 7;
     return next;
 }
 
 /** Notes the depth of eight stacks, each with its caller at most 127 ids before it. Returns all
  * depths, or-ed. */
-static inline unsigned note_eight(const uint8_t *backs, uint16_t *depths)
+static inline unsigned stacks_note_eight(const uint8_t *backs, uint16_t *depths)
 {
     unsigned depth_bits = 0;
     for (ptrdiff_t i = 0; i < 8; i++) {
@@ -136,8 +137,8 @@ static inline unsigned note_eight(const uint8_t *backs, uint16_t *depths)
 }
 
 /** Checks that each caller comes before its stack, and that no stack is too deep. */
-static bool check_parents(const struct ttd_cursor *column, ttd_id first_id, size_t count,
-                          uint16_t *depths)
+static bool stacks_check_parents(const struct ttd_cursor *column, ttd_id first_id, size_t count,
+                                 uint16_t *depths)
 {
     const uint8_t *next = column->next;
     const uint8_t *end = column->end;
@@ -149,7 +150,7 @@ static bool check_parents(const struct ttd_cursor *column, ttd_id first_id, size
         /* The next eight varints have a byte each. */
         if (id > 0x7F && after - id >= 8 && end - next >= 8 &&
             !(ttd_get64(next) & UINT64_C(0x8080808080808080))) {
-            depth_bits |= note_eight(next, depths + id);
+            depth_bits |= stacks_note_eight(next, depths + id);
             next += 8;
             id += 8;
             continue;
@@ -157,7 +158,7 @@ static bool check_parents(const struct ttd_cursor *column, ttd_id first_id, size
         /* Up to the next eight that may be bytes. */
         for (int i = 0; i < 4 && id < after; i++, id++) {
             uint64_t distance;
-            next = read_short(next, end - 1, &distance);
+            next = stacks_read_short(next, end - 1, &distance);
             if (!next || distance >= id)
                 return false;
             unsigned depth = depths[id - distance] + 1u;
@@ -178,7 +179,7 @@ static bool stacks_check_frames(const struct ttd_cursor *column, size_t count, s
     uint64_t known_count = 0;
     for (size_t i = 0; i < count; i++) {
         uint64_t frame;
-        next = read_short(next, column->end - 1, &frame);
+        next = stacks_read_short(next, column->end - 1, &frame);
         if (!next || frame > known_count)
             return false;
         known_count += frame == 0;
@@ -188,7 +189,7 @@ static bool stacks_check_frames(const struct ttd_cursor *column, size_t count, s
 }
 
 /** Checks that a column has `count` varints of at most `max` each. */
-static bool check_values(struct ttd_cursor column, size_t count, uint64_t max)
+static bool stacks_check_values(struct ttd_cursor column, size_t count, uint64_t max)
 {
     for (size_t i = 0; i < count; i++)
         if (ttd_varint_fast(&column) > max)
@@ -203,9 +204,9 @@ bool ttd_stacks_decoder_accepts(const struct ttd_stacks_decoder *decoder, size_t
     const struct ttd_cursor *columns = decoder->columns;
     size_t frames;
     return stacks_check_frames(&columns[TTD_STACK_FRAMES], count, &frames) &&
-           check_values(columns[TTD_STACK_MODULES], frames, module_max) &&
-           check_values(columns[TTD_STACK_OFFSETS], frames, UINT64_MAX) &&
-           check_parents(&columns[TTD_STACK_PARENTS], decoder->next_id, count, depths);
+           stacks_check_values(columns[TTD_STACK_MODULES], frames, module_max) &&
+           stacks_check_values(columns[TTD_STACK_OFFSETS], frames, UINT64_MAX) &&
+           stacks_check_parents(&columns[TTD_STACK_PARENTS], decoder->next_id, count, depths);
 }
 
 bool ttd_stack_table_add(struct ttd_stack_table *table, const struct ttd_allocator *allocator,
@@ -244,7 +245,7 @@ void ttd_stacks_decoder_begin(struct ttd_stacks_decoder *decoder, struct ttd_cur
 }
 
 /** Reads a new frame into the table. */
-static bool new_frame(struct ttd_stacks_decoder *decoder)
+static bool stacks_new_frame(struct ttd_stacks_decoder *decoder)
 {
     uint64_t step = ttd_unzigzag(ttd_cursor_varint(&decoder->columns[TTD_STACK_OFFSETS]));
     struct ttd_stack_frame frame = {
@@ -254,7 +255,7 @@ static bool new_frame(struct ttd_stacks_decoder *decoder)
     return ttd_stack_table_add(&decoder->table, decoder->allocator, frame);
 }
 
-static const char *first_error(const struct ttd_stacks_decoder *decoder)
+static const char *stacks_first_error(const struct ttd_stacks_decoder *decoder)
 {
     for (size_t i = 0; i < TTD_STACK_COLUMN_COUNT; i++)
         if (decoder->columns[i].error)
@@ -263,7 +264,7 @@ static const char *first_error(const struct ttd_stacks_decoder *decoder)
 }
 
 /** ttd_varint_fast(), for values of mostly one byte or two. */
-static inline uint64_t take_short(struct ttd_cursor *cursor)
+static inline uint64_t stacks_take_short(struct ttd_cursor *cursor)
 {
     if (ttd_cursor_left(cursor) >= 2) {
         uint32_t low = cursor->next[0];
@@ -289,8 +290,8 @@ bool ttd_stacks_decoder_next(struct ttd_stacks_decoder *decoder, struct ttd_stac
     ttd_id id = decoder->next_id;
     const char *violation = NULL;
     for (size_t i = 0; i < count; i++, id++) {
-        uint64_t distance = take_short(&parents);
-        uint64_t frame = take_short(&frames);
+        uint64_t distance = stacks_take_short(&parents);
+        uint64_t frame = stacks_take_short(&frames);
         /* Ids begin at 1: no stack is so far back. */
         if (distance >= id) {
             violation = "parent of a stack";
@@ -302,7 +303,7 @@ bool ttd_stacks_decoder_next(struct ttd_stacks_decoder *decoder, struct ttd_stac
                 violation = "frame of a stack";
                 break;
             }
-            if (!new_frame(decoder))
+            if (!stacks_new_frame(decoder))
                 return false;
             frame = frame_count = decoder->table.count;
         }
@@ -311,7 +312,7 @@ bool ttd_stacks_decoder_next(struct ttd_stacks_decoder *decoder, struct ttd_stac
     decoder->columns[TTD_STACK_PARENTS] = parents;
     decoder->columns[TTD_STACK_FRAMES] = frames;
     decoder->next_id = id;
-    *what = first_error(decoder);
+    *what = stacks_first_error(decoder);
     if (!*what)
         *what = violation;
     return true;
@@ -321,5 +322,5 @@ const char *ttd_stacks_decoder_finish(struct ttd_stacks_decoder *decoder)
 {
     for (size_t i = 0; i < TTD_STACK_COLUMN_COUNT; i++)
         ttd_cursor_finish(&decoder->columns[i]);
-    return first_error(decoder);
+    return stacks_first_error(decoder);
 }
