@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Names in the product: a stack, a profile or a list of files must say by them where one is. No
-static function shares its name with a function of another file, and no two files share theirs.
-Exits 1 and lists those that do."""
+static function shares its name with a function of another file, and no two files share theirs. The
+name of a static function in a source file has a word of the file or of its folder; or its first word
+is a command that the file defines, or begins names of this file only. Exits 1 and lists the names
+that do not."""
 
 import collections
 import pathlib
@@ -25,6 +27,37 @@ def functions(text):
         yield match['name'], match['words'].startswith('static')
 
 
+def without_plural(word):
+    """Returns the word as it is compared, such that "category" and "categories" are one."""
+    return re.sub(r'(ies|y)$', 'i', word) if word.endswith(('ies', 'y')) else word.rstrip('s')
+
+
+def words(name):
+    return [without_plural(word) for word in re.split(r'[_.]', name)]
+
+
+def own_words(path):
+    """Returns the words of a file, of its folder, and of the commands that it defines."""
+    own = {word for part in (path.stem, path.parent.name) for word in words(part)}
+    if path.name.startswith('cmd_'):
+        own.update(map(without_plural, re.findall(r'^ +\.name = "(\w+)",$', path.read_text(),
+                                                  re.MULTILINE)))
+    return own
+
+
+def without_module(root, statics):
+    """Yields a problem for each static function whose name does not say in which file it is."""
+    beginners = collections.defaultdict(collections.Counter)
+    own = {source: own_words(root / source) for _, source in statics if source.endswith('.c')}
+    for name, source in statics:
+        beginners[words(name)[0]][source] += 1
+    for name, source in sorted(statics):
+        sharers = beginners[words(name)[0]]
+        is_alone = len(sharers) == 1 and sharers[source] > 1
+        if source in own and own[source].isdisjoint(words(name)) and not is_alone:
+            yield f'{source}: the name {name}() lacks a word of its file'
+
+
 def main():
     root = pathlib.Path(sys.argv[1]).resolve()
     users, statics, files = collections.defaultdict(set), set(), collections.defaultdict(set)
@@ -41,8 +74,9 @@ def main():
                 if len(users[name]) > 1]
     problems += [f'{", ".join(sorted(sources))}: files of one name'
                  for sources in files.values() if len(sources) > 1]
+    problems += without_module(root, statics)
     print(*problems, sep='\n')
-    print(f'{len(statics)} static functions checked, {len(problems)} names are shared')
+    print(f'{len(statics)} static functions checked, {len(problems)} problems')
     return 1 if problems or not statics else 0
 
 
