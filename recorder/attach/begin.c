@@ -118,7 +118,7 @@ static void begin_list_internal(const struct attachment *attachment, struct atta
 }
 
 /* Describes a program that is linked statically. */
-static void name_program(const struct attachment *attachment, struct attached *own)
+static void begin_name_program(const struct attachment *attachment, struct attached *own)
 {
     static const uint64_t types[] = {AT_PHDR, AT_PHNUM, AT_EXECFN};
     const struct attach_module *program = attachment->program;
@@ -169,7 +169,7 @@ static bool begin_write_image(struct attachment *attachment)
     own->command_size = (uint32_t)attachment->command_size;
     begin_list_internal(attachment, own);
     if (attachment->is_static)
-        name_program(attachment, own);
+        begin_name_program(attachment, own);
     /* Lists an address in each module, as the library has looked it up. */
     own->module_count = 0;
     for (size_t i = 0; i < attachment->modules.count && i < ATTACHED_MODULES; i++)

@@ -107,7 +107,7 @@ static bool symbol_is_function(const struct attach_symbols *symbols, const Elf64
 }
 
 /* Whether a name is the C library's own one for a function, beside the public one. */
-static bool symbol_is_internal_name(const char *name, const char *public)
+static bool function_is_internal(const char *name, const char *public)
 {
     return strncmp(name, "__libc_", 7) == 0 ||
            (strncmp(name, "__", 2) == 0 && strcmp(name + 2, public) == 0) ||
@@ -116,13 +116,13 @@ static bool symbol_is_internal_name(const char *name, const char *public)
 
 /* Whether a function in a static program is the C library's: it has a second name there. Linkers
  * may have made both local. */
-static bool symbol_is_of_libc(const struct attach_symbols *symbols, const Elf64_Sym *symbol)
+static bool function_is_of_libc(const struct attach_symbols *symbols, const Elf64_Sym *symbol)
 {
     for (size_t i = 0; i < symbols->count; i++)
         if (symbols->items[i].st_value == symbol->st_value &&
             symbol_is_function(symbols, &symbols->items[i]) &&
-            symbol_is_internal_name(symbols->names + symbols->items[i].st_name,
-                                    symbols->names + symbol->st_name))
+            function_is_internal(symbols->names + symbols->items[i].st_name,
+                                 symbols->names + symbol->st_name))
             return true;
     return false;
 }
@@ -163,7 +163,7 @@ static void functions_search_symbols(struct function_search *search,
             are_exported || (ELF64_ST_BIND(symbol->st_info) != STB_LOCAL && search->is_program);
         const struct attached_hook *hook =
             is_seen || search->is_static ? hook_of_name(search, name) : NULL;
-        bool is_of_libc = hook && search->is_static && symbol_is_of_libc(symbols, symbol);
+        bool is_of_libc = hook && search->is_static && function_is_of_libc(symbols, symbol);
         if (!is_seen && !is_of_libc)
             hook = NULL;
         if (!hook) {
@@ -430,7 +430,7 @@ static bool functions_find_internal(struct attachment *attachment)
     return true;
 }
 
-static bool has_malloc(const struct attachment *attachment)
+static bool functions_have_malloc(const struct attachment *attachment)
 {
     for (size_t i = 0; i < attachment->function_count; i++)
         if (strcmp(attachment->functions[i].hook->name, "malloc") == 0)
@@ -465,7 +465,7 @@ bool attach_find_functions(struct attachment *attachment)
         free(search.found);
     }
     free(table.rows);
-    if (is_done && attachment->is_static && !has_malloc(attachment))
+    if (is_done && attachment->is_static && !functions_have_malloc(attachment))
         return attach_refuse(attachment, "it is statically linked, and has no malloc() among its "
                                          "symbols");
     return is_done && functions_find_internal(attachment);

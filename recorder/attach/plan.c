@@ -34,7 +34,7 @@ static bool plan_check_unrecorded(struct attachment *attachment)
 
 /* Whether the library finds what it needs in a program that is linked statically. Its C library is
  * known by functions that only the GNU one has. */
-static bool check_static(struct attachment *attachment)
+static bool plan_check_static(struct attachment *attachment)
 {
     struct attach_module *program = attachment->program;
     const char *import;
@@ -72,7 +72,7 @@ static bool plan_check_modules(struct attachment *attachment)
     attachment->is_static = attachment->program && attachment->program != loader &&
                             !attach_module_segment(attachment->program, PT_INTERP);
     if (attachment->is_static)
-        return check_static(attachment);
+        return plan_check_static(attachment);
     if (!libc || !loader)
         return attach_refuse(attachment,
                              "it has no GNU C library as a module of its own: programs that are "

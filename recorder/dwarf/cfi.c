@@ -182,7 +182,7 @@ static bool cfi_read_code(struct cfi_lookup *lookup, uintptr_t address)
 }
 
 /* Reads the record lookup->fde up to its code, and its CIE. False unless it is an FDE. */
-static bool read_fde_begin(struct cfi_lookup *lookup)
+static bool cfi_read_fde_begin(struct cfi_lookup *lookup)
 {
     struct cursor *cursor = &lookup->fde.body;
     uintptr_t id_address = cursor_address(cursor);
@@ -196,7 +196,7 @@ static bool read_fde_begin(struct cfi_lookup *lookup)
  * `address`. */
 static bool cfi_read_fde(struct cfi_lookup *lookup, uintptr_t address)
 {
-    return read_fde_begin(lookup) && cfi_read_code(lookup, address);
+    return cfi_read_fde_begin(lookup) && cfi_read_code(lookup, address);
 }
 
 size_t eh_frame_list(struct debug_frame *frame, struct cfi_lookup *lookup, uint64_t low,
@@ -210,7 +210,7 @@ size_t eh_frame_list(struct debug_frame *frame, struct cfi_lookup *lookup, uint6
     for (uintptr_t begin = first, next; cfi_record_at(&function->span, begin, &lookup->fde);
          begin = next) {
         next = cursor_address(body) + cursor_left(body);
-        if (!read_fde_begin(lookup))
+        if (!cfi_read_fde_begin(lookup))
             continue;
         uint64_t code = cursor_pointer(body, function->encoding, 0);
         if ((function->encoding & 0xf0) == PE_PCREL)
