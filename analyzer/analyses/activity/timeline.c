@@ -8,6 +8,8 @@ struct timeline_finder {
     struct heap_timeline *timeline;
     const struct heap_timeline_options *options;
     struct heap_totals totals;
+    /* The live blocks before the effects at the position. */
+    struct heap_total settled;
     struct ttd_position position;
     uint64_t wall_time;
     /* The largest number of an event that had an effect before the position or first at it. */
@@ -50,10 +52,11 @@ static void timeline_halve(struct heap_timeline *timeline)
 static void timeline_settle(struct timeline_finder *finder)
 {
     struct heap_timeline *timeline = finder->timeline;
+    finder->settled = finder->totals.outer;
     if (!timeline->count)
         return;
     struct heap_point *point = &timeline->points[timeline->count - 1];
-    point->live = finder->totals.outer;
+    point->live = finder->settled;
     if (heap_sum_is_less(point->peak, point->live.bytes))
         point->peak = point->live.bytes;
 }
@@ -69,8 +72,8 @@ static struct heap_point *timeline_reach_point(struct timeline_finder *finder, u
     size_t index = (size_t)((value - timeline->first) / timeline->width);
     while (timeline->count <= index) {
         struct heap_point *point = &timeline->points[timeline->count++];
-        *point = (struct heap_point){.peak = finder->totals.outer.bytes,
-                                     .live = finder->totals.outer,
+        *point = (struct heap_point){.peak = finder->settled.bytes,
+                                     .live = finder->settled,
                                      .position = finder->position,
                                      .begin = finder->wall_time};
     }
