@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyses/activity/timeline.h"
 #include "analyses/activity/usage.h"
 #include "analyses/state/peak.h"
 #include "cli/process/limits.h"
@@ -10,21 +11,29 @@
 #include "cli/session/session.h"
 #include "cli/session/sidecar.h"
 #include "cli/traces/input.h"
-#include "report/state/report_profile.h"
+#include "report/export/report_heaptrack.h"
+#include "report/export/report_profile.h"
+
+/* Points in the course of time, at most. */
+#define EXPORT_POINTS 200
 
 static const char export_help[] =
     "Usage: ttdanalyze export [OPTIONS] FORMAT [TRACE]\n"
     "\n"
-    "Writes blocks, by the stack that allocated them, for the viewer of another project.\n"
-    "FORMAT is one of:\n"
+    "Writes a trace for the viewer of another project. FORMAT is one of:\n"
     "\n"
+    "Blocks by the stack that allocated them:\n"
     "  folded      folded stacks with their bytes, for flame graphs\n"
+    "  svg         a flame graph, for any browser\n"
     "  pprof       for 'go tool pprof': blocks and bytes\n"
     "  speedscope  for speedscope.app: a profile of bytes and one of blocks\n"
-    "  svg         a flame graph, for any browser\n"
+    "  callgrind   for callgrind_annotate and KCachegrind\n"
+    "The whole trace:\n"
+    "  massif      for ms_print and Massif-Visualizer: bytes over time, and the peak\n"
+    "  heaptrack   for heaptrack_print and heaptrack_gui: all allocations and releases\n"
     "\n"
-    "None of them has times, threads or addresses of blocks. Blocks that the C and C++\n"
-    "runtimes keep are among the others.\n"
+    "Blocks that the C and C++ runtimes keep are among the others. The manual says what each\n"
+    "format loses.\n"
     "\n"
     "      --measure WHAT      the blocks: live (the default), at a position; peak: live\n"
     "                          when most bytes were; allocated: ever; or temporary: freed\n"
@@ -33,37 +42,35 @@ static const char export_help[] =
         COMMAND_COMMON_HELP "\n"
     "A POSITION is one of:\n" POSITION_SPEC_FORMS;
 
+struct export_options;
+
 /** The form in which a format gets the blocks. */
 enum export_shape {
-    /** As folded stacks, which are a tree of calls. */
-    EXPORT_FOLDED,
+    EXPORT_STACKS,
     EXPORT_TREE,
-    EXPORT_STACKS
+    /** A tree from the allocating functions outward. */
+    EXPORT_TREE_OUTWARD
 };
 
 struct export_format {
     const char *name;
+    int (*execute)(struct session *session, const struct export_options *options);
     enum export_shape shape;
-    /** NULL for EXPORT_FOLDED. */
+    /** For a profile: blocks by stack at one moment. NULL for folded stacks. */
     void (*write)(struct report *report, const struct report_profile *data);
     bool is_binary;
-};
-
-static const struct export_format export_formats[] = {
-    {"folded", EXPORT_FOLDED, NULL, false},
-    {"pprof", EXPORT_STACKS, report_profile_pprof, true},
-    {"speedscope", EXPORT_STACKS, report_profile_speedscope, false},
-    {"svg", EXPORT_TREE, report_profile_svg, false},
 };
 
 struct export_options {
     struct position_spec at;
     enum report_measure measure;
+    bool has_measure;
     const struct export_format *format;
 };
 
-static bool export_parse_measure(const char *argument, void *measure)
+static bool export_parse_measure(const char *argument, void *context)
 {
+    struct export_options *options = context;
     static const char *const names[] = {
         [REPORT_LIVE] = "live",
         [REPORT_PEAK] = "peak",
@@ -72,13 +79,14 @@ static bool export_parse_measure(const char *argument, void *measure)
     };
     size_t index = 0;
     bool is_known = option_name(argument, names, sizeof names / sizeof names[0], &index);
-    *(enum report_measure *)measure = (enum report_measure)index;
+    options->measure = (enum report_measure)index;
+    options->has_measure = true;
     return is_known;
 }
 
 static const struct own_option export_own[] = {
     OWN_OPTION("at", option_position, struct export_options, at),
-    OWN_OPTION("measure", export_parse_measure, struct export_options, measure), OWN_OPTIONS_END};
+    OWN_CHOICE("measure", export_parse_measure), OWN_OPTIONS_END};
 
 /* Finding the blocks. Each of these sets `groups` to their sums by stack, and returns an exit
  * status; the caller releases the groups, also on failure. */
@@ -111,7 +119,8 @@ static enum ttd_status export_add_groups(struct heap_groups *groups,
     return status;
 }
 
-static int export_find_peak(struct session *session, struct heap_groups *groups)
+static int export_find_peak(struct session *session, struct heap_groups *groups,
+                            struct ttd_position *position)
 {
     struct heap_peak_state_options query = {.islands = NULL};
     struct heap_peak_state peak;
@@ -121,6 +130,7 @@ static int export_find_peak(struct session *session, struct heap_groups *groups)
     int status = session_answer(session, &question, result, &peak.outcome);
     if (status != STATUS_OK)
         return status;
+    *position = peak.peak.position;
     result = export_add_groups(groups, &peak.groups);
     if (result == TTD_OK)
         result = export_add_groups(groups, &peak.runtime.groups);
@@ -161,10 +171,11 @@ static int export_find_usage(struct session *session, enum report_measure measur
 static int export_find_groups(struct session *session, const struct export_options *options,
                               struct heap_groups *groups)
 {
+    struct ttd_position position;
     if (options->measure == REPORT_LIVE)
         return export_find_live(session, options, groups);
     if (options->measure == REPORT_PEAK)
-        return export_find_peak(session, groups);
+        return export_find_peak(session, groups, &position);
     return export_find_usage(session, options->measure, groups);
 }
 
@@ -188,19 +199,126 @@ static int export_print(struct session *session, const struct export_options *op
     return STATUS_OK;
 }
 
-static int export_execute(struct session *session, const void *context)
+/* Profiles: blocks by stack. */
+static int export_profile(struct session *session, const struct export_options *options)
 {
-    const struct export_options *options = context;
     struct heap_groups groups;
     heap_groups_init(&groups);
     int status = export_find_groups(session, options, &groups);
-    /* No form has room for all reasons: standard error has them as well. */
-    session->has_reasons = false;
     if (status == STATUS_OK)
         status = export_print(session, options, &groups);
     heap_groups_free(&groups);
     return status;
 }
+
+static enum ttd_status export_wants_stack(void *context, ttd_id stack, bool *is_wanted)
+{
+    struct session *session = context;
+    return view_wants(&session->view, stack, is_wanted);
+}
+
+/* Finds the bytes in the course of time. The caller releases the timeline on success. */
+static int export_find_timeline(struct session *session, struct heap_timeline *timeline)
+{
+    struct question question = session_ask_all(session);
+    bool has_filter = view_has_filter(&session->options.view);
+    struct heap_timeline_options query = {
+        .axis = source_has_times(&session->source) ? HEAP_AXIS_TIME : HEAP_AXIS_POSITION,
+        .max = EXPORT_POINTS,
+        .filter = has_filter ? export_wants_stack : NULL,
+        .filter_context = session};
+    int status = session_names(session, true);
+    if (status != STATUS_OK)
+        return status;
+    enum ttd_status result = heap_timeline_find(&question.trace, &query, timeline, &question.error);
+    return session_answer(session, &question, result, &timeline->outcome);
+}
+
+static int export_print_massif(struct session *session, struct report_course *data,
+                               struct heap_groups *groups)
+{
+    struct heap_site_table sites = heap_groups_site_table(groups);
+    int status = session_view(session, &sites);
+    if (status == STATUS_OK)
+        status = session_output(session, false);
+    if (status == STATUS_OK)
+        report_profile_massif(&session->report, data);
+    return status;
+}
+
+static int export_massif(struct session *session, const struct export_options *options)
+{
+    struct heap_timeline timeline;
+    struct heap_groups groups;
+    struct report_course data = {.timeline = &timeline,
+                                 .tree = &session->tree,
+                                 .has_times = source_has_times(&session->source)};
+    (void)options;
+    int status = export_find_timeline(session, &timeline);
+    if (status != STATUS_OK)
+        return status;
+    heap_groups_init(&groups);
+    status = export_find_peak(session, &groups, &data.peak);
+    if (status == STATUS_OK)
+        status = export_print_massif(session, &data, &groups);
+    heap_groups_free(&groups);
+    heap_timeline_free(&timeline);
+    return status;
+}
+
+/* Writes while it replays. */
+static int export_replay(struct session *session, const struct heap_observer *observer,
+                         struct heap_arrival *arrival)
+{
+    struct question question = session_ask_all(session);
+    struct heap_route route = {.to = ttd_position_max(), .observer = observer};
+    struct heap_outcome outcome;
+    enum ttd_status result = heap_replay_to(arrival, &question.trace, &route, &question.error);
+    heap_arrival_end(arrival, &outcome);
+    return session_answer(session, &question, result, &outcome);
+}
+
+static int export_heaptrack(struct session *session, const struct export_options *options)
+{
+    struct heap_arrival arrival;
+    bool has_filter = view_has_filter(&session->options.view);
+    struct heaptrack_choice choice = {.parents = &arrival.cursor.replay.live.parents,
+                                      .filter = has_filter ? export_wants_stack : NULL,
+                                      .filter_context = session};
+    (void)options;
+    int status = session_names(session, true);
+    if (status == STATUS_OK)
+        status = session_output(session, false);
+    if (status != STATUS_OK)
+        return status;
+    struct heaptrack_writer *writer = report_heaptrack_begin(&session->report, &choice);
+    if (!writer)
+        return session_check(session, TTD_ERROR_NO_MEMORY);
+    struct heap_observer observer = {.context = writer, .effect = report_heaptrack_effect};
+    status = export_replay(session, &observer, &arrival);
+    /* Without its last line no part of a file looks whole. */
+    report_heaptrack_end(writer, status == STATUS_OK);
+    return status;
+}
+
+/* No form has room for all reasons: standard error has them as well. */
+static int export_execute(struct session *session, const void *context)
+{
+    const struct export_options *options = context;
+    int status = options->format->execute(session, options);
+    session->has_reasons = false;
+    return status;
+}
+
+static const struct export_format export_formats[] = {
+    {"folded", export_profile, EXPORT_TREE, NULL, false},
+    {"svg", export_profile, EXPORT_TREE, report_profile_svg, false},
+    {"pprof", export_profile, EXPORT_STACKS, report_profile_pprof, true},
+    {"speedscope", export_profile, EXPORT_STACKS, report_profile_speedscope, false},
+    {"callgrind", export_profile, EXPORT_STACKS, report_profile_callgrind, false},
+    {"massif", export_massif, EXPORT_TREE_OUTWARD, NULL, false},
+    {"heaptrack", export_heaptrack, EXPORT_STACKS, NULL, false},
+};
 
 static const struct export_format *export_find(const char *name)
 {
@@ -222,6 +340,10 @@ static int export_check(const struct command *command, const struct common_optio
                              own->format->name);
     if (options->form != REPORT_TEXT)
         return message_usage(command->name, "the name of a format takes the place of --format");
+    if ((own->has_measure || own->at.kind != POSITION_SPEC_END) &&
+        own->format->execute != export_profile)
+        return message_usage(command->name, "%s has the whole trace: no %s", own->format->name,
+                             own->has_measure ? "--measure" : "--at");
     if (own->measure != REPORT_LIVE && own->at.kind != POSITION_SPEC_END)
         return message_usage(command->name, "--at is only for --measure live");
     return STATUS_OK;
@@ -245,7 +367,9 @@ static int export_run(const struct command *command, int count, char **arguments
     options.other_count = 0;
     bool is_tree = own.format->shape != EXPORT_STACKS;
     options.form = is_tree ? REPORT_FOLDED : REPORT_JSON;
-    options.view.shape = is_tree ? VIEW_TOP_DOWN : VIEW_FLAT;
+    options.view.shape = !is_tree                                   ? VIEW_FLAT
+                         : own.format->shape == EXPORT_TREE_OUTWARD ? VIEW_BOTTOM_UP
+                                                                    : VIEW_TOP_DOWN;
     options.view.by = is_tree ? VIEW_BY_FUNCTION : VIEW_BY_STACK;
     char *traces[] = {(char *)(uintptr_t)options.trace};
     limits_set(options.max_memory, traces, 1);

@@ -143,7 +143,8 @@ static const char *const queries[] = {
     NULL,
 };
 
-static const char *const export_names[] = {"folded", "pprof", "speedscope", "svg", "none", NULL};
+static const char *const export_names[] = {"folded", "pprof",     "speedscope", "svg", "callgrind",
+                                           "massif", "heaptrack", "none",       NULL};
 static const char *const import_names[] = {"heaptrack", "windbg", "mtrace", "lttng",
                                            "xperf",     "none",   NULL};
 

@@ -68,6 +68,8 @@ ALLOWED = {
         ('report/memory', 'report/reachability', *SECTIONS, 'analyses/memory',
          'analyses/reachability', *BELOW_CONTENTS),
         ('report/trace', *SECTIONS, 'analyses/trace', *BELOW_CONTENTS),
+        ('report/export', *SECTIONS, 'analyses/activity', 'analyses/reachability',
+         *BELOW_CONTENTS),
         ('report/page', *SECTIONS, 'analyses/activity', 'analyses/reachability',
          *BELOW_CONTENTS),
         ('report', 'view', 'symbols', *ANALYSES),

@@ -453,6 +453,12 @@ void escape_xml(struct text_output *output, struct ttd_string text)
     escape_by_name(output, text, names);
 }
 
+void escape_comment(struct text_output *output, struct ttd_string text)
+{
+    static const struct escape_name names[] = {{'#', "\\x23"}, {0, NULL}};
+    escape_by_name(output, text, names);
+}
+
 void escape_property(struct text_output *output, struct ttd_string text)
 {
     static const struct escape_name names[] = {{'%', "%25"}, {':', "%3A"}, {',', "%2C"}, {0, NULL}};

@@ -118,6 +118,9 @@ void escape_json(struct text_output *output, struct ttd_string text);
 /** Writes text in an element or a quoted attribute of XML. */
 void escape_xml(struct text_output *output, struct ttd_string text);
 
+/** Writes text in a line of a format in which a comment begins with '#'. */
+void escape_comment(struct text_output *output, struct ttd_string text);
+
 /** Write a property of a workflow command of GitHub Actions, and its message. */
 void escape_property(struct text_output *output, struct ttd_string text);
 void escape_message(struct text_output *output, struct ttd_string text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Profiles for pprof and speedscope. Both have a table of frames, each of them
- * written once, and samples that refer to it. */
-#include "report/state/report_profile.h"
+/* Profiles for pprof and speedscope, and the table of frames of all profiles. Both have a table of
+ * frames, each of them written once, and samples that refer to it. */
+#include "report/export/report_profile.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,30 +12,6 @@
 
 /* Longer names are cut, so that an escaped one fits into a buffer of text. */
 #define PROFILE_NAME_MAX 4096
-
-/* The frames of one address: `count` from `first` on, innermost first. */
-struct profile_site {
-    struct ttd_stack stack;
-    size_t first;
-    size_t count;
-};
-
-/* Addresses and their frames, numbered in the order in which they are met; and the addresses of
- * the stack that was walked last, innermost first. */
-struct profile_table {
-    struct report *report;
-    struct hash_map by_address;
-    struct profile_site *sites;
-    size_t site_count;
-    size_t site_capacity;
-    struct frame *frames;
-    size_t frame_count;
-    size_t frame_capacity;
-    uint32_t *path;
-    size_t path_count;
-    size_t path_capacity;
-    struct frame_list scratch;
-};
 
 const char *report_measure_words(enum report_measure measure)
 {
@@ -48,7 +24,7 @@ const char *report_measure_words(enum report_measure measure)
     return words[measure];
 }
 
-static void profile_free(struct profile_table *table)
+void profile_free(struct profile_table *table)
 {
     map_free(&table->by_address);
     free(table->sites);
@@ -83,8 +59,7 @@ static enum ttd_status profile_add_site(struct profile_table *table, const struc
     return TTD_OK;
 }
 
-/* Sets the path to the addresses of a stack; a stack that is not defined ends it. */
-static enum ttd_status profile_walk(struct profile_table *table, ttd_id id)
+enum ttd_status profile_walk(struct profile_table *table, ttd_id id)
 {
     struct ttd_stack stack;
     enum ttd_status status = TTD_OK;
