@@ -5,6 +5,7 @@
 
 #include "analyses/activity/timeline.h"
 #include "analyses/activity/usage.h"
+#include "analyses/reachability/retained.h"
 #include "analyses/state/peak.h"
 #include "cli/process/limits.h"
 #include "cli/process/message.h"
@@ -16,6 +17,10 @@
 
 /* Points in the course of time, at most. */
 #define EXPORT_POINTS 200
+
+/* A dominator tree: branches of the top, at most, half as many on each level below; and levels. */
+#define EXPORT_BRANCHES 16
+#define EXPORT_LEVELS   12
 
 static const char export_help[] =
     "Usage: ttdanalyze export [OPTIONS] FORMAT [TRACE]\n"
@@ -31,6 +36,9 @@ static const char export_help[] =
     "The whole trace:\n"
     "  massif      for ms_print and Massif-Visualizer: bytes over time, and the peak\n"
     "  heaptrack   for heaptrack_print and heaptrack_gui: all allocations and releases\n"
+    "  chrome      for ui.perfetto.dev and chrome://tracing: counters, threads, marks\n"
+    "A snapshot of references:\n"
+    "  graphviz    for dot: the dominator tree, which shows the blocks that hold others\n"
     "\n"
     "Blocks that the C and C++ runtimes keep are among the others. The manual says what each\n"
     "format loses.\n"
@@ -250,7 +258,8 @@ static int export_massif(struct session *session, const struct export_options *o
 {
     struct heap_timeline timeline;
     struct heap_groups groups;
-    struct report_course data = {.timeline = &timeline,
+    struct report_course data = {.trace = ttd_reader_trace(session->source.reader),
+                                 .timeline = &timeline,
                                  .tree = &session->tree,
                                  .has_times = source_has_times(&session->source)};
     (void)options;
@@ -263,6 +272,78 @@ static int export_massif(struct session *session, const struct export_options *o
         status = export_print_massif(session, &data, &groups);
     heap_groups_free(&groups);
     heap_timeline_free(&timeline);
+    return status;
+}
+
+/** The state of a pass over the marks. */
+struct export_marks {
+    struct session *session;
+    const struct ttd_trace *trace;
+};
+
+static enum ttd_status export_see_marks(void *context, const struct ttd_batch *batch)
+{
+    const struct export_marks *marks = context;
+    if (batch->kind != TTD_KIND_USER_EVENTS)
+        return TTD_OK;
+    for (size_t i = 0; i < batch->count; i++) {
+        struct heap_mark mark = heap_mark_of(&batch->u.user_events[i]);
+        if (mark.kind != HEAP_MARK_MEMORY)
+            report_chrome_mark(&marks->session->report, marks->trace, &mark);
+        if (marks->session->output.text.error)
+            return TTD_END;
+    }
+    return TTD_OK;
+}
+
+static int export_chrome(struct session *session, const struct export_options *options)
+{
+    struct heap_timeline timeline;
+    struct export_marks marks = {session, ttd_reader_trace(session->source.reader)};
+    struct heap_batch_hook hook = {.context = &marks, .batch = export_see_marks};
+    struct report_course data = {.trace = marks.trace, .timeline = &timeline, .has_times = true};
+    (void)options;
+    if (!source_has_times(&session->source))
+        return source_fail_times(&session->source);
+    int status = export_find_timeline(session, &timeline);
+    if (status != STATUS_OK)
+        return status;
+    status = session_output(session, false);
+    if (status == STATUS_OK) {
+        report_chrome_begin(&session->report, &data);
+        status = source_read(&session->source, TTD_KIND_BIT(TTD_KIND_USER_EVENTS), &hook);
+        report_chrome_end(&session->report);
+    }
+    heap_timeline_free(&timeline);
+    return status;
+}
+
+static int export_graphviz(struct session *session, const struct export_options *options)
+{
+    struct heap_retained_options query = {
+        .by = HEAP_RETAINED_BY_BLOCK, .limit = EXPORT_BRANCHES, .depth = EXPORT_LEVELS};
+    struct heap_retained retained;
+    struct question question;
+    if (view_has_filter(&session->options.view))
+        return message_usage("export", "graphviz has pointers of all blocks: no --include, "
+                                       "no --exclude");
+    int status = session_ask(session, &options->at, &question);
+    if (status != STATUS_OK)
+        return status;
+    query.at = question.at;
+    enum ttd_status result =
+        heap_retained_find(&question.trace, &query, &retained, &question.error);
+    status = session_answer(session, &question, result, &retained.outcome);
+    if (status != STATUS_OK)
+        return status;
+    const struct heap_reach *reach = &retained.held.reach;
+    certainty_add_snapshot(&session->report.certainty, &reach->snapshot, reach->misplaced);
+    status = session_names(session, reach->snapshot.number);
+    if (status == STATUS_OK)
+        status = session_output(session, false);
+    if (status == STATUS_OK)
+        report_graphviz(&session->report, &retained);
+    heap_retained_free(&retained);
     return status;
 }
 
@@ -318,6 +399,8 @@ static const struct export_format export_formats[] = {
     {"callgrind", export_profile, EXPORT_STACKS, report_profile_callgrind, false},
     {"massif", export_massif, EXPORT_TREE_OUTWARD, NULL, false},
     {"heaptrack", export_heaptrack, EXPORT_STACKS, NULL, false},
+    {"chrome", export_chrome, EXPORT_STACKS, NULL, false},
+    {"graphviz", export_graphviz, EXPORT_STACKS, NULL, false},
 };
 
 static const struct export_format *export_find(const char *name)
@@ -340,9 +423,10 @@ static int export_check(const struct command *command, const struct common_optio
                              own->format->name);
     if (options->form != REPORT_TEXT)
         return message_usage(command->name, "the name of a format takes the place of --format");
-    if ((own->has_measure || own->at.kind != POSITION_SPEC_END) &&
-        own->format->execute != export_profile)
-        return message_usage(command->name, "%s has the whole trace: no %s", own->format->name,
+    bool has_position =
+        own->at.kind != POSITION_SPEC_END && own->format->execute != export_graphviz;
+    if ((own->has_measure || has_position) && own->format->execute != export_profile)
+        return message_usage(command->name, "%s has no place for %s", own->format->name,
                              own->has_measure ? "--measure" : "--at");
     if (own->measure != REPORT_LIVE && own->at.kind != POSITION_SPEC_END)
         return message_usage(command->name, "--at is only for --measure live");

@@ -143,8 +143,9 @@ static const char *const queries[] = {
     NULL,
 };
 
-static const char *const export_names[] = {"folded", "pprof",     "speedscope", "svg", "callgrind",
-                                           "massif", "heaptrack", "none",       NULL};
+static const char *const export_names[] = {"folded",    "pprof",  "speedscope", "svg",
+                                           "callgrind", "massif", "heaptrack",  "chrome",
+                                           "graphviz",  "none",   NULL};
 static const char *const import_names[] = {"heaptrack", "windbg", "mtrace", "lttng",
                                            "xperf",     "none",   NULL};
 

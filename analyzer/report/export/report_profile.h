@@ -4,7 +4,10 @@
 #define ANALYZER_REPORT_EXPORT_REPORT_PROFILE_H
 
 #include "analyses/activity/timeline.h"
+#include "analyses/reachability/retained.h"
 #include "report/sections/report.h"
+#include "report/sections/sections.h"
+#include "travel/islands.h"
 #include "view/tree.h"
 
 /** The blocks of a profile. */
@@ -71,8 +74,10 @@ enum ttd_status profile_walk(struct profile_table *table, ttd_id id);
 
 /** A timeline, and the tree of calls at the peak, from the allocating function outward. */
 struct report_course {
+    const struct ttd_trace *trace;
     const struct heap_timeline *timeline;
     struct ttd_position peak;
+    /** For massif. */
     const struct view_tree *tree;
     /** Without times, a point of the timeline begins with the number of an event. */
     bool has_times;
@@ -80,5 +85,17 @@ struct report_course {
 
 /** Writes snapshots for ms_print and Massif-Visualizer; the peak's has the tree. */
 void report_profile_massif(struct report *report, const struct report_course *data);
+
+/** Write trace events for Perfetto and Chrome: counters and threads, then marks, one after the
+ * other, then the end. With times only. */
+void report_chrome_begin(struct report *report, const struct report_course *data);
+void report_chrome_mark(struct report *report, const struct ttd_trace *trace,
+                        const struct heap_mark *mark);
+void report_chrome_end(struct report *report);
+
+/* The blocks of a snapshot. */
+
+/** Writes a dominator tree for Graphviz. */
+void report_graphviz(struct report *report, const struct heap_retained *retained);
 
 #endif

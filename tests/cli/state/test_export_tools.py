@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """`export` for tools of other projects: each opens the file and shows the numbers of ours"""
 
+import json
 import os
 import random
 import re
@@ -11,6 +12,7 @@ from collections import defaultdict
 
 import oracle
 import support
+from snapshot_support import IN_BSS, IN_STACK, SnapshotScript
 from support import Script, TestCase, USAGE, run
 
 # Names with the special characters of each format, line breaks and bytes that are no UTF-8.
@@ -321,11 +323,154 @@ class Heaptrack(Tools):
 
     def test_whole_trace(self):
         path = self.write(self.script().close())
-        for form in ("heaptrack", "massif"):
+        for form in ("heaptrack", "massif", "chrome"):
             for options in (["--at", "50%"], ["--measure", "live"]):
                 result = run("export", form, *options, path)
                 self.assertEqual(result.status, USAGE)
-                self.assertIn("has the whole trace", result.errors)
+                self.assertIn("has no place for", result.errors)
+
+
+class Chrome(Tools):
+    def events(self, path, *options):
+        with open(self.export("chrome", path, *options), "rb") as opened:
+            text = opened.read().decode()
+        self.assertTrue(text.isprintable() or text.replace("\n", "").isprintable())
+        found = json.loads(text)
+        self.assertEqual(set(found), {"displayTimeUnit", "traceEvents"})
+        for event in found["traceEvents"]:
+            self.assertIn(event["ph"], "MCi")
+            self.assertIsInstance(event["pid"], int)
+            self.assertIsInstance(event["name"], str)
+            self.assertIsInstance(event["args"], dict)
+            if event["ph"] != "M":
+                self.assertGreaterEqual(event["ts"], 0)
+            if event["ph"] == "i":
+                self.assertIn(event["s"], "gpt")
+        return found["traceEvents"]
+
+    def counters(self, events, name):
+        return [(event["ts"], event["args"]["value"]) for event in events
+                if event["ph"] == "C" and event["name"] == name]
+
+    def test_counters(self):
+        for path in self.paths():
+            events = self.events(path)
+            timeline = self.json_of("timeline", path, "--points", "200")["points"]
+            sizes = self.counters(events, "live bytes")
+            self.assertEqual([size for _, size in sizes[:-1]],
+                             [point["peak_bytes"] for point in timeline])
+            self.assertEqual([time for time, _ in sizes[:-1]],
+                             [point["first"] / 1000 for point in timeline])
+            self.assertEqual(sizes[-1][1], timeline[-1]["live_bytes"])
+            self.assertEqual([count for _, count in self.counters(events, "live blocks")][:-1],
+                             [point["live_blocks"] for point in timeline])
+            self.assertEqual(sum(count for _, count in self.counters(events, "allocations")),
+                             self.json_of("hot", path)["allocations"])
+            names = {event["tid"]: event["args"]["name"] for event in events
+                     if event["name"] == "thread_name"}
+            self.assertEqual(names, {1000: "main", 1001: "worker"})
+
+    def test_marks(self):
+        script = self.script()
+        script.add("user", position=script.tick(), client="ttdtrace.mark%00%00", wall=81000000,
+                   data='%22%0a%5c%ff%e2%80%aestart')
+        script.add("user", position=script.tick(), client="0123456789abcdef", wall=82000000,
+                   thread=2, data="work")
+        script.memory(4096, 8192, 4096, wall=83000000)
+        path = self.write(script.close())
+        events = self.events(path)
+        marks = [(event["ts"], event["name"], event.get("tid"), event["args"]["kind"])
+                 for event in events if event["ph"] == "i"]
+        self.assertEqual(marks, [(81000, '"\n\\\ufffd\u202estart', None, "mark"),
+                                 (82000, "work", 1001, "event")])
+        self.assertEqual([size for _, size in self.counters(events, "resident bytes")], [4096])
+
+    def test_uncertain(self):
+        path, reasons = self.lossy()
+        self.assertEqual([event["args"]["reason"] for event in self.events(path)
+                          if event["name"] == "uncertain"], reasons)
+
+    def test_filter(self):
+        path = self.write(self.script().close())
+        sizes = self.counters(self.events(path, "--include", "f::run()"), "live bytes")
+        live = self.sums("state", path, "--include", "f::run()", "--show-runtime")
+        self.assertEqual(sizes[-1][1], sum(size for _, size in live.values()))
+
+    def test_without_times(self):
+        path = self.write(Script(time_unit=0xffffffffffffffff).basics().close())
+        result = run("export", "chrome", path)
+        self.assertNotEqual(result.status, 0)
+        self.assertEqual(result.text, "")
+
+
+class Graphviz(Tools):
+    def script(self):
+        """0 holds 1 and 2, both hold 3; a stack holds 20 more."""
+        script = SnapshotScript().basics()
+        script.add("stack", parent=1, module=1, offset=0x900)  # 5
+        script.add("symbol", module=1, offset=0x900, frames=f"{HOSTILE}&amp;@{ORIGIN}5")
+        words = []
+        for number in range(4):
+            script.alloc(0x20000 + number * 0x1000, 100 * (number + 1), stack=5 if number else 2)
+        for number in range(20):
+            script.alloc(0x40000 + number * 0x1000, 10, stack=2)
+            words.append((IN_STACK, 8 * number, 0x40000 + number * 0x1000))
+        words += [(IN_BSS, 0, 0x20000), (0x20000, 0x21000), (0x20008, 0x22000), (0x21000, 0x23000),
+                  (0x22000, 0x23000)]
+        return script.snapshot(*words)
+
+    def drawn(self, path, *options):
+        """The label of the graph, labels of nodes, and edges, as dot has read them."""
+        text, errors = self.open_with("dot", "-Tjson0", self.export("graphviz", path, *options))
+        self.assertEqual(errors, "")
+        graph = json.loads(text)
+        nodes = [node["label"] for node in graph.get("objects", [])]
+        return graph["label"], nodes, [(edge["tail"], edge["head"])
+                                       for edge in graph.get("edges", [])]
+
+    def test_tree(self):
+        path = self.write(self.script().close())
+        _, nodes, edges = self.drawn(path)
+        tree = self.json_of("retained", path, "--tree", "--depth", "12", "--limit", "16")
+        above, expected = {}, []
+        for index, item in enumerate(tree["retainers"]):
+            above[item["depth"]] = index
+            if item["depth"]:
+                expected.append((above[item["depth"] - 1], index))
+            self.assertIn(f"retains {item['retained_bytes']:,} bytes in "
+                          f"{item['retained_blocks']:,} block", nodes[index])
+            if item["block"]:
+                self.assertIn(item["block"]["address"], nodes[index])
+        self.assertEqual(len(nodes), len(tree["retainers"]))
+        self.assertEqual(sorted(edges), sorted(expected))
+        self.assertTrue(any(" more\\nretains" in node for node in nodes), nodes)
+
+    def test_names(self):
+        path = self.write(self.script().close())
+        label, nodes, _ = self.drawn(path)
+        self.assertIn("24 blocks, 1,200 bytes", label)
+        self.assertTrue(any("\\\\x0afn=(1)" in node and "&amp;amp;" in node for node in nodes),
+                        nodes)
+        image, _ = self.open_with("dot", "-Tsvg", self.path("exported.graphviz"))
+        self.assertIn("by (1)&quot;", image)
+        self.assertNotIn("<b>", image)
+
+    def test_without_snapshot(self):
+        path = self.write(Tools.script(self).close())
+        label, nodes, edges = self.drawn(path)
+        self.assertIn("no snapshot of references", label)
+        self.assertEqual((nodes, edges), ([], []))
+
+    def test_uncertain(self):
+        script = self.script()
+        script.add("loss", reason=1, count=3, last_good="8:0", first_good="8:1")
+        path = self.write(script.close())
+        for reason in self.json_of("retained", path)["reasons"]:
+            self.assertIn(f"Uncertain: {reason}", self.drawn(path)[0])
+
+    def test_filter(self):
+        path = self.write(self.script().close())
+        self.assertEqual(run("export", "graphviz", "--include", "main", path).status, USAGE)
 
 
 if __name__ == "__main__":
