@@ -10,8 +10,7 @@
 #include "commands/family.h"
 #include "commands/findings.h"
 #include "reach/reach_snapshots.h"
-#include "symbols/frames.h"
-#include "view/function_names.h"
+#include "view/runtime_judge.h"
 #include "report/errors/error_reports.h"
 #include "report/sections/section_findings.h"
 
@@ -60,50 +59,6 @@ static ttd_id cmd_errors_stack_of(const struct heap_call *call)
     return heap_call_is_known(call) ? call->stack : TTD_NONE;
 }
 
-static bool errors_is_operator(const struct heap_call *call)
-{
-    static const char word[] = "operator";
-    const char *name = ttd_api_name(call->api);
-    return name && strncmp(name, word, sizeof word - 1) == 0;
-}
-
-/* Whether a call of malloc() or free() may come from an operator that is inlined in the frame:
- * nothing says which ones are. */
-static bool cmd_errors_may_be_inlined(const struct heap_call *call, const struct frame *frame)
-{
-    return !errors_is_operator(call) && call->action != TTD_ACTION_REALLOC &&
-           frame->file.size == 0 && !runtime_has_module(frame->module);
-}
-
-/*
- * Sets `pairs` to whether a mismatch comes from operators of C++ that the program defines itself.
- * The recorder sees only the malloc() inside such an operator new, while a delete in another module
- * is recorded as delete. The pair is correct, and must not be reported. Where inlined functions are
- * unknown, the finding is not certain.
- */
-static int cmd_errors_pairs_operators(struct session *session, struct heap_finding *finding,
-                                      bool *pairs)
-{
-    const struct heap_call *calls[] = {&finding->call, &finding->allocated};
-    struct frame_list frames = {0};
-    enum ttd_status status = TTD_OK;
-    *pairs = false;
-    if (finding->kind != HEAP_ERROR_MISMATCHED_FREE)
-        return STATUS_OK;
-    bool has_operator = errors_is_operator(calls[0]) != errors_is_operator(calls[1]);
-    for (size_t i = 0; i < 2 && status == TTD_OK; i++) {
-        status = frame_list_begin(&frames, &session->definitions, cmd_errors_stack_of(calls[i]), 1);
-        if (status != TTD_OK || !frames.count)
-            continue;
-        *pairs |= allocators_are_operator(frames.frames[0].function);
-        finding->may_be_inlined |=
-            has_operator && cmd_errors_may_be_inlined(calls[i], &frames.frames[0]);
-    }
-    finding->is_certain &= !finding->may_be_inlined;
-    frame_list_free(&frames);
-    return session_check(session, status);
-}
-
 /* Sets `is_wanted` to whether a finding is reported: the filters let the stack of its call through,
  * and it is no known finding. */
 static int errors_judge_finding(struct session *session, const struct heap_finding *finding,
@@ -145,7 +100,8 @@ static int cmd_errors_judge_all(struct session *session, struct heap_errors *err
     for (size_t i = 0; i < errors->count && status == STATUS_OK; i++) {
         struct heap_finding *finding = &errors->findings[i];
         bool is_wanted = false, pairs = false;
-        status = cmd_errors_pairs_operators(session, finding, &pairs);
+        status =
+            session_check(session, finding_pairs_operators(&session->definitions, finding, &pairs));
         if (status == STATUS_OK && !pairs)
             status = errors_judge_finding(session, finding, &is_wanted);
         if (!is_wanted)

@@ -181,7 +181,7 @@ void certainty_add_search(struct certainty *certainty, uint64_t searched, uint64
 
 /* The condition of a trace. */
 
-void certainty_check_all(const struct heap_trace *trace, struct ttd_error *ended)
+enum ttd_status certainty_check_all(const struct heap_trace *trace, struct ttd_error *ended)
 {
     struct ttd_error error = {.what = NULL};
     enum ttd_status status = ttd_reader_rewind_checked(trace->reader, 0);
@@ -194,6 +194,7 @@ void certainty_check_all(const struct heap_trace *trace, struct ttd_error *ended
     }
     if (status != TTD_END && heap_is_over(status))
         *ended = error;
+    return heap_is_over(status) ? TTD_OK : status;
 }
 
 static enum ttd_status certainty_see_loss(void *context, const struct ttd_batch *batch)

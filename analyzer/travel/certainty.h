@@ -74,9 +74,11 @@ void certainty_add_search(struct certainty *certainty, uint64_t searched, uint64
  * Reads and checks all chunks of a trace: ttd_reader_is_intact() then has the result.
  *
  * @param trace  its hook sees each loss
- * @param ended  set to the reason if the trace ends within a chunk or cannot be read to its end
+ * @param ended  set to the reason if the trace ends within a chunk or cannot be read to its end;
+ * else its status is TTD_OK
+ * @return TTD_OK, the hook's status, TTD_ERROR_NO_MEMORY, and others of a reader.
  */
-void certainty_check_all(const struct heap_trace *trace, struct ttd_error *ended);
+enum ttd_status certainty_check_all(const struct heap_trace *trace, struct ttd_error *ended);
 
 /** Whether a trace was recovered, and something was missing then: it may have been a list of
  * losses, or of whatever a verdict rests on, since a loss in its place counts events only. */

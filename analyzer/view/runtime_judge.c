@@ -102,3 +102,44 @@ void runtime_judge_attach(struct runtime_judge *judge, struct heap_trace *trace)
     if (runtime_has_thread_storage(judge->definitions))
         trace->hook.judge = (struct heap_stack_judge){judge, judge_keeps_stack};
 }
+
+/* Mismatches that are none. */
+
+static bool judge_is_operator(const struct heap_call *call)
+{
+    static const char word[] = "operator";
+    const char *name = ttd_api_name(call->api);
+    return name && strncmp(name, word, sizeof word - 1) == 0;
+}
+
+/* Whether a call of malloc() or free() may come from an operator that is inlined in the frame:
+ * nothing says which ones are. */
+static bool judge_may_be_inlined(const struct heap_call *call, const struct frame *frame)
+{
+    return !judge_is_operator(call) && call->action != TTD_ACTION_REALLOC &&
+           frame->file.size == 0 && !runtime_has_module(frame->module);
+}
+
+enum ttd_status finding_pairs_operators(struct definitions *definitions,
+                                        struct heap_finding *finding, bool *pairs)
+{
+    const struct heap_call *calls[] = {&finding->call, &finding->allocated};
+    struct frame_list frames = {0};
+    enum ttd_status status = TTD_OK;
+    *pairs = false;
+    if (finding->kind != HEAP_ERROR_MISMATCHED_FREE)
+        return TTD_OK;
+    bool has_operator = judge_is_operator(calls[0]) != judge_is_operator(calls[1]);
+    for (size_t i = 0; i < 2 && status == TTD_OK; i++) {
+        status = frame_list_begin(&frames, definitions,
+                                  heap_call_is_known(calls[i]) ? calls[i]->stack : TTD_NONE, 1);
+        if (status != TTD_OK || !frames.count)
+            continue;
+        *pairs |= allocators_are_operator(frames.frames[0].function);
+        finding->may_be_inlined |=
+            has_operator && judge_may_be_inlined(calls[i], &frames.frames[0]);
+    }
+    finding->is_certain &= !finding->may_be_inlined;
+    frame_list_free(&frames);
+    return status;
+}

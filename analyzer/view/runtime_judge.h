@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/** A judge of stacks, by the names in them: whether the C and C++ runtimes keep their blocks, and
- * which functions allocate. */
+/** Judgements by the names in stacks: whether the C and C++ runtimes keep their blocks, which
+ * functions allocate, and which mismatches are none. */
 #ifndef ANALYZER_VIEW_RUNTIME_JUDGE_H
 #define ANALYZER_VIEW_RUNTIME_JUDGE_H
 
+#include "analyses/errors/errors.h"
 #include "symbols/frames.h"
 #include "travel/heap_trace.h"
 
@@ -24,5 +25,16 @@ void runtime_judge_free(struct runtime_judge *judge);
 
 /** Makes a query of a trace ask the judge. */
 void runtime_judge_attach(struct runtime_judge *judge, struct heap_trace *trace);
+
+/**
+ * Sets `pairs` to whether a mismatch comes from operators of C++ that the program defines itself.
+ * The recorder sees only the malloc() inside such an operator new, while a delete in another module
+ * is recorded as delete. The pair is correct, and must not be reported. Where inlined functions are
+ * unknown, the finding becomes uncertain.
+ *
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT.
+ */
+enum ttd_status finding_pairs_operators(struct definitions *definitions,
+                                        struct heap_finding *finding, bool *pairs);
 
 #endif

@@ -115,7 +115,9 @@ def escape(text):
 
 
 def paragraphs(text):
-    return '\n.Pp\n'.join(escape(' '.join(part.split())) for part in re.split(r'\n\n', text))
+    """Paragraphs; one that is indented by four is a program."""
+    return '\n.Pp\n'.join(literal(part) if part.startswith('    ') else escape(' '.join(part.split()))
+                          for part in re.split(r'\n\n', text))
 
 
 def literal(text):
@@ -148,7 +150,7 @@ def see_also(names):
 
 
 def header_page(path):
-    return 'ttdtrace_' + path.stem if path.stem != 'ttdtrace' else 'ttdtrace'
+    return path.stem if path.stem in ('ttdtrace', 'ttdheap') else 'ttdtrace_' + path.stem
 
 
 def threads_of(about):

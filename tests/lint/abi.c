@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include <ttdtrace/advanced.h>
+#include <ttdtrace/ttdheap.h>
 #include <ttdtrace/ttdtrace.h>
 
 #define SIZE(name, bytes)                                                                          \
@@ -19,6 +20,7 @@
 
 BEGINS_WITH_SIZE(ttd_reader_options);
 BEGINS_WITH_SIZE(ttd_writer_options);
+BEGINS_WITH_SIZE(ttdheap_options);
 
 SIZE(ttd_allocator, 24);
 SIZE(ttd_string, 16);
@@ -73,3 +75,20 @@ SIZE(ttd_problem_observer, 16);
 SIZE(ttd_verdict, 56);
 SIZE(ttd_redaction, 64);
 SIZE(ttd_writer_options, 24);
+SIZE(ttdheap_error, 544);
+SIZE(ttdheap_answer, 48);
+SIZE(ttdheap_info, 360);
+SIZE(ttdheap_block, 56);
+SIZE(ttdheap_blocks, 64);
+SIZE(ttdheap_group, 112);
+SIZE(ttdheap_groups, 96);
+SIZE(ttdheap_move, 96);
+SIZE(ttdheap_moves, 64);
+SIZE(ttdheap_call, 32);
+SIZE(ttdheap_finding, 168);
+SIZE(ttdheap_findings, 72);
+SIZE(ttdheap_owner, 112);
+SIZE(ttdheap_history, 72);
+SIZE(ttdheap_frame, 88);
+SIZE(ttdheap_frames, 64);
+SIZE(ttdheap_calls, 72);

@@ -42,7 +42,8 @@ def check_programs(root, compiler, text):
     """Each C program in the README compiles by itself, without a warning."""
     programs = re.findall(r'```c\n(.*?)```', text, re.DOTALL)
     for number, program in enumerate(programs, 1):
-        compiled = subprocess.run([*compiler, *FLAGS, '-I', root / 'libtrace/include', '-'],
+        compiled = subprocess.run([*compiler, *FLAGS, '-I', root / 'libtrace/include',
+                                   '-I', root / 'analyzer/library/include', '-'],
                                   input=program, capture_output=True, text=True)
         if compiled.returncode != 0:
             problems.append(f'README.md: program {number}: {compiled.stderr.strip()}')

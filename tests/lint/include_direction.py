@@ -58,6 +58,8 @@ ALLOWED = {
         ('remake', 'travel', 'heap', 'base'),
         ('symbols', 'base'),
         ('view', 'symbols', 'analyses/errors', 'analyses/state', *BELOW_CONTENTS),
+        ('library', 'view', 'symbols', 'analyses/activity', 'analyses/reachability',
+         'analyses/errors', 'analyses/state', *BELOW_CONTENTS),
         ('report/sections', 'report/writers', 'view', 'symbols', 'analyses/reachability',
          'analyses/errors', 'analyses/state', *BELOW_CONTENTS),
         ('report/reachability', *SECTIONS, 'analyses/reachability', 'analyses/state',

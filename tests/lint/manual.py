@@ -4,7 +4,8 @@
 which threads may call it; each status that its source names is on the page; groff reads all pages
 without a warning.
 
-manual.py ROOT DIRECTORY [GROFF]: the pages are in DIRECTORY
+manual.py ROOT DIRECTORIES [GROFF]: the pages of libtrace are in the first of the DIRECTORIES, those of
+libttdheap in the second one, behind a comma, if there is one
 """
 
 import pathlib
@@ -17,13 +18,17 @@ problems = []
 # Statuses that a function returns, which are not also names of something else.
 ALL = {'TTD_END'} | {'TTD_ERROR_' + name for name in (
     'NOT_A_TRACE', 'CORRUPT', 'TRUNCATED', 'UNSUPPORTED', 'LIMIT', 'NO_MEMORY', 'IO', 'ARGUMENT',
-    'MISUSE')}
+    'MISUSE', 'CANCELLED')}
 
 
-def public_functions(root):
+# By library: its public headers, and its sources.
+LIBRARIES = (('libtrace/include', 'libtrace/src'), ('analyzer/library/include', 'analyzer/library'))
+
+
+def public_functions(headers):
     """By name: the type of each function that a public header declares or defines."""
     found = {}
-    for path in (root / 'libtrace/include').rglob('*.h'):
+    for path in headers.rglob('*.h'):
         text = re.sub(r'(?s)/\*.*?\*/', '', path.read_text())
         for kind, name in re.findall(
                 r'(?m)^(?:TTD_EXPORT|static inline) ([^(;]*?)\b(\w+)\(', text):
@@ -31,11 +36,11 @@ def public_functions(root):
     return found
 
 
-def statuses(root):
+def statuses(sources):
     """By name of a function in the sources: the statuses that its body names."""
     found = {}
-    for path in (root / 'libtrace/src').rglob('*.c'):
-        for name, body in re.findall(r'(?ms)^enum ttd_status (ttd_\w+)\([^;{]*?\)\n\{(.*?)^\}',
+    for path in sources.rglob('*.c'):
+        for name, body in re.findall(r'(?ms)^enum ttd_status (ttd(?:heap)?_\w+)\([^;{]*?\)\n\{(.*?)^\}',
                                      path.read_text()):
             found[name] = set(re.findall(r'(?<![=!]= )\bTTD_(?:END|ERROR_[A-Z_]+)\b', body)) & ALL
     return found
@@ -44,7 +49,7 @@ def statuses(root):
 def check_statuses(name, named, pages):
     """Each status is on the page, or on the one that the page refers to."""
     text = sections(pages[name]).get('RETURN VALUE', '')
-    for other in re.findall(r'as (?:\\fB)?(ttd_\w+)\(\)', text):
+    for other in re.findall(r'as (?:\\fB)?(ttd(?:heap)?_\w+)\(\)', text):
         text += sections(pages[other]).get('RETURN VALUE', '')
     for status in sorted(named - set(re.findall(r'TTD_[A-Z_]+', text))):
         problems.append(f'{name}: may return {status}, which its page does not say')
@@ -67,7 +72,7 @@ def check(name, kind, header, page):
     if f'.In ttdtrace/{header}' not in page or f'.Fo {name}' not in page:
         problems.append(f'{name}: not its synopsis')
     if kind == 'enum ttd_status' and 'TTD_OK' not in found.get('RETURN VALUE', '') and \
-            not re.search(r'[Ss]tatuses as|as .*ttd_\w+\(\)', found.get('RETURN VALUE', '')):
+            not re.search(r'[Ss]tatuses as|as .*ttd(?:heap)?_\w+\(\)', found.get('RETURN VALUE', '')):
         problems.append(f'{name}: what is returned when all is well?')
     if not re.search(r'(?m)^\.Nd \S.{5,}$', page):
         problems.append(f'{name}: no purpose')
@@ -92,10 +97,13 @@ def check_width(groff, path):
 
 
 def main():
-    root, directory, *groff = sys.argv[1:]
-    pages = {path.stem: path.read_text() for path in pathlib.Path(directory).glob('*.3')}
-    functions = public_functions(pathlib.Path(root))
-    named = statuses(pathlib.Path(root))
+    root, directories, *groff = sys.argv[1:]
+    paths, functions, named = [], {}, {}
+    for directory, (headers, sources) in zip(directories.split(','), LIBRARIES):
+        paths.extend(pathlib.Path(directory).glob('*.3'))
+        functions.update(public_functions(pathlib.Path(root) / headers))
+        named.update(statuses(pathlib.Path(root) / sources))
+    pages = {path.stem: path.read_text() for path in paths}
     for name, (kind, header) in functions.items():
         if name in pages:
             check(name, kind, header, pages[name])
@@ -105,7 +113,7 @@ def main():
     check_links(pages)
     if groff:
         told = subprocess.run(
-            [groff[0], '-mandoc', '-Tutf8', '-ww', '-z', *map(str, pathlib.Path(directory).glob('*.3'))],
+            [groff[0], '-mandoc', '-Tutf8', '-ww', '-z', *map(str, paths)],
             capture_output=True, text=True).stderr
         problems.extend(told.splitlines())
         for manual in ('analyzer/ttdanalyze.1', 'recorder/ttdrecord.1'):

@@ -2,6 +2,7 @@
 """The project as others get it: installed, linked through pkg-config, as a Meson subproject; and
 the README's example, as it stands there."""
 
+import json
 import os
 import pathlib
 import re
@@ -16,7 +17,7 @@ COMPILER = os.environ['TTD_COMPILER'].split()
 
 
 def readme_examples():
-    """One that reads, and one that writes."""
+    """One that reads, one that writes, and one that asks about the heap."""
     return re.findall(r'```c\n(.*?)```', (SOURCE / 'README.md').read_text(), re.DOTALL)
 
 
@@ -49,7 +50,8 @@ class Package(unittest.TestCase):
                        r'libttdtrace\.so\.0', r'include/ttdtrace/ttdtrace\.h',
                        r'pkgconfig/ttdtrace\.pc', r'doc/ttdtrace/format\.md',
                        r'doc/ttdtrace/example\.md', r'doc/ttdtrace/LICENSE', r'man3/ttdtrace\.3',
-                       r'man3/ttd_reader_open\.3',
+                       r'man3/ttd_reader_open\.3', r'man3/ttdheap\.3', r'libttdheap\.so\.0',
+                       r'pkgconfig/ttdheap\.pc', r'include/ttdtrace/ttdheap\.h',
                        r'completions/ttdanalyze', r'site-functions/_ttdanalyze',
                        r'vendor_completions\.d/ttdanalyze\.fish'):
             self.assertTrue(any(re.search(wanted + '$', name) for name in files), wanted)
@@ -65,6 +67,7 @@ class Package(unittest.TestCase):
         program = self.directory / 'example'
         environment['LD_LIBRARY_PATH'] = str(package.parent.parent)
         self.check_example(program, environment)
+        self.check_sites(root, environment)
         # A foreign writer's stacks have names.
         run(self.directory / 'writer', self.directory / 'foreign.bin', env=environment)
         analyze = next(root.rglob('bin/ttdanalyze'))
@@ -76,6 +79,29 @@ class Package(unittest.TestCase):
         run(next(root.rglob('bin/ttdrecord')), '-o', trace, 'true', env=environment)
         self.assertIn('"closed": true', run(next(root.rglob('bin/ttdanalyze')), 'info', '--format',
                                             'json', trace, env=environment))
+
+    def check_sites(self, root, environment):
+        """The program with libttdheap agrees with `ttdanalyze state`."""
+        flags = run('pkg-config', '--cflags', '--libs', 'ttdheap', env=environment).split()
+        source, program = self.directory / 'sites.c', self.directory / 'sites'
+        source.write_text(readme_examples()[2])
+        run(*COMPILER, '-std=c11', '-Wall', '-Wextra', '-Werror', '-o', program, source, *flags)
+        trace = self.directory / 'events.bin'
+        lines = run(program, trace, env=environment).splitlines()
+        found = json.loads(run(next(root.rglob('bin/ttdanalyze')), 'state', '--at', '50%', '-f',
+                               'json', '--limit', '10', trace, env=environment))
+        self.assertTrue(lines)
+        self.assertEqual([line.split(' bytes by ') for line in lines],
+                         [[str(group['bytes']), group['stack'][0]['function'] or '?']
+                          for group in found['groups']])
+
+    def test_only_public_symbols_of_ttdheap(self):
+        library = next(path for path in BUILD.glob('analyzer/library/shared/libttdheap.so.0.*')
+                       if path.is_file())
+        names = re.findall(r' [TDBR] (\w+)@@TTDHEAP_0', run('nm', '-D', '--defined-only', library))
+        header = (SOURCE / 'analyzer/library/include/ttdtrace/ttdheap.h').read_text()
+        declared = re.findall(r'(?m)^TTD_EXPORT [^(;]*?\b(ttdheap_\w+)\(', header)
+        self.assertEqual(sorted(names), sorted(declared))
 
     def test_only_public_symbols(self):
         library = next(path for path in BUILD.glob('libtrace/libttdtrace.so.0.*')

@@ -114,6 +114,7 @@ int exit_for(enum ttd_status status)
     case TTD_ERROR_NO_MEMORY:
     case TTD_ERROR_ARGUMENT:
     case TTD_ERROR_MISUSE:
+    case TTD_ERROR_CANCELLED:
         break;
     }
     return STATUS_INTERNAL;

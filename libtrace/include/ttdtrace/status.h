@@ -35,7 +35,9 @@ enum ttd_status {
     /** An argument is invalid. The object is unchanged. */
     TTD_ERROR_ARGUMENT = 9,
     /** The call is not allowed in this state, such as writing after an error. */
-    TTD_ERROR_MISUSE = 10
+    TTD_ERROR_MISUSE = 10,
+    /** A function of the caller has asked to end the call. */
+    TTD_ERROR_CANCELLED = 11
 };
 
 /** Offset or chunk of an error that has none. */

@@ -29,6 +29,8 @@ const char *ttd_status_text(enum ttd_status status)
         return "invalid argument";
     case TTD_ERROR_MISUSE:
         return "call not allowed in this state";
+    case TTD_ERROR_CANCELLED:
+        return "cancelled";
     }
     return "unknown status";
 }

@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: MIT */
+#include "library/handle.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "base/table.h"
+#include "travel/heap_cursor.h"
+#include "travel/position_text.h"
+
+/* ---- Failures ---- */
+
+enum ttd_status handle_fail(const struct ttdheap *heap, struct ttdheap_error *error,
+                            enum ttd_status status, const struct ttd_error *why)
+{
+    if (!error)
+        return status;
+    bool has_reason = why && why->status == status && why->what && *why->what;
+    error->detail =
+        has_reason ? *why : (struct ttd_error){.offset = TTD_NOWHERE, .chunk = TTD_NOWHERE};
+    error->detail.status = status;
+    if (!has_reason)
+        error->detail.what = ttd_status_text(status);
+    const char *system = error->detail.system_error ? strerror(error->detail.system_error) : "";
+    char place[64] = "";
+    if (error->detail.offset != TTD_NOWHERE)
+        snprintf(place, sizeof place, ", at offset %llu", (unsigned long long)error->detail.offset);
+    snprintf(error->text, sizeof error->text, "%.300s: %s%s%s%s", heap->path, error->detail.what,
+             *system ? ": " : "", system, place);
+    return status;
+}
+
+enum ttd_status handle_fail_with(const struct ttdheap *heap, struct ttdheap_error *error,
+                                 enum ttd_status status, const char *what)
+{
+    struct ttd_error why = {status, 0, TTD_NOWHERE, TTD_NOWHERE, what};
+    return handle_fail(heap, error, status, &why);
+}
+
+/* ---- Opening ---- */
+
+struct ttdheap_options ttdheap_options_default(void)
+{
+    return (struct ttdheap_options){.size = sizeof(struct ttdheap_options),
+                                    .steps_max = TTDHEAP_STEPS_MAX,
+                                    .reads_ahead = true};
+}
+
+static enum ttd_status handle_open_input(struct ttdheap *heap, struct ttd_input *input,
+                                         struct ttd_error *error)
+{
+    if (!heap->options.input) {
+        heap->opened = stamp_of(heap->path);
+        return ttd_input_file(heap->path, heap->options.allocator, input, error);
+    }
+    *input = *heap->options.input;
+    return TTD_OK;
+}
+
+/* Uses the index if it belongs to this trace; and if the trace is a file, to this very file. */
+static enum ttd_status handle_open_index(struct ttdheap *heap)
+{
+    struct ttd_input input;
+    struct ttd_reader *sidecar;
+    const struct ttd_allocator *allocator = heap->options.allocator;
+    enum ttd_status status = ttd_input_file(heap->options.index, allocator, &input, NULL);
+    if (status == TTD_OK)
+        status = ttd_reader_open(&input, NULL, allocator, &sidecar, NULL);
+    if (status == TTD_OK)
+        status = heap_keyframes_open(sidecar, heap->reader, &heap->keyframes);
+    if (status != TTD_OK)
+        return status == TTD_ERROR_NO_MEMORY ? status : TTD_OK;
+    heap->has_keyframes =
+        heap->options.input || strcmp(heap->keyframes.source, heap->opened.text) == 0;
+    if (!heap->has_keyframes)
+        heap_keyframes_close(&heap->keyframes);
+    return TTD_OK;
+}
+
+static enum ttd_status handle_open(struct ttdheap *heap, struct ttd_error *error)
+{
+    struct ttd_input input;
+    struct ttd_reader_options options = ttd_reader_options_default();
+    options.tolerant = true;
+    options.lazy_stacks = true;
+    options.event_batches = heap->options.reads_ahead ? heap_prefetch_batches() : 1;
+    enum ttd_status status = handle_open_input(heap, &input, error);
+    if (status == TTD_OK)
+        status = ttd_reader_open(&input, &options, heap->options.allocator, &heap->reader, error);
+    if (status != TTD_OK)
+        return status;
+    heap->is_closed = ttd_reader_end(heap->reader, &heap->end) == TTD_OK;
+    heap->choice = heap_choice_read(heap->reader);
+    return heap->options.index && heap->is_closed ? handle_open_index(heap) : TTD_OK;
+}
+
+enum ttd_status ttdheap_open(const char *path, const struct ttdheap_options *options,
+                             struct ttdheap **result, struct ttdheap_error *error)
+{
+    struct ttdheap unnamed = {.path = (char[]){"trace"}};
+    struct ttdheap_options chosen = ttdheap_options_default();
+    struct ttd_error why = {.status = TTD_OK};
+    if (options && options->size != sizeof chosen)
+        return handle_fail_with(&unnamed, error, TTD_ERROR_ARGUMENT, "options of unknown size");
+    if (options)
+        chosen = *options;
+    struct ttdheap *heap = path && result ? calloc(1, sizeof *heap) : NULL;
+    char *copy = heap ? strdup(path) : NULL;
+    if (!copy) {
+        /* The caller's input is closed in every case. */
+        if (chosen.input && chosen.input->close)
+            chosen.input->close(chosen.input->context);
+        free(heap);
+        return handle_fail(&unnamed, error,
+                           path && result ? TTD_ERROR_NO_MEMORY : TTD_ERROR_ARGUMENT, NULL);
+    }
+    *heap = (struct ttdheap){.path = copy, .options = chosen, .at = ttd_position_max()};
+    if (!heap->options.steps_max)
+        heap->options.steps_max = TTDHEAP_STEPS_MAX;
+    enum ttd_status status = handle_open(heap, &why);
+    /* Pointers of the options are the caller's, and not used again. */
+    heap->options.input = NULL;
+    heap->options.allocator = NULL;
+    heap->options.index = NULL;
+    if (status != TTD_OK) {
+        handle_fail(heap, error, status, &why);
+        ttdheap_close(heap);
+        return status;
+    }
+    *result = heap;
+    return TTD_OK;
+}
+
+void handle_forget_state(struct ttdheap *heap)
+{
+    if (heap->has_state)
+        heap_state_free(&heap->state);
+    heap->has_state = false;
+}
+
+void handle_refute_index(struct ttdheap *heap)
+{
+    if (heap->has_keyframes)
+        heap_keyframes_close(&heap->keyframes);
+    heap->has_keyframes = false;
+    heap->is_judged = false;
+}
+
+void ttdheap_close(struct ttdheap *heap)
+{
+    if (!heap)
+        return;
+    handle_forget_state(heap);
+    if (heap->names)
+        heap->free_names(heap->names);
+    handle_refute_index(heap);
+    ttd_reader_close(heap->reader);
+    free(heap->path);
+    free(heap);
+    /* Pages of tables are kept for other tables of the process; those of handles to come are few
+     * beside the memory that the program may want back. */
+    table_give_back_kept();
+}
+
+enum ttd_status ttdheap_go(struct ttdheap *heap, struct ttd_position position)
+{
+    if (!heap)
+        return TTD_ERROR_ARGUMENT;
+    if (ttd_position_compare(position, heap->at) != 0)
+        handle_forget_state(heap);
+    heap->at = position;
+    return TTD_OK;
+}
+
+/* ---- The trace of a query ---- */
+
+static enum ttd_status handle_see_batch(void *context, const struct ttd_batch *batch)
+{
+    struct ttdheap *heap = context;
+    heap->is_damaged |= batch->kind == TTD_KIND_LOSSES && batch->synthetic;
+    bool goes_on = !heap->options.progress ||
+                   heap->options.progress(heap->options.context, batch->chunk.offset,
+                                          ttd_reader_size(heap->reader)) == 0;
+    return goes_on ? TTD_OK : TTD_ERROR_CANCELLED;
+}
+
+struct heap_trace handle_trace(struct ttdheap *heap)
+{
+    return (struct heap_trace){.reader = heap->reader,
+                               .choice = heap->choice,
+                               .hook = {.context = heap, .batch = handle_see_batch}};
+}
+
+struct heap_trace handle_trace_to(struct ttdheap *heap, struct ttd_position position)
+{
+    struct heap_trace trace = handle_trace(heap);
+    bool is_start = ttd_position_compare(position, ttd_position_min()) == 0;
+    bool is_end = ttd_position_compare(position, ttd_position_max()) == 0;
+    if (heap->has_keyframes && !is_start && !is_end)
+        trace.keyframes = &heap->keyframes;
+    return trace;
+}
+
+/* ---- Certainty ---- */
+
+static void handle_note_end(struct ttdheap *heap, const struct ttd_error *ended)
+{
+    heap->is_given_up |= ended->status == TTD_ERROR_LIMIT;
+    heap->is_truncated |= ended->status != TTD_OK && ended->status != TTD_ERROR_LIMIT;
+}
+
+/* Whether damage was met. */
+static bool handle_is_bad(const struct ttdheap *heap)
+{
+    return !heap->is_closed || heap->is_damaged || heap->is_truncated || heap->is_given_up;
+}
+
+/* Checks the trace as a certain answer needs it, once. Reads all of it unless a query has. */
+static enum ttd_status handle_check(struct ttdheap *heap)
+{
+    if (heap->is_judged || handle_is_bad(heap))
+        return TTD_OK;
+    if (!heap->has_keyframes && !ttd_reader_is_intact(heap->reader)) {
+        struct ttd_error ended;
+        struct heap_trace trace = handle_trace(heap);
+        enum ttd_status status = certainty_check_all(&trace, &ended);
+        if (status != TTD_OK)
+            return status;
+        handle_note_end(heap, &ended);
+    }
+    heap->is_judged = true;
+    heap->is_intact = heap->has_keyframes || ttd_reader_is_intact(heap->reader);
+    heap->is_patched = heap->is_intact && certainty_is_patched(heap->reader);
+    return TTD_OK;
+}
+
+/* Whether the file was not written to since it was opened: else its parts may have been read in
+ * different states. */
+static bool handle_is_unchanged(const struct ttdheap *heap)
+{
+    struct stamp now = heap->opened.text[0] ? stamp_of(heap->path) : heap->opened;
+    return !heap->opened.text[0] || stamp_is_same(&heap->opened, &now);
+}
+
+bool handle_is_sound(const struct ttdheap *heap)
+{
+    return heap->is_intact && !heap->is_patched && !handle_is_bad(heap) &&
+           handle_is_unchanged(heap);
+}
+
+enum ttd_status handle_judge(struct ttdheap *heap, const struct heap_outcome *outcome,
+                             struct ttd_position position, struct certainty *certainty)
+{
+    if (outcome->truncated)
+        handle_note_end(heap, &outcome->error);
+    enum ttd_status status = handle_check(heap);
+    if (status != TTD_OK)
+        return status;
+    struct certainty_facts facts = {.trace = ttd_reader_trace(heap->reader),
+                                    .is_closed = heap->is_closed,
+                                    .is_intact = handle_is_sound(heap),
+                                    .is_patched = heap->is_patched,
+                                    .rests_on_index = heap->has_keyframes,
+                                    .is_truncated = heap->is_truncated,
+                                    .is_given_up = heap->is_given_up,
+                                    .losses = &outcome->losses,
+                                    .counts = &outcome->counts,
+                                    .at = position,
+                                    .since = outcome->since,
+                                    .reached_end = outcome->reached_end,
+                                    .last = outcome->position,
+                                    .part_of = heap->part_of};
+    certainty_judge(certainty, &facts);
+    certainty_add_choice(certainty, &heap->choice);
+    return TTD_OK;
+}
+
+/* ---- Answers ---- */
+
+/* The memory of an answer: one block for the reasons, and the array. */
+struct answer_memory {
+    void *items;
+    const char *reasons[CERTAINTY_REASONS_MAX];
+    char texts[];
+};
+
+enum ttd_status handle_answer(struct ttdheap_answer *answer, const struct certainty *certainty,
+                              struct ttd_position position, void *items)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < certainty->count; i++)
+        size += strlen(certainty->reasons[i]) + 1;
+    struct answer_memory *memory = malloc(sizeof *memory + size);
+    if (!memory) {
+        free(items);
+        return TTD_ERROR_NO_MEMORY;
+    }
+    memory->items = items;
+    char *text = memory->texts;
+    for (size_t i = 0; i < certainty->count; i++) {
+        size_t length = strlen(certainty->reasons[i]) + 1;
+        memory->reasons[i] = memcpy(text, certainty->reasons[i], length);
+        text += length;
+    }
+    *answer = (struct ttdheap_answer){.is_certain = !certainty->count,
+                                      .reason_count = certainty->count,
+                                      .reasons = memory->reasons,
+                                      .position = position,
+                                      .memory = memory};
+    return TTD_OK;
+}
+
+void ttdheap_free(struct ttdheap_answer *answer)
+{
+    if (!answer)
+        return;
+    struct answer_memory *memory = answer->memory;
+    if (memory)
+        free(memory->items);
+    free(memory);
+    *answer = (struct ttdheap_answer){.is_certain = false};
+}
+
+/* ---- Positions ---- */
+
+static enum ttd_status handle_find(struct ttdheap *heap, const char *text,
+                                   enum position_purpose purpose, struct ttd_position *position,
+                                   struct ttdheap_error *error)
+{
+    struct position_spec spec;
+    struct ttd_error why = {.status = TTD_OK};
+    struct position_found found = {.part_of = 0};
+    if (!position_spec_parse(text, &spec))
+        return handle_fail_with(heap, error, TTD_ERROR_ARGUMENT, "the text is no position");
+    struct heap_trace trace = handle_trace(heap);
+    enum ttd_status status = position_spec_find(&trace, heap->is_closed ? &heap->end : NULL, &spec,
+                                                purpose, &found, &why);
+    handle_note_end(heap, &found.ended);
+    heap->part_of = found.part_of ? found.part_of : heap->part_of;
+    if (status == TTD_END)
+        return handle_fail_with(heap, error, status, "no mark has this text");
+    if (status == TTD_ERROR_MISUSE)
+        return handle_fail_with(heap, error, status, "wall times are not known");
+    if (status != TTD_OK)
+        return handle_fail(heap, error, status, &why);
+    *position = found.position;
+    return TTD_OK;
+}
+
+enum ttd_status ttdheap_find(struct ttdheap *heap, const char *text, struct ttd_position *position,
+                             struct ttdheap_error *error)
+{
+    return handle_find(heap, text, POSITION_FOR_STATE, position, error);
+}
+
+enum ttd_status ttdheap_find_range(struct ttdheap *heap, const char *from_text, const char *to_text,
+                                   struct ttd_position *from, struct ttd_position *to,
+                                   struct ttdheap_error *error)
+{
+    struct ttd_position begin, end;
+    enum ttd_status status = handle_find(heap, from_text, POSITION_FOR_ORDER, &begin, error);
+    if (status == TTD_OK)
+        status = handle_find(heap, to_text, POSITION_FOR_ORDER, &end, error);
+    if (status != TTD_OK)
+        return status;
+    if (ttd_position_compare(end, begin) <= 0)
+        return handle_fail_with(heap, error, TTD_ERROR_ARGUMENT, "the range is empty");
+    *from = begin;
+    *to = end;
+    return TTD_OK;
+}
+
+/* ---- Calls ---- */
+
+/* A search for calls in a range of positions. */
+struct call_list {
+    struct ttd_position from;
+    struct ttd_position to;
+    uint64_t first;
+    size_t max;
+    struct ttd_event *items;
+    size_t count;
+    size_t capacity;
+    /** Number of the first call that is wanted and was not listed; UINT64_MAX if there is none. */
+    uint64_t next;
+    struct heap_losses losses;
+};
+
+/* Adds calls of a batch. TTD_END once no later call is wanted. */
+static enum ttd_status handle_add_calls(struct call_list *list, const struct ttd_batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct ttd_event *event = &batch->u.events[i];
+        struct ttd_position position = ttd_event_position(event);
+        if (ttd_position_compare(position, list->to) >= 0)
+            return TTD_END;
+        if (event->number < list->first || ttd_position_compare(position, list->from) < 0)
+            continue;
+        if (list->count == list->max) {
+            list->next = event->number;
+            return TTD_END;
+        }
+        enum ttd_status status = grow_array((void **)&list->items, &list->capacity, list->count + 1,
+                                            sizeof *list->items);
+        if (status != TTD_OK)
+            return status;
+        list->items[list->count++] = *event;
+    }
+    return TTD_OK;
+}
+
+static enum ttd_status handle_read_calls(struct ttdheap *heap, struct call_list *list,
+                                         struct ttd_error *error)
+{
+    struct ttd_batch batch;
+    enum ttd_status status = ttd_reader_rewind(heap->reader, TTD_KIND_BIT(TTD_KIND_EVENTS));
+    if (status == TTD_OK)
+        status = list->first ? ttd_reader_seek_event(heap->reader, list->first, error)
+                             : ttd_reader_seek(heap->reader, list->from, error);
+    while (status == TTD_OK) {
+        status = ttd_reader_next(heap->reader, &batch, error);
+        if (status == TTD_OK)
+            status = handle_see_batch(heap, &batch);
+        if (status == TTD_OK && batch.kind == TTD_KIND_EVENTS)
+            status = handle_add_calls(list, &batch);
+    }
+    if (status != TTD_END && heap_is_over(status))
+        handle_note_end(heap, error);
+    return heap_is_over(status) ? TTD_OK : status;
+}
+
+static enum ttd_status handle_see_losses(void *context, const struct ttd_batch *batch)
+{
+    struct call_list *list = context;
+    heap_losses_add(&list->losses, batch);
+    return TTD_OK;
+}
+
+enum ttd_status ttdheap_calls(struct ttdheap *heap, struct ttd_position from,
+                              struct ttd_position to, uint64_t first, size_t max,
+                              struct ttdheap_calls *calls, struct ttdheap_error *error)
+{
+    struct ttd_error why = {.status = TTD_OK};
+    struct call_list list = {
+        .from = from, .to = to, .first = first, .max = max, .next = UINT64_MAX};
+    struct certainty certainty = {.count = 0};
+    memset(calls, 0, sizeof *calls);
+    enum ttd_status status = handle_read_calls(heap, &list, &why);
+    if (status == TTD_OK) {
+        enum ttd_status losses = heap_losses_read(heap->reader, handle_see_losses, &list, &why);
+        status = heap_is_over(losses) ? TTD_OK : losses;
+    }
+    struct ttd_position last = list.count ? ttd_event_position(&list.items[list.count - 1]) : from;
+    if (status == TTD_OK) {
+        struct heap_outcome outcome = {.losses = list.losses,
+                                       .position = last,
+                                       .since = from,
+                                       .reached_end = list.next == UINT64_MAX};
+        status = handle_judge(heap, &outcome, to, &certainty);
+    }
+    if (status == TTD_OK)
+        status = handle_answer(&calls->answer, &certainty, last, list.items);
+    else
+        free(list.items);
+    if (status != TTD_OK)
+        return handle_fail(heap, error, status, &why);
+    calls->count = list.count;
+    calls->items = list.items;
+    calls->next = list.next;
+    return TTD_OK;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/** A handle of the library, the memory of its answers, and their certainty. Internal to library/
+ * and engine/. */
+#ifndef ANALYZER_LIBRARY_HANDLE_H
+#define ANALYZER_LIBRARY_HANDLE_H
+
+#include <ttdtrace/ttdheap.h>
+
+#include "analyses/state/state.h"
+#include "base/arena.h"
+#include "travel/certainty.h"
+#include "travel/replay_to.h"
+
+struct handle_names;
+
+struct ttdheap {
+    /** A copy, for texts of failures. */
+    char *path;
+    struct ttd_reader *reader;
+    struct ttdheap_options options;
+    struct heap_choice choice;
+    /** Whether there is an End chunk, and its content. */
+    bool is_closed;
+    struct ttd_end end;
+    /** The index, if `has_keyframes`. */
+    struct heap_keyframes keyframes;
+    bool has_keyframes;
+    /** The stamp of the file when it was opened. */
+    struct stamp opened;
+    /** Damage was met; the trace ends within a chunk; reading stopped before its end. */
+    bool is_damaged;
+    bool is_truncated;
+    bool is_given_up;
+    /** The whole trace was checked: it is intact; and it was recovered, and parts are missing. */
+    bool is_judged;
+    bool is_intact;
+    bool is_patched;
+    /** As in struct position_found, of any position that was found. */
+    uint64_t part_of;
+    struct ttd_position at;
+    /** The heap at `at`, if it was asked for: split so, and with copies of its blocks or without.
+     */
+    bool has_state;
+    struct heap_state state;
+    enum heap_split split;
+    bool has_blocks;
+    /** NULL until names are needed; released by `free_names`. */
+    struct handle_names *names;
+    void (*free_names)(struct handle_names *names);
+};
+
+/** Returns the trace for a query, without an index. Its hook notes damage, calls the caller's
+ * function and passes on its wish to cancel. */
+struct heap_trace handle_trace(struct ttdheap *heap);
+
+/** Returns the same with the index, if there is one and the position is neither the start nor the
+ * end. */
+struct heap_trace handle_trace_to(struct ttdheap *heap, struct ttd_position position);
+
+/** Describes a failure, and returns its status. `why` may be NULL. */
+enum ttd_status handle_fail(const struct ttdheap *heap, struct ttdheap_error *error,
+                            enum ttd_status status, const struct ttd_error *why);
+
+/** Describes a failure by a static text, and returns its status. */
+enum ttd_status handle_fail_with(const struct ttdheap *heap, struct ttdheap_error *error,
+                                 enum ttd_status status, const char *what);
+
+/** Drops the state that was kept of the last position. */
+void handle_forget_state(struct ttdheap *heap);
+
+/** Gives up an index that contradicts the trace. */
+void handle_refute_index(struct ttdheap *heap);
+
+/** Judges the certainty of an answer from the outcome of a query for a position; reads the trace
+ * unless a query has read all of it. @return TTD_OK, TTD_ERROR_CANCELLED, TTD_ERROR_NO_MEMORY, and
+ * others of a reader. */
+enum ttd_status handle_judge(struct ttdheap *heap, const struct heap_outcome *outcome,
+                             struct ttd_position position, struct certainty *certainty);
+
+/** Whether the last judgement found the trace intact and unchanged: a finding of its own is then as
+ * certain as it says. */
+bool handle_is_sound(const struct ttdheap *heap);
+
+/** Sets an answer; its memory gets the array `items` as well, which may be NULL. On failure both
+ * are released. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+enum ttd_status handle_answer(struct ttdheap_answer *answer, const struct certainty *certainty,
+                              struct ttd_position position, void *items);
+
+#endif
