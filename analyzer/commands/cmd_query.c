@@ -342,7 +342,8 @@ static const char query_help[] =
     "      --explain           also print how many events were read for the table of "
     "them\n" COMMAND_COMMON_HELP "\n"
     "A FILE whose name ends in .db, .sqlite or .sqlite3 becomes a database of SQLite with the\n"
-    "table 'result', and the reasons why it may be wrong in the table 'uncertain'.\n"
+    "table 'result', and the reasons why it may be wrong in the table 'uncertain'. One that\n"
+    "ends in .jsonl or .ndjson has a line of JSON for each row.\n"
     "Positions are texts of a fixed width, printed short: compare them with\n"
     "pos('FAB:17B1'), pos('50%') and so on. Addresses are numbers, printed in hexadecimal.\n";
 

@@ -176,9 +176,13 @@ static int query_write(struct query *query, sqlite3 *database, sqlite3_stmt *sta
     if (exit_status != STATUS_OK)
         return exit_status;
     session->output.text.room = UINT64_MAX;
+    bool is_lines =
+        session->options.form != REPORT_CSV && result_rows_are_lines(session->options.output);
+    /* A line of another shape would be no row. */
+    session->has_reasons &= !is_lines;
     struct result_rows result;
-    int status =
-        result_rows_begin(&result, &session->report, statement) ? SQLITE_ROW : SQLITE_NOMEM;
+    int status = result_rows_begin(&result, &session->report, is_lines, statement) ? SQLITE_ROW
+                                                                                   : SQLITE_NOMEM;
     while (status == SQLITE_ROW && !session->output.text.error) {
         status = sqlite3_step(statement);
         if (status == SQLITE_ROW && !result_rows_add(&result))
@@ -236,7 +240,9 @@ static int query_execute(struct query *query, sqlite3 *database, const char *sql
 /* Writes the schema in place of rows. Returns an exit status. */
 static int query_write_schema(struct session *session, const struct query_table *tables)
 {
-    if (session->options.form != REPORT_TEXT || result_database_is_named(session->options.output))
+    const char *path = session->options.output;
+    if (session->options.form != REPORT_TEXT || result_database_is_named(path) ||
+        result_rows_are_lines(path))
         return message_usage("query", ".schema is text");
     int status = session_output(session, true);
     for (size_t i = 0; tables[i].name && status == STATUS_OK; i++) {

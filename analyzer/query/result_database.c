@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "query/result_database.h"
 
+#include "query/result_rows.h"
+
 #include <string.h>
 
 #include "report/writers/out.h"
 
 bool result_database_is_named(const char *path)
 {
-    static const char *const ends[] = {".db", ".sqlite", ".sqlite3"};
-    size_t size = path ? strlen(path) : 0;
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        size_t length = strlen(ends[i]);
-        if (size > length && strcmp(path + size - length, ends[i]) == 0)
-            return true;
-    }
-    return false;
+    static const char *const ends[] = {".db", ".sqlite", ".sqlite3", NULL};
+    return result_ends_with(path, ends);
 }
 
 static int database_execute(sqlite3 *database, char *sql)

@@ -95,7 +95,7 @@ static bool result_is_quoted(const struct result_rows *result, int column)
 static void result_json_row(const struct result_rows *result)
 {
     struct text_output *output = result->report->output;
-    out_text(output, result->rows ? ",\n    {" : "\n    {");
+    out_text(output, result->is_lines ? "{" : result->rows ? ",\n    {" : "\n    {");
     for (int column = 0; column < result->columns; column++) {
         bool is_quoted = result_is_quoted(result, column);
         result_json_key(result, column);
@@ -107,7 +107,7 @@ static void result_json_row(const struct result_rows *result)
         result_write_value(result, column, escape_json);
         out_text(output, is_quoted ? "\"" : "");
     }
-    out_char(output, '}');
+    out_text(output, result->is_lines ? "}\n" : "}");
 }
 
 static void result_json_end(const struct result_rows *result)
@@ -284,10 +284,32 @@ static bool result_text_row(struct result_rows *result, bool is_header)
     return is_whole;
 }
 
-bool result_rows_begin(struct result_rows *result, struct report *report, sqlite3_stmt *statement)
+bool result_ends_with(const char *path, const char *const *ends)
 {
-    *result = (struct result_rows){
-        .report = report, .statement = statement, .columns = sqlite3_column_count(statement)};
+    size_t size = path ? strlen(path) : 0;
+    for (; *ends; ends++) {
+        size_t length = strlen(*ends);
+        if (size > length && strcmp(path + size - length, *ends) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool result_rows_are_lines(const char *path)
+{
+    static const char *const ends[] = {".jsonl", ".ndjson", NULL};
+    return result_ends_with(path, ends);
+}
+
+bool result_rows_begin(struct result_rows *result, struct report *report, bool is_lines,
+                       sqlite3_stmt *statement)
+{
+    *result = (struct result_rows){.report = report,
+                                   .statement = statement,
+                                   .is_lines = is_lines,
+                                   .columns = sqlite3_column_count(statement)};
+    if (is_lines)
+        return true;
     if (report->form == REPORT_JSON) {
         out_text(report->output, "{\n  \"rows\": [");
         return true;
@@ -304,7 +326,7 @@ bool result_rows_begin(struct result_rows *result, struct report *report, sqlite
 bool result_rows_add(struct result_rows *result)
 {
     bool is_whole = true;
-    if (result->report->form == REPORT_JSON)
+    if (result->is_lines || result->report->form == REPORT_JSON)
         result_json_row(result);
     else if (result->report->form == REPORT_CSV)
         result_csv_row(result, false);
@@ -316,7 +338,7 @@ bool result_rows_add(struct result_rows *result)
 
 void result_rows_end(struct result_rows *result, bool is_complete)
 {
-    if (is_complete && result->report->form == REPORT_JSON)
+    if (is_complete && !result->is_lines && result->report->form == REPORT_JSON)
         result_json_end(result);
     if (is_complete && result->text.cells) {
         if (!result->text.is_begun)

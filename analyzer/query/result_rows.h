@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Writing the rows of a query, as a table of text, as JSON and as CSV. */
+/** Writing the rows of a query, as a table of text, as JSON, as lines of JSON and as CSV. */
 #ifndef ANALYZER_QUERY_RESULT_ROWS_H
 #define ANALYZER_QUERY_RESULT_ROWS_H
 
@@ -29,13 +29,22 @@ struct result_text {
 struct result_rows {
     struct report *report;
     sqlite3_stmt *statement;
+    /** Each row is a line of JSON, and there is nothing else. */
+    bool is_lines;
     int columns;
     uint64_t rows;
     struct result_text text;
 };
 
+/** Whether the name of a file, or NULL, has one of some ends (a list that ends with NULL). */
+bool result_ends_with(const char *path, const char *const *ends);
+
+/** Whether the name of a file, or NULL, is of one for lines of JSON. */
+bool result_rows_are_lines(const char *path);
+
 /** Begins the output. False without memory. */
-bool result_rows_begin(struct result_rows *result, struct report *report, sqlite3_stmt *statement);
+bool result_rows_begin(struct result_rows *result, struct report *report, bool is_lines,
+                       sqlite3_stmt *statement);
 
 /** Writes the row that the statement has. False without memory. */
 bool result_rows_add(struct result_rows *result);

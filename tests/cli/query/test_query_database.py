@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A query writes its rows as a database of SQLite, by the rules of all outputs"""
+"""A query writes its rows as a database of SQLite or as lines of JSON, by the rules of all outputs"""
 
+import json
 import os
 import random
 import sqlite3
@@ -8,7 +9,7 @@ import stat
 
 import oracle
 import support
-from support import Script, TestCase, run
+from support import Script, TestCase, USAGE, run
 
 
 class Database(TestCase):
@@ -85,6 +86,61 @@ class Database(TestCase):
         self.run_ok("query", "-f", "json", "-o", output, "SELECT 1 AS n", path)
         with open(output, encoding="ascii") as file:
             self.assertTrue(file.read().startswith("{"))
+
+
+class Lines(TestCase):
+    def lines(self, path, sql, *options, name="out.jsonl"):
+        output = self.path(name)
+        result = self.run_ok("query", "-o", output, *options, sql, path)
+        with open(output, encoding="utf-8") as file:
+            return [json.loads(line) for line in file], result.errors
+
+    def test_rows(self):
+        path = self.write(oracle.random_script(random.Random(5), 40))
+        for table in ("events", "blocks", "stacks", "marks"):
+            rows = self.run_ok("query", "-f", "json", f"SELECT * FROM {table}", path).json["rows"]
+            for options in ([], ["-f", "json"]):
+                for name in ("out.jsonl", "out.ndjson"):
+                    found, _ = self.lines(path, f"SELECT * FROM {table}", *options, name=name)
+                    self.assertEqual(found, rows)
+
+    def test_types(self):
+        """A column has one type in all rows, whatever the sizes are."""
+        script = Script().basics()
+        for number, size in enumerate((0, 1 << 31, (1 << 53) + 1, 1 << 63, (1 << 64) - 1)):
+            script.alloc(0xfffffffffffff000 - number * 0x100, size, flags=size)
+        script.free(0xfffffffffffff000)
+        script.add("symbol", module=2, offset=0x300, frames="123@%22%0a,@5")
+        path = self.write(script.close())
+        for table in ("events", "blocks", "stacks", "live", "frames"):
+            rows, _ = self.lines(path, f"SELECT * FROM {table}")
+            self.assertTrue(rows)
+            for column in rows[0]:
+                kinds = {"number" if isinstance(row[column], (int, float)) else type(row[column])
+                         for row in rows if row[column] is not None}
+                self.assertLessEqual(len(kinds), 1, (table, column))
+            text = self.run_ok("query", "-f", "csv", f"SELECT * FROM {table}", path).csv
+            for row, line in zip(rows, text, strict=True):
+                for column, value in row.items():
+                    if isinstance(value, (int, float)):
+                        self.assertEqual(float(line[column]), float(value))
+                    else:
+                        self.assertIsInstance(line[column], str)
+
+    def test_uncertain(self):
+        script = Script().basics()
+        script.alloc(0x1000, 8)
+        path = self.write(script.abandon())
+        rows, errors = self.lines(path, "SELECT * FROM events")
+        self.assertEqual(len(rows), 1)
+        self.assertIn("uncertain: ", errors)
+
+    def test_wrong_use(self):
+        path = self.write(Script().basics().close())
+        result = run("query", "-o", self.path("out.jsonl"), ".schema", path)
+        self.assertEqual(result.status, USAGE)
+        rows, _ = self.lines(path, "SELECT 1 AS n WHERE 0")
+        self.assertEqual(rows, [])
 
 
 if __name__ == "__main__":
