@@ -338,7 +338,7 @@ static const char query_help[] =
     "live, sites, leaks and more. Some take a position: SELECT * FROM live('50%'). The\n"
     "query .schema lists all tables with their columns. A query can only read.\n"
     "\n"
-    "      --timeout SECONDS   give up after so many seconds of work on rows\n"
+    "      --timeout SECONDS   give up after so many seconds\n"
     "      --explain           also print how many events were read for the table of "
     "them\n" COMMAND_COMMON_HELP "\n"
     "A FILE whose name ends in .db, .sqlite or .sqlite3 becomes a database of SQLite with the\n"

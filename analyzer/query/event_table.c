@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/process/interrupt.h"
 #include "cli/process/message.h"
 #include "query/event_filter.h"
 #include "query/tables.h"
@@ -128,7 +129,7 @@ static int event_table_read(struct event_table_cursor *cursor)
     } while (status == TTD_OK && cursor->batch.kind != TTD_KIND_EVENTS);
     if (status == TTD_OK) {
         cursor->query->work.events += cursor->batch.count;
-        return SQLITE_OK;
+        return interrupt_cause() == INTERRUPT_NONE ? SQLITE_OK : SQLITE_INTERRUPT;
     }
     cursor->batch.count = 0;
     if (!heap_is_over(status))

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "cli/process/interrupt.h"
 #include "cli/process/message.h"
 #include "cli/traces/position_spec.h"
 #include "query/query_names.h"
@@ -32,8 +32,7 @@ static const struct {
                     {SQLITE_LIMIT_TRIGGER_DEPTH, 0},
                     {SQLITE_LIMIT_WORKER_THREADS, 0}};
 
-/* Instructions of SQLite between two looks at the time. */
-#define QUERY_STEPS 10000
+#define QUERY_LATE "query: the time of --timeout is over; no more rows are listed"
 
 /* A query reads; it changes nothing and opens nothing. */
 static int query_authorize(void *context, int action, const char *one, const char *other,
@@ -52,29 +51,9 @@ static int query_authorize(void *context, int action, const char *one, const cha
                : SQLITE_DENY;
 }
 
-struct query_deadline {
-    /** Milliseconds of a monotonic clock; 0 for none. */
-    uint64_t end;
-};
-
-static uint64_t query_now(void)
+static void query_interrupt(void *database)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
-/* A time that no clock reaches is no deadline. */
-static struct query_deadline query_deadline_in(uint64_t seconds)
-{
-    bool is_reached = seconds && seconds < UINT32_MAX;
-    return (struct query_deadline){is_reached ? query_now() + seconds * 1000 : 0};
-}
-
-static int query_is_late(void *context)
-{
-    const struct query_deadline *deadline = context;
-    return query_now() >= deadline->end;
+    sqlite3_interrupt(database);
 }
 
 /* A position in percent of an incomplete trace is one of the part that can be read. */
@@ -153,16 +132,16 @@ static int query_prepare_database(sqlite3 *database, struct query *query,
 /* Reports the failure of SQLite, unless a command has reported its own. Returns an exit status. */
 static int query_fail(const struct query *query, sqlite3 *database, int status)
 {
+    if (interrupt_cause() != INTERRUPT_NONE) {
+        message("%s", interrupt_cause() == INTERRUPT_USER ? "query: interrupted" : QUERY_LATE);
+        return STATUS_INTERNAL;
+    }
     for (const struct query *one = query; one; one = one->next) {
         if (one->status != STATUS_OK)
             return one->status;
     }
     if (status == SQLITE_NOMEM)
         return message_status("query", TTD_ERROR_NO_MEMORY);
-    if (status == SQLITE_INTERRUPT) {
-        message("query: the time of --timeout is over; no more rows are listed");
-        return STATUS_INTERNAL;
-    }
     message("query: %s", sqlite3_errmsg(database));
     return status == SQLITE_ERROR || status == SQLITE_AUTH ? message_help("query")
                                                            : STATUS_INTERNAL;
@@ -175,6 +154,7 @@ static int query_write(struct query *query, sqlite3 *database, sqlite3_stmt *sta
     int exit_status = session_output(session, true);
     if (exit_status != STATUS_OK)
         return exit_status;
+    interrupt_output(&session->output);
     session->output.text.room = UINT64_MAX;
     bool is_lines =
         session->options.form != REPORT_CSV && result_rows_are_lines(session->options.output);
@@ -200,6 +180,7 @@ static int query_write_database(struct query *query, sqlite3 *database, sqlite3_
     int exit_status = session_output(session, false);
     if (exit_status != STATUS_OK)
         return exit_status;
+    interrupt_output(&session->output);
     session->has_reasons = false;
     struct result_database result;
     int status = result_database_begin(&result, statement);
@@ -274,16 +255,18 @@ static int query_run_traces(struct query *query, const struct query_options *opt
                             const struct query_table *tables)
 {
     sqlite3 *database = NULL;
-    struct query_deadline deadline = query_deadline_in(options->timeout);
     int status =
         sqlite3_open_v2(":memory:", &database,
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX, NULL);
     if (status == SQLITE_OK)
         status = query_prepare_database(database, query, tables);
-    if (status == SQLITE_OK && deadline.end)
-        sqlite3_progress_handler(database, QUERY_STEPS, query_is_late, &deadline);
+    interrupt_begin(&(struct interrupt_work){.seconds = options->timeout,
+                                             .message = "ttdanalyze: " QUERY_LATE "\n",
+                                             .notify = query_interrupt,
+                                             .context = database});
     int exit_status = status == SQLITE_OK ? query_execute(query, database, options->sql)
                                           : query_fail(query, database, status);
+    interrupt_end();
     sqlite3_close(database);
     return exit_status;
 }

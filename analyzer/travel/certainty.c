@@ -184,7 +184,9 @@ void certainty_add_search(struct certainty *certainty, uint64_t searched, uint64
 enum ttd_status certainty_check_all(const struct heap_trace *trace, struct ttd_error *ended)
 {
     struct ttd_error error = {.what = NULL};
-    enum ttd_status status = ttd_reader_rewind_checked(trace->reader, 0);
+    /* Events are decoded in any case: for them the hook is called. */
+    enum ttd_status status =
+        ttd_reader_rewind_checked(trace->reader, TTD_KIND_BIT(TTD_KIND_EVENTS));
     *ended = error;
     while (status == TTD_OK) {
         struct ttd_batch batch;

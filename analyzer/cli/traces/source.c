@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/task.h"
+#include "cli/process/interrupt.h"
 #include "cli/process/message.h"
 #include "cli/traces/input.h"
 #include "travel/certainty.h"
@@ -96,6 +97,9 @@ void source_close(struct source *source)
 int source_fail(struct source *source, enum ttd_status status, const struct ttd_error *error)
 {
     progress_end(&source->progress);
+    /* Whoever has begun the work says why it ends. */
+    if (interrupt_cause() != INTERRUPT_NONE)
+        return STATUS_INTERNAL;
     return input_fail(source->path, status, error);
 }
 
@@ -140,7 +144,7 @@ static enum ttd_status source_see_batch(void *context, const struct ttd_batch *b
     progress_update(&source->progress, batch->chunk.offset, source->size);
     if (batch->kind == TTD_KIND_LOSSES && batch->synthetic)
         source_damaged(source, &batch->error);
-    return TTD_OK;
+    return interrupt_cause() == INTERRUPT_NONE ? TTD_OK : TTD_ERROR_MISUSE;
 }
 
 struct heap_trace source_trace(struct source *source)
