@@ -102,6 +102,7 @@ NEEDED = {'history': '--address {a}', 'recover': '-o recovered-{f}.ttd',
 # the trace. Each is run in one format, another with each trace; without options, in all four.
 COMMANDS = {
     'summary': [],
+    'digest': ['--sites 2'],
     'info': ['--group'],
     'events': ['--limit 5 --stacks', '--limit 50 --parameters', '--from 25% --to 30%', '--thread 2',
                '--action Alloc,Free --limit 40', '--address {a}', '--address {a}+0x100 --stacks',

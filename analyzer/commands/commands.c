@@ -37,4 +37,5 @@ const struct command_entry command_table[] = {{&command_summary, "Start here"},
                                               {&command_index, NULL},
                                               {&command_export, NULL},
                                               {&command_import, NULL},
+                                              {&command_digest, NULL},
                                               {NULL, NULL}};

@@ -82,6 +82,7 @@ static const struct choice choices[] = {
     {"--blocks", flag, NULL},
     {"--heaps", flag, NULL},
     {"--brief", flag, NULL},
+    {"--sites", numbers, NULL},
     {"--show-runtime", flag, NULL},
     {"--by", retainers, &command_retained},
     {"--by", keys, NULL},
@@ -234,7 +235,8 @@ struct command_line command_line_draw(uint64_t state, const char *trace_path,
                                           "sarif", "junit", "github"};
     struct command_line line = {.command = draw_command(&state)};
     add(&line, line.command->name);
-    if (line.command != &command_report && line.command != &command_export) {
+    if (line.command != &command_report && line.command != &command_export &&
+        line.command != &command_digest) {
         unsigned shares = line.command->shares;
         line.format = formats[draw(&state) % (shares & COMMAND_KNOWN_FINDINGS ? 7
                                               : shares & COMMAND_GROUPS       ? 4
@@ -242,6 +244,8 @@ struct command_line command_line_draw(uint64_t state, const char *trace_path,
         add(&line, "--format");
         add(&line, line.format);
     }
+    if (line.command == &command_digest)
+        line.format = "json";
     bool makes_file = line.command == &command_recover || line.command == &command_redact ||
                       line.command == &command_import || line.command == &command_slice ||
                       line.command == &command_merge || line.command == &command_repack;

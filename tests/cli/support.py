@@ -6,7 +6,9 @@ import fcntl
 import io
 import json
 import os
+import pathlib
 import pty
+import shutil
 import struct
 import subprocess
 import sys
@@ -125,6 +127,14 @@ def run(*arguments, **options):
     environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "PAGER")}
     environment.update(options.pop("env", {}))
     return Result(served.run([ANALYZER, *map(str, arguments)], env=environment, **options))
+
+
+def npm_package(name):
+    """The folder of a package that tools/install-packages installs, or None."""
+    npm = shutil.which("npm")
+    root = npm and subprocess.run([npm, "root", "-g"], capture_output=True, text=True).stdout.strip()
+    folder = pathlib.Path(root or "/nonexistent") / name
+    return folder if folder.is_dir() else None
 
 
 def on_one_processor():

@@ -214,6 +214,7 @@ struct command {
 };
 
 extern const struct command command_diff;
+extern const struct command command_digest;
 extern const struct command command_errors;
 extern const struct command command_events;
 extern const struct command command_export;

@@ -80,28 +80,28 @@ static size_t findings_own_index(struct report *report, const struct view_site *
     return count + 1 > site->count ? count + 1 - site->count : 0;
 }
 
-/* Expands the stack of a finding from the program's own call on. */
-static void findings_place(struct findings_writer *writer, size_t index,
-                           struct placed_finding *placed)
+const struct frame *report_own_frame(struct report *report, struct view *view, ttd_id stack)
 {
-    struct report *report = writer->report;
     struct ttd_stack caller;
     struct view_site site;
-    findings_at(writer, index, &placed->finding);
-    placed->frame = NULL;
-    placed->file = (struct ttd_string){"", 0};
-    enum ttd_status status =
-        view_find_own_caller(writer->findings->view, placed->finding.stack, &caller, &site);
+    enum ttd_status status = view_find_own_caller(view, stack, &caller, &site);
     if (status != TTD_OK) {
         report->status = status == TTD_END ? report->status : status;
-        return;
+        return NULL;
     }
     report_expand(report, caller.id);
     size_t own = findings_own_index(report, &site);
-    if (own >= report->frames.count)
-        return;
-    placed->frame = &report->frames.frames[own];
-    placed->file = findings_relative(writer, placed->frame->file);
+    return own < report->frames.count ? &report->frames.frames[own] : NULL;
+}
+
+/* Finds the place of a finding: the program's own call. */
+static void findings_place(struct findings_writer *writer, size_t index,
+                           struct placed_finding *placed)
+{
+    findings_at(writer, index, &placed->finding);
+    placed->frame = report_own_frame(writer->report, writer->findings->view, placed->finding.stack);
+    placed->file =
+        placed->frame ? findings_relative(writer, placed->frame->file) : (struct ttd_string){"", 0};
 }
 
 static bool findings_is_certain(const struct findings_writer *writer,

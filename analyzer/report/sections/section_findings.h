@@ -41,4 +41,13 @@ static inline bool report_form_lists_findings(enum report_form form)
  * below the current directory are relative to it, as the services expect them. */
 void report_findings(struct report *report, const struct listed_findings *findings);
 
+/**
+ * Expands a stack from the last call of the program's own functions on.
+ *
+ * @param view  by function
+ * @return the frame of that function, valid until the next stack is expanded; NULL without frames,
+ *         and on failure: see report->status
+ */
+const struct frame *report_own_frame(struct report *report, struct view *view, ttd_id stack);
+
 #endif

@@ -12,6 +12,7 @@
 #include "travel/islands.h"
 #include "analyses/trace/trace_stats.h"
 #include "report/sections/sections.h"
+#include "symbols/fingerprint.h"
 
 /** The contents of a trace, for `info`. */
 struct report_info {
@@ -94,6 +95,55 @@ struct report_summary {
     size_t error_count;
     /** The signal that the process died of, or NULL. */
     const struct ttd_fatal_signal *fatal;
+};
+
+/** The sums of a digest: of each call site, and of the trace. */
+enum report_digest_sum {
+    DIGEST_ALLOCATIONS,
+    DIGEST_ALLOCATED_BYTES,
+    DIGEST_TEMPORARY,
+    DIGEST_TEMPORARY_BYTES,
+    DIGEST_LIVE_BLOCKS,
+    DIGEST_LIVE_BYTES,
+    /** From here on unknown without a snapshot. */
+    DIGEST_LOST_BLOCKS,
+    DIGEST_LOST_BYTES,
+    DIGEST_POSSIBLE_BLOCKS,
+    DIGEST_POSSIBLE_BYTES,
+    DIGEST_SUMS
+};
+
+/** The stacks of a trace that have one fingerprint. */
+struct report_digest_site {
+    struct fingerprint fingerprint;
+    /** One of the stacks. */
+    ttd_id stack;
+    uint64_t sums[DIGEST_SUMS];
+    /** Its largest share of a sum of the trace, from 0 to 1. */
+    double share;
+    /** The program's own function, by its canonical name, and its module; size 0 if unknown. */
+    struct ttd_string function;
+    struct ttd_string module;
+};
+
+/** A trace in one line, for `digest`. */
+struct report_digest {
+    struct report_info info;
+    /** Of the trace's first module; NULL if there is none. */
+    const struct definition_module *program;
+    uint64_t sums[DIGEST_SUMS];
+    bool has_snapshot;
+    struct report_sum peak;
+    /** Reallocations, and those that moved the block; and bytes that these copied, at least. */
+    uint64_t reallocs;
+    uint64_t moved;
+    uint64_t copied_bytes;
+    /** Calls that are errors. */
+    uint64_t errors;
+    /** All sites, and how many of them are listed: the first ones. */
+    const struct report_digest_site *sites;
+    size_t site_count;
+    size_t listed;
 };
 
 /** One trace of a recording: the facts of its first chunk, its End and its metadata. */
@@ -260,6 +310,8 @@ struct report_index {
 const struct frame *summary_frame(struct report *report, const struct report_owner *owner);
 
 void report_summary(struct report *report, const struct report_summary *data);
+/** Writes one line of JSON. */
+void report_digest(struct report *report, const struct report_digest *data);
 void report_family(struct report *report, const struct report_family *data);
 void report_recording(struct report *report, const struct report_group *data);
 void report_info(struct report *report, const struct report_info *data);

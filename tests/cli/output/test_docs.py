@@ -81,6 +81,12 @@ class Json(TestCase):
             self.agree("summary.owner", found[name]["owner"])
         self.agree("summary.temporary", found["temporary"])
 
+    def test_digest(self):
+        found = self.json_of("digest", self.trace)
+        self.agree("digest", found)
+        self.agree("digest.sites", found["sites"][0])
+        self.assertEqual(list(found["others"]), ["sites"] + self.tables["digest.sites"][3:])
+
     def test_group(self):
         found = self.json_of("info", self.trace, "--group")
         self.agree("info --group", found)
@@ -317,7 +323,8 @@ class Manual(TestCase):
                         "hot", "temporary", "lifetimes", "timeline", "fragmentation", "errors", "verify", "recover",
                         "redact", "memory", "find", "query",
                         "snapshots", "referrers", "roots",
-                        "retained", "slice", "merge", "repack", "index", "export", "import"):
+                        "retained", "slice", "merge", "repack", "index", "export", "import",
+                        "digest"):
             self.assertRegex(manual, rf"(?m)^\.Ss .*\b{command}\b")
             for option in re.findall(r"(?m)^ +(?:-\w, )?--([\w-]+)", run(command, "--help").text):
                 self.assertIn(f"Fl -{option}", manual, command)

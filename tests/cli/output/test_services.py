@@ -3,13 +3,12 @@
 
 import json
 import os
-import pathlib
 import shutil
 import subprocess
 import unittest
 import xml.etree.ElementTree as ElementTree
 
-from support import Script, TestCase, run
+from support import Script, TestCase, npm_package, run
 
 HOSTILE = "f<script>\"'&%25,:]]>\\x"
 LEAKS = "leaks", "--errors-for", "definite,possible"
@@ -25,14 +24,6 @@ for (const path of process.argv.slice(2))
     if (!check(JSON.parse(require('fs').readFileSync(path))))
         throw new Error(path + ': ' + JSON.stringify(check.errors));
 """
-
-
-def npm_package(name):
-    """The folder of a package that tools/install-packages installs, or None."""
-    npm = shutil.which("npm")
-    root = npm and subprocess.run([npm, "root", "-g"], capture_output=True, text=True).stdout.strip()
-    folder = pathlib.Path(root or "/nonexistent") / name
-    return folder if folder.is_dir() else None
 
 
 class Services(TestCase):

@@ -33,7 +33,8 @@ ARGUMENTS = {
     "query": [["SELECT bytes, allocations, stack FROM sites"], ["SELECT * FROM events"]],
 }
 # They write no text about the trace.
-OTHERS = {"report", "recover", "redact", "slice", "merge", "repack", "index", "export", "import"}
+OTHERS = {"report", "recover", "redact", "slice", "merge", "repack", "index", "export", "import",
+          "digest"}
 # They name the functions of blocks or calls.
 NAMING = {"leaks", "errors", "temporary", "fragmentation", "peak", "state", "hot", "diff", "moves",
           "history", "referrers", "retained"}

@@ -13,7 +13,7 @@ FILTERED = ("state", "peak", "leaks", "hot", "temporary", "lifetimes", "moves", 
 OTHER = ("events", "marks")
 UNFILTERED = ("fragmentation", "history", "retained", "roots", "snapshots", "memory", "find", "query", "summary",
               "info", "verify", "recover", "redact", "slice", "merge", "repack", "index", "export",
-              "import")
+              "import", "digest")
 # The groups of leaks are selected by islands.
 GROUPED = ("referrers",)
 

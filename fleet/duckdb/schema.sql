@@ -1,0 +1,60 @@
+-- SPDX-License-Identifier: MIT
+-- A row for each trace, and one for each call site of a trace. Unknown texts are empty.
+CREATE TABLE traces
+(
+    trace_id VARCHAR NOT NULL,
+    parent_trace_id VARCHAR NOT NULL,
+    "group" VARCHAR NOT NULL,
+    start_time TIMESTAMP NOT NULL,
+    process_id UBIGINT,
+    architecture VARCHAR NOT NULL,
+    host VARCHAR NOT NULL,
+    system VARCHAR NOT NULL,
+    writer VARCHAR NOT NULL,
+    command VARCHAR NOT NULL,
+    program VARCHAR NOT NULL,
+    build_id VARCHAR NOT NULL,
+    file_bytes UBIGINT NOT NULL,
+    events UBIGINT NOT NULL,
+    lost_events UBIGINT NOT NULL,
+    threads UBIGINT NOT NULL,
+    last_wall_time_ns UBIGINT,
+    end_reason VARCHAR NOT NULL,
+    end_code UBIGINT,
+    certain UTINYINT NOT NULL,
+    reasons VARCHAR[] NOT NULL,
+    allocations UBIGINT NOT NULL,
+    allocated_bytes UBIGINT NOT NULL,
+    temporary UBIGINT NOT NULL,
+    temporary_bytes UBIGINT NOT NULL,
+    live_blocks UBIGINT NOT NULL,
+    live_bytes UBIGINT NOT NULL,
+    lost_blocks UBIGINT,
+    lost_bytes UBIGINT,
+    possibly_lost_blocks UBIGINT,
+    possibly_lost_bytes UBIGINT,
+    peak_blocks UBIGINT NOT NULL,
+    peak_bytes UBIGINT NOT NULL,
+    reallocs UBIGINT NOT NULL,
+    moved UBIGINT NOT NULL,
+    copied_bytes UBIGINT NOT NULL,
+    errors UBIGINT NOT NULL
+);
+
+CREATE TABLE sites
+(
+    trace_id VARCHAR NOT NULL,
+    fingerprint VARCHAR NOT NULL,
+    function VARCHAR NOT NULL,
+    module VARCHAR NOT NULL,
+    allocations UBIGINT NOT NULL,
+    allocated_bytes UBIGINT NOT NULL,
+    temporary UBIGINT NOT NULL,
+    temporary_bytes UBIGINT NOT NULL,
+    live_blocks UBIGINT NOT NULL,
+    live_bytes UBIGINT NOT NULL,
+    lost_blocks UBIGINT,
+    lost_bytes UBIGINT,
+    possibly_lost_blocks UBIGINT,
+    possibly_lost_bytes UBIGINT
+);
