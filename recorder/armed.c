@@ -210,7 +210,7 @@ int suspend_command(int argc, char **argv)
     }
     if (!launch_is_possible())
         return EXIT_RECORDER;
-    int refused = launch_find(argv[first], path);
+    int refused = launch_find(argv[first], path, NULL);
     if (refused != 0)
         return refused;
     int reason = armed_suspend_at_exec();

@@ -7,8 +7,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include "arm/arm.h"
@@ -210,6 +212,53 @@ static int attach_record(const struct options *options)
     bool is_written = collector.closers.unwritten == 0;
     collector_close(&collector);
     return is_written ? EXIT_SUCCESS : EXIT_OUTPUT;
+}
+
+/* Plans, and records from the program's first thread on. Returns an exit status, with the reason in
+ * the attachment if there was no message. */
+static int launch_attach(struct collector *collector, const struct options *options,
+                         struct attach_hold *hold, uint32_t pid)
+{
+    attachment.hold = hold;
+    if (!attach_plan(&attachment, pid, library))
+        return EXIT_STATIC;
+    const char *reason = attach_hold_thread(hold);
+    if (reason) {
+        snprintf(attachment.reason, sizeof attachment.reason, "%s", reason);
+        return EXIT_STATIC;
+    }
+    return attach_reserve(&attachment) ? attach_open(collector, options) : EXIT_RECORDER;
+}
+
+int attach_launch(struct collector *collector, const struct options *options, const char *path,
+                  char *const *arguments)
+{
+    struct launch launch;
+    struct attach_hold hold;
+    if (!launch_find_attached(library) || !launch_prepare(&launch, path, arguments, NULL, NULL))
+        return EXIT_RECORDER;
+    if (!attach_hold_begin(&hold, (uint32_t)launch.pid, &attachment.interrupted)) {
+        message("cannot record '%s': it is statically linked, and the system does not permit to "
+                "trace it",
+                path);
+        launch_cancel(&launch);
+        return EXIT_RECORDER;
+    }
+    collector->launched = launch.pid;
+    int status = launch_go(&launch) ? EXIT_SUCCESS : EXIT_CANNOT_RUN;
+    bool runs = attach_hold_program(&hold) && status == EXIT_SUCCESS;
+    if (runs)
+        status = launch_attach(collector, options, &hold, (uint32_t)launch.pid);
+    if (runs && status != EXIT_SUCCESS)
+        kill(launch.pid, SIGKILL);
+    attach_hold_end(&hold);
+    attachment.hold = NULL;
+    if (runs && status != EXIT_SUCCESS)
+        waitpid(launch.pid, NULL, 0);
+    if (attachment.reason[0] != '\0')
+        message("cannot record '%s': %s", path, attachment.reason);
+    attachment_free(&attachment);
+    return status;
 }
 
 /* Returns the process id that is the whole text, or 0. */

@@ -93,15 +93,19 @@ static int launch_check_loader(const char *path, const char *loader)
     return EXIT_STATIC;
 }
 
-static int launch_check_elf(const char *path, struct elf_file *elf)
+static int launch_check_elf(const char *path, struct elf_file *elf, bool *is_static)
 {
     char loader[LOADER_PATH_MAX];
     int result = 0;
     switch (loader_find(elf, loader)) {
     case LOADER_NONE:
-        message("cannot record '%s': it is statically linked, so the recorder cannot be loaded "
-                "into it; link it dynamically to record it",
-                path);
+        if (is_static) {
+            *is_static = true;
+            return 0;
+        }
+        message("cannot record '%s' from its first instruction on: it is statically linked; start "
+                "it by 'ttdrecord %s', or attach to it while it runs",
+                path, path);
         return EXIT_STATIC;
     case LOADER_OTHER_MACHINE:
         return launch_not_executable(path, "it is for another architecture than x86-64");
@@ -131,20 +135,22 @@ static int launch_check_privileges(const char *path, const char *name, const str
     return EXIT_SETUID;
 }
 
-static int launch_check_program(const char *path, const char *name, int interpreters);
+static int launch_check_program(const char *path, const char *name, int interpreters,
+                                bool *is_static);
 
 /* Checks a script: it can be recorded if its interpreter can. */
-static int launch_check_script(const char *path, char *line, int interpreters)
+static int launch_check_script(const char *path, char *line, int interpreters, bool *is_static)
 {
     line[strcspn(line, "\n")] = '\0';
     char *interpreter = line + 2 + strspn(line + 2, " \t");
     interpreter[strcspn(interpreter, " \t")] = '\0';
     if (interpreters == INTERPRETERS_MAX)
         return launch_not_executable(path, "too many interpreters");
-    return launch_check_program(interpreter, interpreter, interpreters + 1);
+    return launch_check_program(interpreter, interpreter, interpreters + 1, is_static);
 }
 
-static int launch_check_program(const char *path, const char *name, int interpreters)
+static int launch_check_program(const char *path, const char *name, int interpreters,
+                                bool *is_static)
 {
     char line[256] = "";
     struct elf_file elf;
@@ -159,9 +165,9 @@ static int launch_check_program(const char *path, const char *name, int interpre
     else if ((result = launch_check_privileges(path, name, &status)) != 0)
         ;
     else if (size >= 2 && memcmp(line, "#!", 2) == 0)
-        result = launch_check_script(name, line, interpreters);
+        result = launch_check_script(name, line, interpreters, is_static);
     else if (elf_open(&elf, file, launch_read_at))
-        result = launch_check_elf(name, &elf);
+        result = launch_check_elf(name, &elf, is_static);
     else
         result =
             launch_not_executable(name, "neither an ELF file nor a script with an interpreter");
@@ -193,7 +199,7 @@ static bool launch_search_path(const char *program, char path[LAUNCH_PATH_MAX])
     }
 }
 
-int launch_find(const char *program, char path[LAUNCH_PATH_MAX])
+int launch_find(const char *program, char path[LAUNCH_PATH_MAX], bool *is_static)
 {
     if (!strchr(program, '/')) {
         if (!launch_search_path(program, path)) {
@@ -210,12 +216,12 @@ int launch_find(const char *program, char path[LAUNCH_PATH_MAX])
         if (!launch_is_runnable(path))
             return launch_not_executable(path, "it is not an executable file");
     }
-    return launch_check_program(path, path, 0);
+    return launch_check_program(path, path, 0, is_static);
 }
 
 int launch_check(const char *path, const char *name)
 {
-    return launch_check_program(path, name, 0);
+    return launch_check_program(path, name, 0, NULL);
 }
 
 /* Sets `path` to the directory of this program. Returns false and sets errno if it is unknown. */
@@ -353,7 +359,7 @@ static void launch_become(const char *path, char *const *arguments, const char *
     char byte;
     if (read(go, &byte, 1) != 1)
         _exit(EXIT_RECORDER);
-    if (launch_set_environment(preload, host))
+    if (!host || launch_set_environment(preload, host))
         execv(path, arguments);
     int reason = errno;
     ssize_t written = write(report, &reason, sizeof reason);
@@ -395,7 +401,8 @@ bool launch_prepare(struct launch *launch, const char *path, char *const *argume
     close(report[1]);
     launch->go = go[1];
     launch->report = report[0];
-    host->channel->launched_pid = (uint32_t)launch->pid;
+    if (host)
+        host->channel->launched_pid = (uint32_t)launch->pid;
     return true;
 }
 

@@ -30,9 +30,10 @@ enum { LAUNCH_PATH_MAX = 4096 };
 
 /**
  * Finds the program as a shell does, and checks that it can be recorded. Returns 0 and sets `path`,
- * or prints the reason and returns an exit status.
+ * or prints the reason and returns an exit status. `is_static` is set if the program is linked
+ * statically, so that attach_launch() has to start it; if it is NULL, such a program is refused.
  */
-int launch_find(const char *program, char path[LAUNCH_PATH_MAX]);
+int launch_find(const char *program, char path[LAUNCH_PATH_MAX], bool *is_static);
 
 /** Checks that the program in a file can be recorded. `name` is the file's in messages. Returns 0,
  * or prints the reason and returns an exit status. */
@@ -61,7 +62,8 @@ struct launch {
     int report; /* pipe: the errno value if that failed */
 };
 
-/** Forks the process. Prints a message and returns false on failure. */
+/** Forks the process. `host` is NULL if the program gets nothing in its environment. Prints a
+ * message and returns false on failure. */
 bool launch_prepare(struct launch *launch, const char *path, char *const *arguments,
                     const char *preload, struct host *host);
 

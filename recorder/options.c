@@ -72,7 +72,7 @@ static const char help[] =
     "  116  --fail-on has found something     121  PROGRAM has a sanitizer's runtime\n"
     "  122  the trace cannot be written       125  wrong usage, or an internal failure\n"
     "  123  PROGRAM is setuid or alike        126  PROGRAM cannot be executed\n"
-    "  124  PROGRAM is static, or of musl     127  PROGRAM is not found\n"
+    "  124  static without symbols, or musl   127  PROGRAM is not found\n"
     "\n"
     "Then ask the trace:  ttdanalyze trace.bin\n";
 

@@ -86,7 +86,7 @@ static bool session_change_program(struct session_arguments *arguments, const ch
     char path[LAUNCH_PATH_MAX];
     if (prefix[0] == '-' && value[0] == '/' && access(value, F_OK) != 0)
         return session_change_add(arguments, prefix, value);
-    *status = launch_find(value, path);
+    *status = launch_find(value, path, NULL);
     if (*status != 0)
         return false;
     char *resolved = realpath(path, NULL);

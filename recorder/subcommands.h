@@ -18,6 +18,11 @@ bool attach_is_command(int argc, char **argv);
  * message; -1 if there were none. */
 int attach_clean_command(const char *text);
 
+/** Starts a program that is linked statically, and begins to record it before its first allocation.
+ * Returns an exit status, after a message if it was not started. */
+int attach_launch(struct collector *collector, const struct options *options, const char *path,
+                  char *const *arguments);
+
 /** Records a process until it ends, or somebody wants it to be detached. Returns an exit status. */
 int attach_command(int argc, char **argv);
 

@@ -104,18 +104,26 @@ static int ttdrecord_record_judge(const struct options *options, bool is_recorde
     return EXIT_RECORDER;
 }
 
-/* Records the program. Returns an exit status of our own, or 0 and the program's wait status: a
- * program's failure counts more than its trace's. */
-static int ttdrecord_record(const struct options *options, const char *path, const char *preload,
-                            char *const *arguments, const char *command, int *status)
+static struct collector collector; /* larger than the stack may be */
+
+/* What comes once the program has its own of everything that this process was started with. */
+static void ttdrecord_prepare(pid_t program)
 {
-    static struct collector collector; /* larger than the stack may be */
+    signals_catch(program);
+    ttdrecord_inherited_close();
+    /* Each recorded process may take two descriptors, and traces may be large; the program started
+       with the old limits. */
+    limits_raise(RLIMIT_NOFILE);
+    limits_raise(RLIMIT_FSIZE);
+    limits_keep_memory();
+}
+
+/* Starts a program that is recorded by the library that it loads. Returns an exit status. */
+static int ttdrecord_start(const struct options *options, const char *path, const char *preload,
+                           char *const *arguments)
+{
     struct launch launch;
     struct ttd_error error;
-    collector.command = command;
-    collector.recording = options->recording;
-    collector.snapshots = options->snapshots;
-    collector.is_quiet = options->is_quiet;
     int reason = limits_open_channel(&collector.host, -1, options->recording.flags);
     if (reason != 0) {
         message("cannot create shared memory: %s", strerror(reason));
@@ -130,17 +138,27 @@ static int ttdrecord_record(const struct options *options, const char *path, con
         collector_close(&collector);
         return EXIT_OUTPUT;
     }
-    signals_catch(launch.pid);
-    ttdrecord_inherited_close();
-    /* Each recorded process may take two descriptors, and traces may be large; the program started
-       with the old limits. */
-    limits_raise(RLIMIT_NOFILE);
-    limits_raise(RLIMIT_FSIZE);
-    limits_keep_memory();
-    if (!launch_go(&launch)) {
-        collector_close(&collector);
-        return EXIT_CANNOT_RUN;
-    }
+    ttdrecord_prepare(launch.pid);
+    if (launch_go(&launch))
+        return EXIT_SUCCESS;
+    collector_close(&collector);
+    return EXIT_CANNOT_RUN;
+}
+
+/* Starts a program that is linked statically. Returns an exit status. */
+static int ttdrecord_start_static(const struct options *options, const char *path,
+                                  char *const *arguments)
+{
+    int status = attach_launch(&collector, options, path, arguments);
+    if (status == EXIT_SUCCESS)
+        ttdrecord_prepare(collector.launched);
+    return status;
+}
+
+/* Records the program that was started. Returns an exit status of our own, or 0 and the program's
+ * wait status: a program's failure counts more than its trace's. */
+static int ttdrecord_record(const struct options *options, int *status)
+{
     collector.done = &signals_seen.done;
     collector.wants_stop = signals_want_stop;
     collector.stop = signals_stop;
@@ -184,14 +202,22 @@ int main(int argc, char **argv)
     options_parse(argc, argv, &options);
     if (!launch_is_possible() || (options.fail_on != 0 && !summary_can_judge(options.output)))
         return EXIT_RECORDER;
-    int refused = launch_find(argv[optind], path);
+    bool is_static = false;
+    int refused = launch_find(argv[optind], path, &is_static);
     if (refused != 0)
         return refused;
     if (!launch_find_preload(preload))
         return EXIT_RECORDER;
     int status = 0;
     char *command = ttdrecord_record_join_arguments(argv + optind);
-    int own_status = ttdrecord_record(&options, path, preload, argv + optind, command, &status);
+    collector.command = command;
+    collector.recording = options.recording;
+    collector.snapshots = options.snapshots;
+    collector.is_quiet = options.is_quiet;
+    int own_status = is_static ? ttdrecord_start_static(&options, path, argv + optind)
+                               : ttdrecord_start(&options, path, preload, argv + optind);
+    if (own_status == EXIT_SUCCESS)
+        own_status = ttdrecord_record(&options, &status);
     free(command);
     return own_status != EXIT_SUCCESS ? own_status : ttdrecord_pass_on(status);
 }

@@ -15,6 +15,7 @@
 #include "patch/patch.h"
 #include "snapshot/stop/threads.h"
 #include "snapshot/stop/copy.h"
+#include "attach/hold.h"
 #include "attach/known_blocks.h"
 #include "attached.h"
 #include "snapshot/layout/maps.h"
@@ -123,7 +124,8 @@ const char *attach_image_import(const struct attach_image *image, size_t number,
 
 struct attachment {
     uint32_t pid;
-    int memory; /* of the process, as a file */
+    struct attach_hold *hold; /* of a program that is just starting; or NULL */
+    int memory;               /* of the process, as a file */
     struct attach_modules modules;
     struct attach_module *program; /* NULL if it is not known */
     bool is_static;                /* the program is linked statically, with the GNU C library */
@@ -165,8 +167,8 @@ struct attachment {
     char reason[ATTACH_REASON_SIZE]; /* of a refusal */
 };
 
-/** Examines the process and plans all. Returns false with the reason if it cannot be attached to;
- * nothing was changed then. */
+/** Examines the process and plans all; `attachment` is zeros, but for the hold. Returns false with
+ * the reason if it cannot be attached to; nothing was changed then. */
 bool attach_plan(struct attachment *attachment, uint32_t pid, const char *library);
 
 /** Only removes the remains of a killed recorder. Returns whether there was anything, and it is

@@ -351,6 +351,8 @@ static bool begin_has_allocator(const struct attachment *attachment, bool is_bes
 static void attach_copy_known(struct attachment *attachment, struct threads *threads)
 {
     const struct borrowed_code code = attach_own_code(attachment);
+    if (attachment->hold)
+        return; /* it has not allocated anything */
     if (attachment->is_filtered)
         attachment->known_reason = "a seccomp filter watches it";
     else if (attachment->is_static)

@@ -362,6 +362,8 @@ static bool functions_search_module(struct function_search *search)
 
 /* ---- Calls within allocators ---- */
 
+enum { LIBC_ALLOCATOR_MAX = 1 << 20 };
+
 static int functions_compare_sites(const void *left, const void *right)
 {
     uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
@@ -402,11 +404,56 @@ static bool functions_find_calls(struct attachment *attachment, const struct att
     return true;
 }
 
+/* Whether a function lies in the C library's allocator. All of that was compiled at once, so that
+ * its functions follow one another. */
+static bool function_is_of_libc_allocator(const struct attach_symbols *symbols,
+                                          const Elf64_Sym *symbol)
+{
+    static const char *const names[] = {"__libc_malloc", "__libc_calloc", "__libc_realloc",
+                                        "__libc_free", "__libc_memalign", "_int_malloc",
+                                        "_int_free", "_int_realloc", "_int_memalign",
+                                        /* Releases a thread's cached blocks, and the cache. */
+                                        "__malloc_arena_thread_freeres"};
+    if (!symbol_is_function(symbols, symbol))
+        return false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(symbols->names + symbol->st_name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Finds these calls of the C library in a static program: only its allocator's are not the
+ * program's own business. */
+static bool function_find_internal_static(struct attachment *attachment)
+{
+    struct attach_module *program = attachment->program;
+    const struct attach_symbols *symbols = attach_module_symbols(program, true);
+    uint64_t begin = UINT64_MAX, end = 0;
+    for (size_t i = 0; i < symbols->count; i++) {
+        const Elf64_Sym *symbol = &symbols->items[i];
+        if (!function_is_of_libc_allocator(symbols, symbol))
+            continue;
+        begin = symbol->st_value < begin ? symbol->st_value : begin;
+        end = symbol->st_value + symbol->st_size > end ? symbol->st_value + symbol->st_size : end;
+    }
+    if (end <= begin || end - begin > LIBC_ALLOCATOR_MAX)
+        return true; /* the program has its own */
+    begin += program->bias;
+    end += program->bias;
+    unsigned char *code = malloc(end - begin);
+    bool is_done = code && attach_read(attachment, begin, code, end - begin) &&
+                   functions_find_calls(attachment, program, begin, code, end - begin);
+    free(code);
+    return is_done || attach_refuse(attachment, "'%s' cannot be read", program->path);
+}
+
 /* Finds the calls that allocators make of their own functions. The program's own, if it has an
  * allocator linked in, are as direct: it is left out. */
 static bool functions_find_internal(struct attachment *attachment)
 {
     const struct attach_module *module = NULL;
+    if (attachment->is_static && !function_find_internal_static(attachment))
+        return false;
     for (size_t i = 0; i < attachment->function_count; i++) {
         if (attachment->functions[i].module == module ||
             !strstr(attachment->functions[i].module->path, ".so"))

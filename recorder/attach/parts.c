@@ -99,6 +99,24 @@ static void *parts_stop_and_work(void *context)
     return NULL;
 }
 
+/* Works on a program that is held. */
+static void parts_work_held(void *context)
+{
+    struct stopping *stopping = context;
+    struct threads *threads = &stopping->attachment->hold->threads;
+    stopping->is_done = threads->are_stopped && stopping->work(stopping->attachment, threads);
+}
+
+/* Runs the work in the thread that holds the program, which is not let go. */
+static bool attach_held(struct attachment *attachment,
+                        bool (*work)(struct attachment *attachment, struct threads *threads),
+                        void (*tick)(void *context), void *context)
+{
+    struct stopping stopping = {attachment, work, NULL, false, false};
+    attach_hold_do(attachment->hold, parts_work_held, &stopping, tick, context);
+    return stopping.is_done || attach_refuse(attachment, "it could not be stopped at its start");
+}
+
 bool attach_stopped_then(struct attachment *attachment,
                          bool (*work)(struct attachment *attachment, struct threads *threads),
                          void (*after)(struct attachment *attachment), void (*tick)(void *context),
@@ -107,6 +125,8 @@ bool attach_stopped_then(struct attachment *attachment,
     struct stopping stopping = {attachment, work, after, false, false};
     const struct timespec moment = {.tv_nsec = TICK_NS};
     pthread_t thread;
+    if (attachment->hold)
+        return attach_held(attachment, work, tick, context);
     if (!quiet_thread_start(&thread, parts_stop_and_work, &stopping))
         return attach_refuse(attachment, "no thread can be started here");
     while (tick && pthread_tryjoin_np(thread, NULL) != 0) {
@@ -123,6 +143,8 @@ bool attach_stopped_some(struct attachment *attachment,
 {
     struct stopping stopping = {attachment, work, NULL, true, false};
     pthread_t thread;
+    if (attachment->hold)
+        return attach_held(attachment, work, NULL, NULL);
     if (!quiet_thread_start(&thread, parts_stop_and_work, &stopping))
         return attach_refuse(attachment, "no thread can be started here");
     pthread_join(thread, NULL);

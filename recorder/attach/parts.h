@@ -130,8 +130,9 @@ static inline uint64_t attach_own_address(const struct attachment *attachment)
 /* Facts about a process that rule out attaching. */
 
 /** Writes the reason why the process cannot be attached to, as far as the system's files show it.
- * Returns false if there is one. `is_filtered` is set if seccomp filters have to be suspended. */
-bool attach_process_check(uint32_t pid, bool *is_filtered, char *reason, size_t size);
+ * Returns false if there is one. `is_held`: this process traces it. `is_filtered` is set if seccomp
+ * filters have to be suspended. */
+bool attach_process_check(uint32_t pid, bool is_held, bool *is_filtered, char *reason, size_t size);
 
 /** Returns the id of a thread in the PID namespace of its process. */
 uint32_t attach_process_inner(uint32_t pid, uint32_t tid);

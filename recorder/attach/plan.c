@@ -117,9 +117,10 @@ static void plan_read_command(struct attachment *attachment, uint32_t tid)
 static bool plan_open_all(struct attachment *attachment, uint32_t pid, const char *library)
 {
     char path[64];
-    *attachment = (struct attachment){.pid = pid, .memory = -1, .file = -1, .channel = -1};
-    if (!attach_process_check(pid, &attachment->is_filtered, attachment->reason,
-                              sizeof attachment->reason))
+    attachment->pid = pid;
+    attachment->memory = attachment->file = attachment->channel = -1;
+    if (!attach_process_check(pid, attachment->hold != NULL, &attachment->is_filtered,
+                              attachment->reason, sizeof attachment->reason))
         return false;
     uint32_t tid = attach_process_thread(pid);
     attachment->is_elsewhere = attach_process_inner(pid, tid) != tid;
@@ -142,7 +143,7 @@ static bool plan_clean(struct attachment *attachment, uint32_t pid, const char *
 
 bool attach_clean_left(uint32_t pid, const char *library, char reason[ATTACH_REASON_SIZE])
 {
-    struct attachment attachment;
+    struct attachment attachment = {0};
     bool is_clean = plan_clean(&attachment, pid, library) && attachment.was_cleaned;
     memcpy(reason, attachment.reason, ATTACH_REASON_SIZE);
     if (!attachment.was_found)
@@ -153,7 +154,7 @@ bool attach_clean_left(uint32_t pid, const char *library, char reason[ATTACH_REA
 
 bool attach_clean_child(uint32_t pid, const char *library)
 {
-    struct attachment attachment;
+    struct attachment attachment = {0};
     bool is_clean = plan_open_all(&attachment, pid, library) && attach_clean(&attachment);
     attachment_free(&attachment);
     return is_clean;

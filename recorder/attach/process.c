@@ -210,7 +210,7 @@ static bool process_refuse_program(uint32_t pid, uint32_t tid, char *reason, siz
     return false;
 }
 
-bool attach_process_check(uint32_t pid, bool *is_filtered, char *reason, size_t size)
+bool attach_process_check(uint32_t pid, bool is_held, bool *is_filtered, char *reason, size_t size)
 {
     char path[64];
     struct stat status;
@@ -228,7 +228,7 @@ bool attach_process_check(uint32_t pid, bool *is_filtered, char *reason, size_t 
         snprintf(reason, size, "it is this recorder");
         return false;
     }
-    return process_refuse_traced(pid, tid, reason, size) &&
+    return (is_held || process_refuse_traced(pid, tid, reason, size)) &&
            process_refuse_permission(pid, tid, reason, size) &&
            attach_refuse_stopped(pid, tid, reason, size) &&
            process_refuse_program(pid, tid, reason, size) &&

@@ -401,6 +401,18 @@ void threads_stop_some(struct threads *threads, uint32_t pid, uint32_t child,
         threads->are_stopped |= threads->items[i].is_stopped;
 }
 
+bool threads_adopt(struct threads *threads, uint32_t child, struct interrupted_calls *interrupted)
+{
+    *threads = (struct threads){
+        .pid = child, .child = child, .interrupted = interrupted, .are_stopped = true};
+    struct thread_state *thread = threads_add(threads, 0, child);
+    if (!thread)
+        return false;
+    thread->is_seized = true;
+    threads_read_registers(threads, thread);
+    return true;
+}
+
 void threads_release(struct threads *threads)
 {
     for (size_t i = 0; i < threads->count; i++) {

@@ -81,6 +81,10 @@ void threads_stop(struct threads *threads, uint32_t pid, uint32_t except, uint32
 void threads_stop_some(struct threads *threads, uint32_t pid, uint32_t child,
                        struct interrupted_calls *interrupted);
 
+/** Takes over the only thread of a child of this process: the calling thread traces it, and it is
+ * stopped as by threads_stop(). Returns false if there is no memory. */
+bool threads_adopt(struct threads *threads, uint32_t child, struct interrupted_calls *interrupted);
+
 /** Lets all threads go on, and frees the list. */
 void threads_release(struct threads *threads);
 

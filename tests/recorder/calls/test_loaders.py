@@ -70,6 +70,11 @@ class Loaders(Recording):
         self.check_children(path)
         self.check_refused(124, b'is not that of the GNU C library', path)
 
+    def test_static_musl(self):
+        path = self.build('musl-gcc', '-static')
+        self.check_children(path)
+        self.check_refused(124, b'not with the GNU C library 2.34 or newer', path)
+
     def test_script_of_musl(self):
         script = self.script_of(self.build_musl())
         self.check_children(script)

@@ -161,8 +161,10 @@ class Refusals(Recording):
         self.refuse(126, 'cannot run', '/etc/passwd')
         self.refuse(126, 'cannot run', '/tmp')
 
-    def test_static(self):
-        self.refuse(124, 'statically linked', program('static'))
+    def test_static_and_stripped(self):
+        path = self.directory / 'stripped'
+        subprocess.run(['strip', '-o', path, program('static')], check=True)
+        self.refuse(124, 'statically linked and stripped', str(path))
 
     def test_setuid(self):
         copy = self.directory / 'setuid'
