@@ -94,6 +94,29 @@ enum {
     OPTION_NO_SNAPSHOT
 };
 
+const struct option options_long[] = {
+    {"output", required_argument, NULL, 'o'},
+    {"no-children", no_argument, NULL, OPTION_NO_CHILDREN},
+    {"no-stacks", no_argument, NULL, OPTION_NO_STACKS},
+    {"stacks", required_argument, NULL, OPTION_STACKS},
+    {"stack-depth", required_argument, NULL, OPTION_STACK_DEPTH},
+    {"when-full", required_argument, NULL, OPTION_WHEN_FULL},
+    {"keep", required_argument, NULL, OPTION_KEEP},
+    {"max-size", required_argument, NULL, OPTION_MAX_SIZE},
+    {"blocks-only", no_argument, NULL, OPTION_BLOCKS_ONLY},
+    {"fail-on", required_argument, NULL, OPTION_FAIL_ON},
+    {"only-above", required_argument, NULL, OPTION_ONLY_ABOVE},
+    {"sample", required_argument, NULL, OPTION_SAMPLE},
+    {"snapshot", required_argument, NULL, OPTION_SNAPSHOT},
+    {"snapshot-at-exit", required_argument, NULL, OPTION_SNAPSHOT_AT_EXIT},
+    {"snapshot-every", required_argument, NULL, OPTION_SNAPSHOT_EVERY},
+    {"no-snapshot", no_argument, NULL, OPTION_NO_SNAPSHOT},
+    {"quiet", no_argument, NULL, 'q'},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},
+    {0},
+};
+
 /* Seconds between snapshots, at least and at most. */
 #define EVERY_MIN 0.001
 #define EVERY_MAX 1e9
@@ -367,28 +390,6 @@ static void options_check_keep(const struct recording_options *recording)
 
 void options_parse(int argc, char **argv, struct options *options)
 {
-    static const struct option long_options[] = {
-        {"output", required_argument, NULL, 'o'},
-        {"no-children", no_argument, NULL, OPTION_NO_CHILDREN},
-        {"no-stacks", no_argument, NULL, OPTION_NO_STACKS},
-        {"stacks", required_argument, NULL, OPTION_STACKS},
-        {"stack-depth", required_argument, NULL, OPTION_STACK_DEPTH},
-        {"when-full", required_argument, NULL, OPTION_WHEN_FULL},
-        {"keep", required_argument, NULL, OPTION_KEEP},
-        {"max-size", required_argument, NULL, OPTION_MAX_SIZE},
-        {"blocks-only", no_argument, NULL, OPTION_BLOCKS_ONLY},
-        {"fail-on", required_argument, NULL, OPTION_FAIL_ON},
-        {"only-above", required_argument, NULL, OPTION_ONLY_ABOVE},
-        {"sample", required_argument, NULL, OPTION_SAMPLE},
-        {"snapshot", required_argument, NULL, OPTION_SNAPSHOT},
-        {"snapshot-at-exit", required_argument, NULL, OPTION_SNAPSHOT_AT_EXIT},
-        {"snapshot-every", required_argument, NULL, OPTION_SNAPSHOT_EVERY},
-        {"no-snapshot", no_argument, NULL, OPTION_NO_SNAPSHOT},
-        {"quiet", no_argument, NULL, 'q'},
-        {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'V'},
-        {0},
-    };
     *options = (struct options){
         .output = "trace.bin",
         .ready = -1,
@@ -396,7 +397,7 @@ void options_parse(int argc, char **argv, struct options *options)
     };
     int option;
     opterr = 0; /* it would print an argument's bytes as they are */
-    while ((option = getopt_long(argc, argv, "+:o:qhV", long_options, NULL)) != -1)
+    while ((option = getopt_long(argc, argv, "+:o:qhV", options_long, NULL)) != -1)
         options_parse_one(option, argv[optind - 1], options);
     if (options->recording.only_above != 0 && options->recording.sample != 0) {
         message("--sample and --only-above exclude each other: a sample has blocks of all sizes");

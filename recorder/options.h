@@ -3,6 +3,8 @@
 #ifndef RECORDER_OPTIONS_H
 #define RECORDER_OPTIONS_H
 
+#include <getopt.h>
+
 #include "collect/collector.h"
 
 /** Questions whose findings are a failure: bits. */
@@ -16,6 +18,9 @@ struct options {
     struct recording_options recording;
     struct snapshot_options snapshots;
 };
+
+/** The long options, as getopt_long() takes them; ended by an option of zeros. */
+extern const struct option options_long[];
 
 /** Parses the options, and sets `optind` to the program's index. Ends this process, with a message,
  * if they are wrong, or if they only ask for the usage or the version. */

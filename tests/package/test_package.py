@@ -52,6 +52,8 @@ class Package(unittest.TestCase):
                        r'doc/ttdtrace/example\.md', r'doc/ttdtrace/LICENSE', r'man3/ttdtrace\.3',
                        r'man3/ttd_reader_open\.3', r'man3/ttdheap\.3', r'libttdheap\.so\.0',
                        r'pkgconfig/ttdheap\.pc', r'include/ttdtrace/ttdheap\.h',
+                       r'completions/ttdrecord', r'site-functions/_ttdrecord',
+                       r'vendor_completions\.d/ttdrecord\.fish',
                        r'completions/ttdanalyze', r'site-functions/_ttdanalyze',
                        r'vendor_completions\.d/ttdanalyze\.fish'):
             self.assertTrue(any(re.search(wanted + '$', name) for name in files), wanted)
