@@ -23,10 +23,18 @@ static void state_text_thread(struct report *report, ttd_id id)
     report_label_text(report, &(struct view_label){.kind = LABEL_THREAD, .number = id});
 }
 
+/* Ranges of sizes end at powers of two: "64 to 127 bytes", "512 KiB to 1 MiB". */
 static void text_state_size(struct report *report, ttd_id id)
 {
+    static const char units[][4] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     uint64_t first, last;
     heap_class_range(id, &first, &last);
+    if (first >= 1024) {
+        unsigned power = (unsigned)id - 1, unit = power / 10 - 1, next = (power + 1) / 10 - 1;
+        out_format(report->output, "%u%s%s to %u %s", 1U << power % 10, unit == next ? "" : " ",
+                   unit == next ? "" : units[unit], 1U << (power + 1) % 10, units[next]);
+        return;
+    }
     out_grouped(report->output, first);
     if (last > first)
         say(report->output, " to ", grouped(last));

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Totals come first, and numbers are written as people write them"""
 
+import re
 import unittest
 
 from support import Script, TestCase
@@ -33,11 +34,24 @@ class Totals(TestCase):
             self.assertTrue(self.first_line(*arguments).startswith(line),
                             (arguments, self.first_line(*arguments)))
         text = self.run_ok("state", "--blocks", self.trace).text
-        self.assertRegex(text, r"\n  65,536 to 131,071 bytes +1 block +99,999 bytes [(]1 %[)]\n")
+        self.assertRegex(text, r"\n  64 to 128 KiB +1 block +99,999 bytes [(]1 %[)]\n")
         self.assertIn("\n  0x2000000         99,999 bytes by libwork.so+0x300, allocated at 1:0 in "
                       "thread 1, stack #3\n", text)
         self.assertIn("\n  0x100000          15,612,345 bytes by g(int) (g.h:5) in demo (inlined), "
                       "allocated at 0:2 in thread 1, stack #2\n", text)
+
+    def test_ranges_of_sizes(self):
+        """Each fits its column."""
+        script = Script().basics()
+        for power in (0, 1, 9, 10, 19, 29, 39, 49, 59):
+            script.alloc(1 << 60 | power << 20, 1 << power, stack=2)
+        text = self.run_ok("state", self.write(script.close(), "ranges")).text
+        found = re.findall(r"^  (\S.*?) +1 block  ", text, re.MULTILINE)
+        self.assertEqual(sorted(found), sorted((
+            "1 byte", "2 to 3 bytes", "512 to 1,023 bytes", "1 to 2 KiB", "512 KiB to 1 MiB",
+            "512 MiB to 1 GiB", "512 GiB to 1 TiB", "512 TiB to 1 PiB", "512 PiB to 1 EiB")))
+        ends = {line.index("1 block") for line in text.splitlines() if "  1 block " in line}
+        self.assertEqual(ends, {30})
 
     def first_line(self, *arguments):
         return self.run_ok(*arguments, self.trace).text.split("\n", 1)[0]
