@@ -56,7 +56,7 @@ export class Table {
     this.more = element('p', { class: 'more-rows' });
     this.tools = csvButtons(name, () => this.csv());
     this.node = element('div', { class: 'table-box' },
-      element('table', { 'aria-label': name }, element('thead', {}, this.head), this.body),
+      element('table', { 'aria-label': name.replaceAll('-', ' ') }, element('thead', {}, this.head), this.body),
       this.more);
     this.drawHead();
   }

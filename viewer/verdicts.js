@@ -155,7 +155,7 @@ export class Verdicts {
       lines: [...this.lostWhen(owner, found, is_lost), below, possible,
         is_lost ? '' : 'no snapshot tells which of them are lost'],
       doubt,
-      curve: found && curveNode(found.curve, 84, 26, 'What its call sites had live in the course of time'),
+      curve: found && curveNode(found.curve, 84, 26, 'Live bytes of its call sites'),
       action: [is_lost ? 'See what was lost' : 'See what was left', { follows: true,
         ...(is_lost ? { measure: 'lost' } : { measure: 'live', at: this.heap.last }),
         ...(found ? { from: Math.max(0, found.first - 1), to: found.last } : {}) }] });

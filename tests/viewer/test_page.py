@@ -528,6 +528,53 @@ class Use(PageCase):
         self.check_silence()
 
 
+@unittest.skipIf(NAME != "chromium" or MODE, "Chromium tells the tree")
+class Accessible(PageCase):
+    """What a screen reader gets."""
+
+    # Their text is read, not a name.
+    READ = {"RootWebArea", "row", "code", "cell", "option", "MenuListPopup"}
+
+    def check_view(self, view):
+        """Checks the tree of a view, and returns it."""
+        tree = opened.accessibility_tree()
+        nameless = [node for node in tree if node["role"] not in self.READ and not node["name"] and
+                    (node.get("focusable") or node["role"] in ("image", "table", "region", "slider"))]
+        self.assertEqual(nameless, [], view)
+        by_role = {}
+        for node in tree:
+            by_role.setdefault(node["role"], []).append(node)
+        self.assertEqual([node["level"] for node in by_role["heading"]].count(1), 1, view)
+        names = [node["name"] for node in by_role.get("table", [])]
+        self.assertEqual(sorted(set(names)), sorted(names), view)
+        self.assertEqual([name for name in names if "-" in name], [], "a name for programs")
+        chosen = [node["name"] for node in by_role["tab"] if node["selected"]]
+        self.assertEqual(len(chosen), 1, view)
+        self.assertEqual([node["name"] for node in by_role["tabpanel"]],
+                         [re.sub(r"[ \d,]+$", "", chosen[0])], view)
+        return by_role
+
+    def test_tree(self):
+        self.show(self.write(leaking()))
+        for view in ("heap", "leaks", "errors", "moves", "lifetimes", "held", "range", "about"):
+            self.go(f"#view={view}")
+            self.check_view(view)
+        self.check_silence()
+
+    def test_states(self):
+        """What is shown by colour or place is in the tree."""
+        self.show(self.write(leaking()), "#view=heap&measure=allocated")
+        tree = self.check_view("heap")
+        pressed = [node["name"] for node in tree["button"] if node.get("pressed") == "true"]
+        self.assertIn("Allocated", pressed)
+        slider, = tree["slider"]
+        self.assertEqual(slider["value"], opened.evaluate("heapPage.heap.last"))
+        self.assertIn(f"position {self.positions()[-1]}", opened.evaluate(
+            "document.querySelector('[role=slider]').getAttribute('aria-valuetext')"))
+        self.assertTrue(any(node.get("live") == "polite" for nodes in tree.values()
+                            for node in nodes))
+
+
 @unittest.skipIf(MODE, "pictures only")
 class Hostile(PageCase):
     def test_names_only_display(self):
