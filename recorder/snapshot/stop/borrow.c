@@ -26,7 +26,6 @@ enum {
     SYSTEM_CALL_SIZE = 2,
     CODE_64_BITS = 0x33, /* segment */
     TRAP_FLAG = 0x100,
-    SYSTEM_CALL_STOP = SIGTRAP | 0x80,
     STOP = 128 /* PTRACE_EVENT_STOP; not all headers have it */
 };
 
@@ -117,7 +116,7 @@ static enum stop await_stop(uint32_t tid, int *signal)
         return *signal == SIGTRAP ? STOP_INTERRUPTED : STOP_OF_GROUP;
     if (event == PTRACE_EVENT_CLONE)
         return STOP_CREATED;
-    return *signal == SYSTEM_CALL_STOP ? STOP_CALL : STOP_SIGNAL;
+    return *signal == THREAD_CALL_STOP ? STOP_CALL : STOP_SIGNAL;
 }
 
 /* Whether nothing watches the system calls and the returns of a thread, but for a seccomp filter

@@ -318,8 +318,9 @@ static bool threads_is_settled(const struct threads *threads, struct thread_stat
             waitid(P_PID, thread->tid, &info, flags);
         return true;
     }
-    /* Else the number of the event is in the bits above: the stop that was asked for. */
-    if (info.si_status >> 8 == 0)
+    /* Else the number of the event is in the bits above: the stop that was asked for; or a thread
+     * that was borrowed is late, and stops at its call. */
+    if (info.si_status >> 8 == 0 && info.si_status != THREAD_CALL_STOP)
         thread->signal = info.si_status & 0x7f;
     threads_read_registers(threads, thread);
     return true;

@@ -7,6 +7,7 @@
 #ifndef RECORDER_SNAPSHOT_STOP_THREADS_H
 #define RECORDER_SNAPSHOT_STOP_THREADS_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,6 +37,10 @@ bool interrupted_call_resume(struct interrupted_calls *calls, uint32_t pid, uint
                              uint64_t now, struct user_regs_struct *registers);
 
 enum { THREAD_REGISTERS = 17 /* DWARF numbers 0 to 16 of x86-64 */ };
+
+/** The status of a thread that stops at the begin or the end of a system call. It looks as a signal
+ * does, and is none: PTRACE_O_TRACESYSGOOD. */
+enum { THREAD_CALL_STOP = SIGTRAP | 0x80 };
 
 struct thread_state {
     uint32_t tid;

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -21,6 +22,7 @@
 
 #include "child.h"
 #include "preload/system/borrowed.h"
+#include "snapshot/stop/borrow.h"
 #include "snapshot/stop/copy.h"
 
 enum { RUNNERS = 3, ROUNDS = 20, LIVES = 60 };
@@ -192,6 +194,25 @@ Test(copy, has_no_files, .timeout = 60)
     cr_assert(count_files((pid_t)copy.pid) == 0);
     cr_assert(count_files(child.pid) > 0);
     end_copy(&child, &copy);
+    check_unnoticed(&child);
+}
+
+/* A thread whose call takes longer than is waited for stops at its end, and is released there. */
+Test(copy, leaves_a_late_call, .timeout = 60)
+{
+    static struct timespec long_moment = {.tv_sec = 1, .tv_nsec = 500000000};
+    struct child child = child_start(run_threads);
+    struct threads threads;
+    struct borrowed_code code;
+    siginfo_t info;
+    borrowed_publish(&code);
+    threads_stop(&threads, (uint32_t)child.pid, 0, (uint32_t)child.pid, &interrupted);
+    cr_assert(threads.are_stopped);
+    struct borrowed_call call = {
+        .code = &code, .number = SYS_ppoll, .arguments = {0, 0, (uintptr_t)&long_moment, 0}};
+    cr_assert_eq(borrow_call(&threads, &threads.items[0], &call), BORROW_RUNS_ON);
+    cr_assert_eq(waitid(P_PID, threads.items[0].tid, &info, WSTOPPED | WNOWAIT | __WALL), 0);
+    threads_release(&threads);
     check_unnoticed(&child);
 }
 
