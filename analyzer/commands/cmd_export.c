@@ -32,6 +32,7 @@ static const char export_help[] =
     "  svg         a flame graph, for any browser\n"
     "  pprof       for 'go tool pprof': blocks and bytes\n"
     "  speedscope  for speedscope.app: a profile of bytes and one of blocks\n"
+    "  firefox     for profiler.firefox.com: bytes\n"
     "  callgrind   for callgrind_annotate and KCachegrind\n"
     "The whole trace:\n"
     "  massif      for ms_print and Massif-Visualizer: bytes over time, and the peak\n"
@@ -396,6 +397,7 @@ static const struct export_format export_formats[] = {
     {"svg", export_profile, EXPORT_TREE, report_profile_svg, false},
     {"pprof", export_profile, EXPORT_STACKS, report_profile_pprof, true},
     {"speedscope", export_profile, EXPORT_STACKS, report_profile_speedscope, false},
+    {"firefox", export_profile, EXPORT_TREE, report_profile_firefox, false},
     {"callgrind", export_profile, EXPORT_STACKS, report_profile_callgrind, false},
     {"massif", export_massif, EXPORT_TREE_OUTWARD, NULL, false},
     {"heaptrack", export_heaptrack, EXPORT_STACKS, NULL, false},

@@ -144,9 +144,9 @@ static const char *const queries[] = {
     NULL,
 };
 
-static const char *const export_names[] = {"folded",    "pprof",  "speedscope", "svg",
-                                           "callgrind", "massif", "heaptrack",  "chrome",
-                                           "graphviz",  "none",   NULL};
+static const char *const export_names[] = {"folded",  "pprof",     "speedscope", "svg",
+                                           "firefox", "callgrind", "massif",     "heaptrack",
+                                           "chrome",  "graphviz",  "none",       NULL};
 static const char *const import_names[] = {"heaptrack", "windbg", "mtrace", "lttng",
                                            "xperf",     "none",   NULL};
 

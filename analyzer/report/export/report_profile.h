@@ -34,6 +34,9 @@ void report_profile_speedscope(struct report *report, const struct report_profil
 /** Writes the tree as a flame graph: an SVG without scripts. */
 void report_profile_svg(struct report *report, const struct report_profile *data);
 
+/** Writes the tree as a profile for the Firefox Profiler. */
+void report_profile_firefox(struct report *report, const struct report_profile *data);
+
 /** Writes costs of functions and calls for callgrind_annotate and KCachegrind. */
 void report_profile_callgrind(struct report *report, const struct report_profile *data);
 

@@ -121,6 +121,36 @@ class Export(TestCase):
             found[names] = sums[0] + count, sums[1] + size
         return found
 
+    def of_firefox(self, data):
+        """The samples of the Firefox Profiler's processed format; checks every table."""
+        file = json.loads(data)
+        self.assertEqual(file["meta"]["preprocessedProfileVersion"], 57)
+        self.assertEqual(len(file["threads"]), 1)
+        thread, strings = file["threads"][0], file["shared"]["stringArray"]
+        self.assertTrue(all(isinstance(string, str) for string in strings))
+        for name in ("frameTable", "funcTable", "resourceTable", "stackTable", "samples"):
+            table = thread[name]
+            for column, values in table.items():
+                if isinstance(values, list):
+                    self.assertEqual(len(values), table["length"], (name, column))
+        for table, column, limit in (("frameTable", "func", thread["funcTable"]["length"]),
+                                     ("funcTable", "name", len(strings)),
+                                     ("funcTable", "resource", thread["resourceTable"]["length"]),
+                                     ("resourceTable", "name", len(strings)),
+                                     ("stackTable", "frame", thread["frameTable"]["length"])):
+            self.assertTrue(all(0 <= value < limit for value in thread[table][column]))
+        stacks, found = thread["stackTable"], {}
+        self.assertTrue(all(prefix is None or prefix < row
+                            for row, prefix in enumerate(stacks["prefix"])))
+        self.assertEqual(thread["samples"]["weightType"], "bytes")
+        for row, weight in zip(thread["samples"]["stack"], thread["samples"]["weight"]):
+            names = []
+            while row is not None:
+                names.append(strings[thread["funcTable"]["name"][stacks["frame"][row]]])
+                row = stacks["prefix"][row]
+            found[tuple(names)] = found.get(tuple(names), 0) + weight
+        return found
+
     def of_svg(self, data):
         """The titles of the rectangles; the heading and the notes."""
         graph = ElementTree.fromstring(data)
@@ -220,6 +250,19 @@ class Export(TestCase):
         self.assertAlmostEqual(width, 1200 * 30 / 210, 1)
         self.assertEqual([x, y - height - 1, width], caller[:3])
 
+    def test_firefox(self):
+        path = self.write(self.script().close())
+        for measure, sums in self.measures(path).items():
+            expected = {}
+            for names, (_, size) in sums.items():
+                expected[names] = expected.get(names, 0) + size
+            found = {}
+            for names, size in self.of_firefox(
+                    self.export("firefox", path, "--measure", measure)).items():
+                names = tuple("?" if name.startswith("0x") else name for name in names)
+                found[names] = found.get(names, 0) + size
+            self.assertEqual(found, expected)
+
     def test_flame_graph_of_many(self):
         script = Script().basics()
         previous = 2
@@ -247,6 +290,11 @@ class Export(TestCase):
             self.assertIn("\\xff", text)
         frames = json.loads(self.export("speedscope", path))["shared"]["frames"]
         self.assertIn("<script>", "".join(frame["name"] for frame in frames))
+        firefox = self.export("firefox", path)
+        self.assertTrue(firefox.replace(b"\n", b"").decode().isprintable())
+        self.assertIn(77, self.of_firefox(firefox).values())
+        self.assertIn("<script>", "".join(name for names in self.of_firefox(firefox)
+                                          for name in names))
         for line in self.export("folded", path).splitlines():
             self.assertRegex(line, rb"^[ -~]* [0-9]+$")
         graph = self.export("svg", path)
@@ -275,6 +323,8 @@ class Export(TestCase):
         name = json.loads(self.export("speedscope", path))["name"]
         self.assertTrue(all(reason in name for reason in reasons), name)
         self.assertTrue(self.export("folded", path).startswith(b"[uncertain];"))
+        name = json.loads(self.export("firefox", path))["meta"]["product"]
+        self.assertTrue(all(reason in name for reason in reasons), name)
         self.assertEqual(self.of_svg(self.export("svg", path))[1][1:],
                          [f"Uncertain: {reason}" for reason in reasons])
         errors = run("export", "-o", self.path("again"), "pprof", path).errors
