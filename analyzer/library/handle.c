@@ -91,8 +91,13 @@ static enum ttd_status handle_open(struct ttdheap *heap, struct ttd_error *error
         status = ttd_reader_open(&input, &options, heap->options.allocator, &heap->reader, error);
     if (status != TTD_OK)
         return status;
-    heap->is_closed = ttd_reader_end(heap->reader, &heap->end) == TTD_OK;
-    heap->choice = heap_choice_read(heap->reader);
+    status = ttd_reader_end(heap->reader, &heap->end);
+    heap->is_closed = status == TTD_OK;
+    if (status == TTD_ERROR_IO || status == TTD_ERROR_NO_MEMORY)
+        return status;
+    status = heap_choice_read(heap->reader, &heap->choice, error);
+    if (status != TTD_OK)
+        return status;
     return heap->options.index && heap->is_closed ? handle_open_index(heap) : TTD_OK;
 }
 
@@ -230,10 +235,12 @@ static enum ttd_status handle_check(struct ttdheap *heap)
             return status;
         handle_note_end(heap, &ended);
     }
-    heap->is_judged = true;
+    enum ttd_status status = TTD_OK;
     heap->is_intact = heap->has_keyframes || ttd_reader_is_intact(heap->reader);
-    heap->is_patched = heap->is_intact && certainty_is_patched(heap->reader);
-    return TTD_OK;
+    if (heap->is_intact)
+        status = certainty_find_patch(heap->reader, &heap->is_patched);
+    heap->is_judged = status == TTD_OK;
+    return status;
 }
 
 /* Whether the file was not written to since it was opened: else its parts may have been read in
@@ -258,6 +265,7 @@ enum ttd_status handle_judge(struct ttdheap *heap, const struct heap_outcome *ou
     enum ttd_status status = handle_check(heap);
     if (status != TTD_OK)
         return status;
+    bool is_part = ttd_position_compare(position, heap->part_position) == 0;
     struct certainty_facts facts = {.trace = ttd_reader_trace(heap->reader),
                                     .is_closed = heap->is_closed,
                                     .is_intact = handle_is_sound(heap),
@@ -271,7 +279,7 @@ enum ttd_status handle_judge(struct ttdheap *heap, const struct heap_outcome *ou
                                     .since = outcome->since,
                                     .reached_end = outcome->reached_end,
                                     .last = outcome->position,
-                                    .part_of = heap->part_of};
+                                    .part_of = is_part ? heap->part_of : 0};
     certainty_judge(certainty, &facts);
     certainty_add_choice(certainty, &heap->choice);
     return TTD_OK;
@@ -338,7 +346,10 @@ static enum ttd_status handle_find(struct ttdheap *heap, const char *text,
     enum ttd_status status = position_spec_find(&trace, heap->is_closed ? &heap->end : NULL, &spec,
                                                 purpose, &found, &why);
     handle_note_end(heap, &found.ended);
-    heap->part_of = found.part_of ? found.part_of : heap->part_of;
+    if (found.part_of || ttd_position_compare(found.position, heap->part_position) == 0) {
+        heap->part_of = found.part_of;
+        heap->part_position = found.position;
+    }
     if (status == TTD_END)
         return handle_fail_with(heap, error, status, "no mark has this text");
     if (status == TTD_ERROR_MISUSE)

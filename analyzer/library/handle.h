@@ -35,8 +35,10 @@ struct ttdheap {
     bool is_judged;
     bool is_intact;
     bool is_patched;
-    /** As in struct position_found, of any position that was found. */
+    /** As in struct position_found, of a position that was found in percent last; and the position.
+     */
     uint64_t part_of;
+    struct ttd_position part_position;
     struct ttd_position at;
     /** The heap at `at`, if it was asked for: split so, and with copies of its blocks or without.
      */

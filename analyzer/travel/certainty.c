@@ -207,12 +207,13 @@ static enum ttd_status certainty_see_loss(void *context, const struct ttd_batch 
     return TTD_OK;
 }
 
-bool certainty_is_patched(struct ttd_reader *reader)
+enum ttd_status certainty_find_patch(struct ttd_reader *reader, bool *is_patched)
 {
     struct ttd_error error;
     bool has_damage = false;
-    if (!(ttd_reader_trace(reader)->flags & TTD_TRACE_RECOVERED))
-        return false;
-    return heap_losses_read(reader, certainty_see_loss, &has_damage, &error) != TTD_OK ||
-           has_damage;
+    bool is_recovered = ttd_reader_trace(reader)->flags & TTD_TRACE_RECOVERED;
+    enum ttd_status status =
+        is_recovered ? heap_losses_read(reader, certainty_see_loss, &has_damage, &error) : TTD_OK;
+    *is_patched = status != TTD_OK || has_damage;
+    return status;
 }

@@ -80,8 +80,13 @@ void certainty_add_search(struct certainty *certainty, uint64_t searched, uint64
  */
 enum ttd_status certainty_check_all(const struct heap_trace *trace, struct ttd_error *ended);
 
-/** Whether a trace was recovered, and something was missing then: it may have been a list of
- * losses, or of whatever a verdict rests on, since a loss in its place counts events only. */
-bool certainty_is_patched(struct ttd_reader *reader);
+/**
+ * Sets `is_patched` to whether a trace was recovered, and something was missing then: it may have
+ * been a list of losses, or of whatever a verdict rests on, since a loss in its place counts events
+ * only. True on failure.
+ *
+ * @return as ttd_reader_next(), without its ends.
+ */
+enum ttd_status certainty_find_patch(struct ttd_reader *reader, bool *is_patched);
 
 #endif

@@ -190,14 +190,20 @@ static void choice_see(struct heap_choice *choice, const struct ttd_metadata *re
         choice->least = choice_number(record->value, CHOICE_LEAST);
 }
 
-struct heap_choice heap_choice_read(struct ttd_reader *reader)
+enum ttd_status heap_choice_read(struct ttd_reader *reader, struct heap_choice *choice,
+                                 struct ttd_error *error)
 {
-    struct heap_choice choice = {.is_made = false};
-    struct ttd_batch batch;
-    struct ttd_error error;
+    struct heap_choice found = {.is_made = false};
     enum ttd_status status = ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_METADATA));
-    while (status == TTD_OK && (status = ttd_reader_next(reader, &batch, &error)) == TTD_OK)
-        for (size_t i = 0; batch.kind == TTD_KIND_METADATA && i < batch.count; i++)
-            choice_see(&choice, &batch.u.metadata[i]);
-    return choice;
+    while (status == TTD_OK) {
+        struct ttd_batch batch;
+        status = ttd_reader_next(reader, &batch, error);
+        for (size_t i = 0; status == TTD_OK && batch.kind == TTD_KIND_METADATA && i < batch.count;
+             i++)
+            choice_see(&found, &batch.u.metadata[i]);
+    }
+    if (status == TTD_ERROR_NO_MEMORY || status == TTD_ERROR_IO)
+        return status;
+    *choice = found;
+    return TTD_OK;
 }

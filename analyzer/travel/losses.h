@@ -114,8 +114,14 @@ static inline bool heap_is_unknown(struct ttd_position allocated,
 
 /* The choice of blocks that the recorder has made. */
 
-/** Reads the choice of a trace from its metadata; none is made if there are none, or if they are
- * damaged. Leaves the reader at an undefined position. */
-struct heap_choice heap_choice_read(struct ttd_reader *reader);
+/**
+ * Reads the choice of a trace from its metadata; none is made if there are none, or if they are
+ * damaged. Leaves the reader at an undefined position.
+ *
+ * @param choice  set on TTD_OK
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO.
+ */
+enum ttd_status heap_choice_read(struct ttd_reader *reader, struct heap_choice *choice,
+                                 struct ttd_error *error);
 
 #endif

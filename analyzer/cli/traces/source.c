@@ -78,7 +78,12 @@ int source_open(struct source *source, const char *path, bool reads_whole_chunks
     source->is_closed = ttd_reader_end(source->reader, &source->end) == TTD_OK;
     if (!ttd_reader_trace(source->reader)->time_unit)
         message("warning: %s: the first chunk is lost: wall times are not known", path);
-    source->choice = heap_choice_read(source->reader);
+    status = heap_choice_read(source->reader, &source->choice, &error);
+    if (status != TTD_OK) {
+        ttd_reader_close(source->reader);
+        source->reader = NULL;
+        return source_fail(source, status, &error);
+    }
     progress_begin(&source->progress);
     return STATUS_OK;
 }
@@ -242,7 +247,8 @@ bool source_is_intact(struct source *source)
     source->is_intact = (source->has_keyframes || ttd_reader_is_intact(source->reader)) &&
                         (!source->second || ttd_reader_is_intact(source->second)) &&
                         (!source->opened.text[0] || stamp_is_same(&source->opened, &now));
-    source->is_patched = source->is_intact && certainty_is_patched(source->reader);
+    if (source->is_intact)
+        (void)certainty_find_patch(source->reader, &source->is_patched);
     source->is_intact &= !source->is_patched;
     return source->is_intact;
 }
