@@ -71,7 +71,7 @@ static bool result_is_null(const struct result_rows *result, int column)
 
 /* JSON: an object for each row. */
 
-/* JSON has neither infinities nor NaN. */
+/* JSON and CSV have neither infinities nor NaN: they are null there. */
 static bool result_is_finite(const struct result_rows *result, int column)
 {
     return sqlite3_column_type(result->statement, column) != SQLITE_FLOAT ||
@@ -135,7 +135,7 @@ static void result_csv_row(const struct result_rows *result, bool is_header)
         out_char(output, '"');
         if (is_header)
             escape_csv(output, escape_string(sqlite3_column_name(result->statement, column)));
-        else if (!result_is_null(result, column))
+        else if (!result_is_null(result, column) && result_is_finite(result, column))
             result_write_value(result, column, escape_csv);
         out_char(output, '"');
     }

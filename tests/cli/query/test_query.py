@@ -414,6 +414,10 @@ class Query(TestCase):
         self.assertEqual(data["rows"], [{'a"b': "x\n"}])
         text = self.run_ok("query", "-f", "csv", "SELECT '=1+1' AS \"=x\"", path).text
         self.assertNotIn("=", text)
+        # Neither form has infinities.
+        self.assertEqual(self.rows(path, "SELECT 1e999 AS a, -1e999 AS b"), [{"a": None, "b": None}])
+        self.assertEqual(self.run_ok("query", "-f", "csv", "SELECT 1e999 AS a, -1e999 AS b",
+                                     path).text, '"a","b"\n"",""\n')
 
     def test_wide_numbers(self):
         script = Script().basics()
