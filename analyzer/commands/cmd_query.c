@@ -339,6 +339,7 @@ static const char query_help[] =
     "query .schema lists all tables with their columns. A query can only read.\n"
     "\n"
     "      --timeout SECONDS   give up after so many seconds\n"
+    "      --interactive       read queries from standard input; all operands are traces\n"
     "      --explain           also print how many events were read for the table of "
     "them\n" COMMAND_COMMON_HELP "\n"
     "A FILE whose name ends in .db, .sqlite or .sqlite3 becomes a database of SQLite with the\n"
@@ -350,6 +351,7 @@ static const char query_help[] =
 static const struct own_option query_own[] = {
     OWN_OPTION("timeout", option_number, struct query_options, timeout),
     OWN_OPTION("group", option_flag, struct query_options, is_group),
+    OWN_OPTION("interactive", option_flag, struct query_options, is_interactive),
     OWN_OPTION("explain", option_flag, struct query_options, has_work), OWN_OPTIONS_END};
 
 static int query_command(struct session *session, const void *context)
@@ -422,6 +424,22 @@ static int query_ask_traces(struct common_options *options, struct query_options
     return status;
 }
 
+/* All operands are traces. */
+static int query_start_typed(struct common_options *options, struct query_options *own,
+                             const char **paths)
+{
+    if (options->output || options->form == REPORT_CSV)
+        return message_usage("query", "--interactive writes text or JSON to standard output");
+    if (options->other_count >= QUERY_TRACES_MAX)
+        return message_usage("query", "not more than %d traces at a time", QUERY_TRACES_MAX);
+    paths[0] = options->trace;
+    for (size_t i = 0; i < options->other_count; i++)
+        paths[1 + i] = options->others[i];
+    own->trace_count = options->other_count;
+    options->other_count = 0;
+    return query_ask_traces(options, own, paths);
+}
+
 /* The first operand is the query, the others are traces. */
 static int query_start(const struct command *command, int count, char **arguments)
 {
@@ -432,6 +450,8 @@ static int query_start(const struct command *command, int count, char **argument
                            : command_options(&options, command, count, arguments, &own);
     if (status >= 0)
         return status;
+    if (own.is_interactive)
+        return query_start_typed(&options, &own, paths);
     own.sql = options.trace;
     for (size_t i = 0; i < options.other_count; i++)
         paths[i] = options.others[i];

@@ -9,6 +9,7 @@
 #include "cli/process/interrupt.h"
 #include "cli/process/message.h"
 #include "cli/traces/position_spec.h"
+#include "query/interactive.h"
 #include "query/query_names.h"
 #include "query/result_database.h"
 #include "query/result_rows.h"
@@ -143,6 +144,8 @@ static int query_fail(const struct query *query, sqlite3 *database, int status)
     if (status == SQLITE_NOMEM)
         return message_status("query", TTD_ERROR_NO_MEMORY);
     message("query: %s", sqlite3_errmsg(database));
+    if (query->is_typed)
+        return STATUS_USAGE;
     return status == SQLITE_ERROR || status == SQLITE_AUTH ? message_help("query")
                                                            : STATUS_INTERNAL;
 }
@@ -198,6 +201,12 @@ static int query_write_database(struct query *query, sqlite3 *database, sqlite3_
     return STATUS_INTERNAL;
 }
 
+static int query_refuse(const struct query *query, const char *reason)
+{
+    message("query: %s", reason);
+    return query->is_typed ? STATUS_USAGE : message_help("query");
+}
+
 static int query_execute(struct query *query, sqlite3 *database, const char *sql)
 {
     const struct common_options *options = &query->session->options;
@@ -209,7 +218,7 @@ static int query_execute(struct query *query, sqlite3 *database, const char *sql
     if (status != SQLITE_OK)
         exit_status = query_fail(query, database, status);
     else if (!statement || rest[strspn(rest, " \t\r\n;")])
-        exit_status = message_usage("query", "one SELECT at a time");
+        exit_status = query_refuse(query, "one SELECT at a time");
     else if (is_database)
         exit_status = query_write_database(query, database, statement);
     else
@@ -250,7 +259,50 @@ static void query_print_work(const struct query *query)
             all.readings, all.events, all.rows);
 }
 
-/* Executes the query in a database of its own. Returns an exit status. */
+/* The queries of one run of the program. */
+struct query_run {
+    struct query *query;
+    sqlite3 *database;
+    const struct query_options *options;
+    const struct query_table *tables;
+};
+
+/* Executes a query, until its deadline. Returns an exit status. */
+static int query_execute_timed(const struct query_run *run, const char *sql)
+{
+    interrupt_begin(&(struct interrupt_work){.seconds = run->options->timeout,
+                                             .is_for_user = run->query->is_typed,
+                                             .message = "ttdanalyze: " QUERY_LATE "\n",
+                                             .notify = query_interrupt,
+                                             .context = run->database});
+    if (run->options->missing)
+        certainty_add_reason(run->query->certainty, run->options->missing);
+    int exit_status = query_execute(run->query, run->database, sql);
+    interrupt_end();
+    return exit_status;
+}
+
+/* Answers a query that was typed, from the traces as they are now: nothing is kept of the one
+ * before, neither records nor reasons for uncertainty. */
+static void query_answer_typed(void *context, const char *sql)
+{
+    const struct query_run *run = context;
+    struct text_output *output = &run->query->session->output.text;
+    run->query->certainty->count = 0;
+    if (strcmp(sql, ".schema") == 0)
+        query_write_schema(run->query->session, run->tables);
+    else
+        query_execute_timed(run, sql);
+    for (struct query *query = run->query; query; query = query->next) {
+        query_results_free(query);
+        query_names_free(query);
+        query->session->source.part_of = 0;
+        query->status = STATUS_OK;
+    }
+    out_flush(output);
+}
+
+/* Executes the query in a database of its own, or those that are typed. Returns an exit status. */
 static int query_run_traces(struct query *query, const struct query_options *options,
                             const struct query_table *tables)
 {
@@ -260,13 +312,12 @@ static int query_run_traces(struct query *query, const struct query_options *opt
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX, NULL);
     if (status == SQLITE_OK)
         status = query_prepare_database(database, query, tables);
-    interrupt_begin(&(struct interrupt_work){.seconds = options->timeout,
-                                             .message = "ttdanalyze: " QUERY_LATE "\n",
-                                             .notify = query_interrupt,
-                                             .context = database});
-    int exit_status = status == SQLITE_OK ? query_execute(query, database, options->sql)
-                                          : query_fail(query, database, status);
-    interrupt_end();
+    struct query_run run = {query, database, options, tables};
+    int exit_status = status != SQLITE_OK ? query_fail(query, database, status)
+                      : query->is_typed   ? session_output(query->session, false)
+                                          : query_execute_timed(&run, options->sql);
+    if (status == SQLITE_OK && query->is_typed && exit_status == STATUS_OK)
+        exit_status = interactive_read(query_answer_typed, &run);
     sqlite3_close(database);
     return exit_status;
 }
@@ -274,12 +325,12 @@ static int query_run_traces(struct query *query, const struct query_options *opt
 int query_run(struct session *session, const struct query_options *options,
               const struct query_table *tables)
 {
-    struct query query = {
-        .session = session, .certainty = &session->report.certainty, .status = STATUS_OK};
-    if (strcmp(options->sql, ".schema") == 0)
+    struct query query = {.session = session,
+                          .certainty = &session->report.certainty,
+                          .is_typed = options->is_interactive,
+                          .status = STATUS_OK};
+    if (options->sql && strcmp(options->sql, ".schema") == 0)
         return query_write_schema(session, tables);
-    if (options->missing)
-        certainty_add_reason(query.certainty, options->missing);
     int status = query_traces_open(&query, options);
     if (status == STATUS_OK)
         status = query_run_traces(&query, options, tables);

@@ -50,7 +50,10 @@ struct query_table {
 };
 
 struct query_options {
+    /** NULL with `is_interactive`. */
     const char *sql;
+    /** Queries are read from standard input. */
+    bool is_interactive;
     /** Seconds until the query is ended; 0 for no limit. */
     uint64_t timeout;
     /** Also reports the work on the table of events. */

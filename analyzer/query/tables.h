@@ -33,6 +33,8 @@ struct query {
     char *name;
     struct query *next;
     struct query_result *results;
+    /** It is one of several that are typed: a failure is no reason to read about options. */
+    bool is_typed;
     /** The exit status of the first command that failed, after its message. */
     int status;
     struct query_work work;

@@ -106,6 +106,7 @@ static const struct choice choices[] = {
     {"--title", texts, NULL},
     {"--timeout", seconds, &command_query},
     {"--explain", flag, NULL},
+    {"--interactive", flag, NULL},
     {"--exact", flag, NULL},
     {"--with-contents", flag, NULL},
 };

@@ -109,7 +109,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char name[] = "query", format[8], option[] = "-f", timeout[] = "--timeout", seconds[] = "1";
     snprintf(format, sizeof format, "%s", formats[size ? data[0] % 3 : 0]);
     char separator[] = "--";
-    char *arguments[] = {name, option, format, timeout, seconds, separator, sql, queries_trace, NULL};
+    char *arguments[] = {name,      option, format,        timeout, seconds,
+                         separator, sql,    queries_trace, NULL};
     queries_write_trace();
     capture_begin();
     int before = queries_next_descriptor();
