@@ -46,19 +46,11 @@ static void completion_put_options(bool has_arguments_only)
     }
 }
 
-/* Bash splits "--option=value" into three words. */
-static void completion_put_bash(void)
+/* Sets `first` to the index of the first word that is no option. Bash splits "--option=value" into
+ * three words. */
+static void completion_put_bash_search(void)
 {
-    fputs("# bash completion for ttdrecord\n"
-          "_ttdrecord()\n"
-          "{\n"
-          "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
-          "    local options='",
-          stdout);
-    completion_put_options(false);
-    fputs("' first=1 words=\n"
-          "    COMPREPLY=()\n"
-          "    while [[ $first -lt $COMP_CWORD ]]; do\n"
+    fputs("    while [[ $first -lt $COMP_CWORD ]]; do\n"
           "        case ${COMP_WORDS[first]} in\n"
           "        --) ((first++)); break ;;\n"
           "        -o|",
@@ -72,8 +64,14 @@ static void completion_put_bash(void)
           "        *) break ;;\n"
           "        esac\n"
           "        ((first++))\n"
-          "    done\n"
-          "    if [[ $first -lt $COMP_CWORD ]]; then\n"
+          "    done\n",
+          stdout);
+}
+
+/* Completes the words behind a command, and those of the program. */
+static void completion_put_bash_operands(void)
+{
+    fputs("    if [[ $first -lt $COMP_CWORD ]]; then\n"
           "        case $first,${COMP_WORDS[1]} in\n"
           "        1,attach|1,enable) ;;\n"
           "        1,session)\n"
@@ -93,8 +91,14 @@ static void completion_put_bash(void)
           "            return\n"
           "            ;;\n"
           "        esac\n"
-          "    fi\n"
-          "    if [[ $word == '=' ]]; then\n"
+          "    fi\n",
+          stdout);
+}
+
+/* Completes options, their values, and the first word. */
+static void completion_put_bash_words(void)
+{
+    fputs("    if [[ $word == '=' ]]; then\n"
           "        word=\n"
           "    elif [[ $before == '=' ]]; then\n"
           "        before=${COMP_WORDS[COMP_CWORD-2]}\n"
@@ -116,8 +120,26 @@ static void completion_put_bash(void)
           "        fi\n"
           "        ;;\n"
           "    esac\n"
-          "    COMPREPLY+=($(compgen -W \"$words\" -- \"$word\"))\n"
-          "}\n"
+          "    COMPREPLY+=($(compgen -W \"$words\" -- \"$word\"))\n",
+          stdout);
+}
+
+static void completion_put_bash(void)
+{
+    fputs("# bash completion for ttdrecord\n"
+          "_ttdrecord()\n"
+          "{\n"
+          "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
+          "    local options='",
+          stdout);
+    completion_put_options(false);
+    fputs("' first=1 words=\n"
+          "    COMPREPLY=()\n",
+          stdout);
+    completion_put_bash_search();
+    completion_put_bash_operands();
+    completion_put_bash_words();
+    fputs("}\n"
           "complete -o bashdefault -o default -F _ttdrecord ttdrecord\n",
           stdout);
 }
