@@ -6,6 +6,7 @@
 #include "analyses/chronicle/chronicle.h"
 #include "analyses/state/fragmentation.h"
 #include "base/grow.h"
+#include "library/handle.h"
 
 struct engine engine;
 
@@ -57,31 +58,32 @@ static enum ttd_status engine_see_batch(void *context, const struct ttd_batch *b
 
 int engine_open(size_t size)
 {
-    struct ttd_reader_options options = ttd_reader_options_default();
+    struct ttdheap_options options = ttdheap_options_default();
     struct ttd_input input;
-    struct ttd_end end;
-    options.tolerant = true;
-    options.lazy_stacks = true;
+    options.reads_ahead = false;
     enum ttd_status status = ttd_input_memory(engine.trace, size, NULL, &input);
     if (status == TTD_OK)
-        status = ttd_reader_open(&input, &options, NULL, &engine.reader, &engine.error);
+        status = handle_make("trace", &options, &engine.heap);
+    if (status == TTD_OK)
+        status = handle_open(engine.heap, &input, NULL, &engine.error);
     if (status != TTD_OK)
         return (int)status;
-    struct heap_trace trace = {
-        .reader = engine.reader, .hook = {.batch = engine_see_batch}, .is_checked = true};
-    uint64_t events = ttd_reader_end(engine.reader, &end) == TTD_OK ? end.events : 0;
-    return (int)chronicle_make(&engine.chronicle, &trace, events, &engine.error);
+    struct heap_trace trace = handle_trace(engine.heap);
+    trace.hook = (struct heap_batch_hook){.batch = engine_see_batch};
+    trace.is_checked = true;
+    return (int)chronicle_make(&engine.chronicle, &trace,
+                               engine.heap->is_closed ? engine.heap->end.events : 0, &engine.error);
 }
 
 void engine_close(void)
 {
-    ttd_reader_close(engine.reader);
+    ttdheap_close(engine.heap);
     chronicle_free(&engine.chronicle);
     free(engine.trace);
     free(engine.values);
     free(engine.given);
     free(engine.wanted);
-    engine = (struct engine){.reader = NULL};
+    engine = (struct engine){.heap = NULL};
 }
 
 const char *engine_error(void)
@@ -169,21 +171,14 @@ static void engine_add_event(const struct ttd_event *event)
 
 size_t engine_events(uint64_t first, size_t count)
 {
-    struct ttd_batch batch;
+    struct call_list list = {
+        .to = ttd_position_max(), .first = first, .max = count, .next = UINT64_MAX};
     engine_answer();
-    enum ttd_status status = ttd_reader_rewind(engine.reader, TTD_KIND_BIT(TTD_KIND_EVENTS));
-    if (status == TTD_OK)
-        status = ttd_reader_seek_event(engine.reader, first, &engine.error);
-    while (status == TTD_OK && count) {
-        status = ttd_reader_next(engine.reader, &batch, &engine.error);
-        for (size_t i = 0;
-             status == TTD_OK && batch.kind == TTD_KIND_EVENTS && i < batch.count && count; i++) {
-            if (batch.u.events[i].number < first)
-                continue;
-            engine_add_event(&batch.u.events[i]);
-            count--;
-        }
-    }
+    /* After a failure the page shows the calls before it. */
+    (void)handle_read_calls(engine.heap, &list, &engine.error);
+    for (size_t i = 0; i < list.count; i++)
+        engine_add_event(&list.items[i]);
+    free(list.items);
     return engine_end();
 }
 

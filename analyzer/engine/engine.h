@@ -12,7 +12,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <ttdtrace/reader.h>
+#include <ttdtrace/ttdheap.h>
 
 #include "analyses/chronicle/chronicle.h"
 
@@ -113,7 +113,7 @@ ENGINE_EXPORT(engine_api) const char *engine_api(unsigned api);
 
 struct engine {
     uint8_t *trace;
-    struct ttd_reader *reader;
+    struct ttdheap *heap;
     struct ttd_error error;
     struct chronicle chronicle;
     /** The values of the last answer. */

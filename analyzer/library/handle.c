@@ -48,94 +48,42 @@ struct ttdheap_options ttdheap_options_default(void)
                                     .reads_ahead = true};
 }
 
-static enum ttd_status handle_open_input(struct ttdheap *heap, struct ttd_input *input,
-                                         struct ttd_error *error)
+enum ttd_status handle_make(const char *name, const struct ttdheap_options *options,
+                            struct ttdheap **result)
 {
-    if (!heap->options.input) {
-        heap->opened = stamp_of(heap->path);
-        return ttd_input_file(heap->path, heap->options.allocator, input, error);
+    struct ttdheap *heap = calloc(1, sizeof *heap);
+    char *copy = strdup(name);
+    if (!heap || !copy) {
+        free(heap);
+        free(copy);
+        return TTD_ERROR_NO_MEMORY;
     }
-    *input = *heap->options.input;
+    *heap = (struct ttdheap){.path = copy, .options = *options, .at = ttd_position_max()};
+    /* Pointers to the caller's tables are not kept. */
+    heap->options.input = NULL;
+    heap->options.allocator = NULL;
+    heap->options.index = NULL;
+    if (!heap->options.steps_max)
+        heap->options.steps_max = TTDHEAP_STEPS_MAX;
+    *result = heap;
     return TTD_OK;
 }
 
-/* Uses the index if it belongs to this trace; and if the trace is a file, to this very file. */
-static enum ttd_status handle_open_index(struct ttdheap *heap)
+enum ttd_status handle_open(struct ttdheap *heap, const struct ttd_input *input,
+                            const struct ttd_allocator *allocator, struct ttd_error *error)
 {
-    struct ttd_input input;
-    struct ttd_reader *sidecar;
-    const struct ttd_allocator *allocator = heap->options.allocator;
-    enum ttd_status status = ttd_input_file(heap->options.index, allocator, &input, NULL);
-    if (status == TTD_OK)
-        status = ttd_reader_open(&input, NULL, allocator, &sidecar, NULL);
-    if (status == TTD_OK)
-        status = heap_keyframes_open(sidecar, heap->reader, &heap->keyframes);
-    if (status != TTD_OK)
-        return status == TTD_ERROR_NO_MEMORY ? status : TTD_OK;
-    heap->has_keyframes =
-        heap->options.input || strcmp(heap->keyframes.source, heap->opened.text) == 0;
-    if (!heap->has_keyframes)
-        heap_keyframes_close(&heap->keyframes);
-    return TTD_OK;
-}
-
-static enum ttd_status handle_open(struct ttdheap *heap, struct ttd_error *error)
-{
-    struct ttd_input input;
     struct ttd_reader_options options = ttd_reader_options_default();
     options.tolerant = true;
     options.lazy_stacks = true;
     options.event_batches = heap->options.reads_ahead ? heap_prefetch_batches() : 1;
-    enum ttd_status status = handle_open_input(heap, &input, error);
-    if (status == TTD_OK)
-        status = ttd_reader_open(&input, &options, heap->options.allocator, &heap->reader, error);
+    enum ttd_status status = ttd_reader_open(input, &options, allocator, &heap->reader, error);
     if (status != TTD_OK)
         return status;
     status = ttd_reader_end(heap->reader, &heap->end);
     heap->is_closed = status == TTD_OK;
     if (status == TTD_ERROR_IO || status == TTD_ERROR_NO_MEMORY)
         return status;
-    status = heap_choice_read(heap->reader, &heap->choice, error);
-    if (status != TTD_OK)
-        return status;
-    return heap->options.index && heap->is_closed ? handle_open_index(heap) : TTD_OK;
-}
-
-enum ttd_status ttdheap_open(const char *path, const struct ttdheap_options *options,
-                             struct ttdheap **result, struct ttdheap_error *error)
-{
-    struct ttdheap unnamed = {.path = (char[]){"trace"}};
-    struct ttdheap_options chosen = ttdheap_options_default();
-    struct ttd_error why = {.status = TTD_OK};
-    if (options && options->size != sizeof chosen)
-        return handle_fail_with(&unnamed, error, TTD_ERROR_ARGUMENT, "options of unknown size");
-    if (options)
-        chosen = *options;
-    struct ttdheap *heap = path && result ? calloc(1, sizeof *heap) : NULL;
-    char *copy = heap ? strdup(path) : NULL;
-    if (!copy) {
-        /* The caller's input is closed in every case. */
-        if (chosen.input && chosen.input->close)
-            chosen.input->close(chosen.input->context);
-        free(heap);
-        return handle_fail(&unnamed, error,
-                           path && result ? TTD_ERROR_NO_MEMORY : TTD_ERROR_ARGUMENT, NULL);
-    }
-    *heap = (struct ttdheap){.path = copy, .options = chosen, .at = ttd_position_max()};
-    if (!heap->options.steps_max)
-        heap->options.steps_max = TTDHEAP_STEPS_MAX;
-    enum ttd_status status = handle_open(heap, &why);
-    /* Pointers of the options are the caller's, and not used again. */
-    heap->options.input = NULL;
-    heap->options.allocator = NULL;
-    heap->options.index = NULL;
-    if (status != TTD_OK) {
-        handle_fail(heap, error, status, &why);
-        ttdheap_close(heap);
-        return status;
-    }
-    *result = heap;
-    return TTD_OK;
+    return heap_choice_read(heap->reader, &heap->choice, error);
 }
 
 void handle_forget_state(struct ttdheap *heap)
@@ -243,18 +191,10 @@ static enum ttd_status handle_check(struct ttdheap *heap)
     return status;
 }
 
-/* Whether the file was not written to since it was opened: else its parts may have been read in
- * different states. */
-static bool handle_is_unchanged(const struct ttdheap *heap)
-{
-    struct stamp now = heap->opened.text[0] ? stamp_of(heap->path) : heap->opened;
-    return !heap->opened.text[0] || stamp_is_same(&heap->opened, &now);
-}
-
 bool handle_is_sound(const struct ttdheap *heap)
 {
     return heap->is_intact && !heap->is_patched && !handle_is_bad(heap) &&
-           handle_is_unchanged(heap);
+           (!heap->is_unchanged || heap->is_unchanged(heap));
 }
 
 enum ttd_status handle_judge(struct ttdheap *heap, const struct heap_outcome *outcome,
@@ -385,20 +325,6 @@ enum ttd_status ttdheap_find_range(struct ttdheap *heap, const char *from_text, 
 
 /* ---- Calls ---- */
 
-/* A search for calls in a range of positions. */
-struct call_list {
-    struct ttd_position from;
-    struct ttd_position to;
-    uint64_t first;
-    size_t max;
-    struct ttd_event *items;
-    size_t count;
-    size_t capacity;
-    /** Number of the first call that is wanted and was not listed; UINT64_MAX if there is none. */
-    uint64_t next;
-    struct heap_losses losses;
-};
-
 /* Adds calls of a batch. TTD_END once no later call is wanted. */
 static enum ttd_status handle_add_calls(struct call_list *list, const struct ttd_batch *batch)
 {
@@ -422,8 +348,8 @@ static enum ttd_status handle_add_calls(struct call_list *list, const struct ttd
     return TTD_OK;
 }
 
-static enum ttd_status handle_read_calls(struct ttdheap *heap, struct call_list *list,
-                                         struct ttd_error *error)
+enum ttd_status handle_read_calls(struct ttdheap *heap, struct call_list *list,
+                                  struct ttd_error *error)
 {
     struct ttd_batch batch;
     enum ttd_status status = ttd_reader_rewind(heap->reader, TTD_KIND_BIT(TTD_KIND_EVENTS));

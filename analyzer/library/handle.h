@@ -25,6 +25,9 @@ struct ttdheap {
     /** The index, if `has_keyframes`. */
     struct heap_keyframes keyframes;
     bool has_keyframes;
+    /** Whether the file was not written to since it was opened: else its parts may have been read
+     * in different states. NULL for an input that is no file. */
+    bool (*is_unchanged)(const struct ttdheap *heap);
     /** The stamp of the file when it was opened. */
     struct stamp opened;
     /** Damage was met; the trace ends within a chunk; reading stopped before its end. */
@@ -50,6 +53,22 @@ struct ttdheap {
     struct handle_names *names;
     void (*free_names)(struct handle_names *names);
 };
+
+/**
+ * Makes a handle without its trace.
+ *
+ * @param name     for texts of failures; copied
+ * @param options  copied; its pointers are not used
+ * @param heap     set on TTD_OK; release with ttdheap_close()
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY.
+ */
+enum ttd_status handle_make(const char *name, const struct ttdheap_options *options,
+                            struct ttdheap **heap);
+
+/** Opens the trace of a handle. The input is closed by the handle, also on failure. @return as
+ * ttd_reader_open(). */
+enum ttd_status handle_open(struct ttdheap *heap, const struct ttd_input *input,
+                            const struct ttd_allocator *allocator, struct ttd_error *error);
 
 /** Returns the trace for a query, without an index. Its hook notes damage, calls the caller's
  * function and passes on its wish to cancel. */
@@ -87,5 +106,27 @@ bool handle_is_sound(const struct ttdheap *heap);
  * are released. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status handle_answer(struct ttdheap_answer *answer, const struct certainty *certainty,
                               struct ttd_position position, void *items);
+
+/** A search for calls in a range of positions. */
+struct call_list {
+    struct ttd_position from;
+    struct ttd_position to;
+    /** Number of the call to begin with, and of calls that are wanted. */
+    uint64_t first;
+    size_t max;
+    /** To be freed by the caller. */
+    struct ttd_event *items;
+    size_t count;
+    size_t capacity;
+    /** Number of the first call that is wanted and was not listed; UINT64_MAX if there is none: set
+     * to that before. */
+    uint64_t next;
+    struct heap_losses losses;
+};
+
+/** Lists calls; losses are not read. @return as ttd_reader_next(), without its ends, and
+ * TTD_ERROR_CANCELLED. */
+enum ttd_status handle_read_calls(struct ttdheap *heap, struct call_list *list,
+                                  struct ttd_error *error);
 
 #endif

@@ -52,7 +52,7 @@ ALLOWED = {
         ('analyses/memory', 'analyses/state', 'contents', *BELOW_CONTENTS),
         ('analyses/trace', 'travel', 'heap', 'base'),
         ('analyses/chronicle', 'analyses/activity', 'analyses/state', 'travel', 'heap', 'base'),
-        ('engine', 'analyses/chronicle', 'analyses/activity', 'analyses/state', 'travel', 'heap',
+        ('engine', 'library/handle.h', 'analyses/chronicle', 'analyses/activity', 'analyses/state', 'travel', 'heap',
          'base'),
         ('import', 'base'),
         ('remake', 'travel', 'heap', 'base'),
