@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """generate.py COUNT [SITES]: writes invented digests, the same at each call: three programs on two
-hundred hosts, four builds of each, and in the newest build of each a call site that loses memory."""
+hundred hosts, four builds of each, and in the newest build call sites that did not lose memory
+before."""
 
 import datetime
 import hashlib

@@ -166,7 +166,8 @@ class Digest(TestCase):
                        8: ["_start", "main", "a::f<char*>", 0x610]})
         for number, stack in enumerate([*frames, 9]):
             script.alloc(0x1000 * (number + 1), 1 << number, stack=stack)
-        found = {site["fingerprint"]: (site["allocations"], site["allocated_bytes"], site["function"])
+        found = {site["fingerprint"]:
+                 (site["allocations"], site["allocated_bytes"], site["function"])
                  for site in self.digest(self.write(script.close()))["sites"]}
         expected = {fingerprint(names): (1, 1 << number, names[-1] if number in (0, 4) else None)
                     for number, names in enumerate(frames.values())}

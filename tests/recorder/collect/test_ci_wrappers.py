@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""examples/ci: Meson, CTest and pytest run programs under the recorder, and those that leak fail."""
+"""examples/ci: Meson, CTest and pytest run programs under the recorder; those that leak fail."""
 import os
 import pathlib
 import re
