@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "query/result_rows.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,9 +14,17 @@
 
 static bool result_is_address(const struct result_rows *result, int column)
 {
-    const char *type = sqlite3_column_decltype(result->statement, column);
-    return type && strcmp(type, "ADDRESS") == 0 &&
+    return result->has_addresses[column] &&
            sqlite3_column_type(result->statement, column) == SQLITE_INTEGER;
+}
+
+/* Finds the columns of addresses. */
+static void result_find_addresses(struct result_rows *result)
+{
+    for (int column = 0; column < result->columns; column++) {
+        const char *type = sqlite3_column_decltype(result->statement, column);
+        result->has_addresses[column] = type && strcmp(type, "ADDRESS") == 0;
+    }
 }
 
 /* Writes a number as every form has it. False if the value is none. */
@@ -26,9 +33,13 @@ static bool result_write_number(const struct result_rows *result, int column)
     struct text_output *output = result->report->output;
     sqlite3_stmt *statement = result->statement;
     switch (sqlite3_column_type(statement, column)) {
-    case SQLITE_INTEGER:
-        out_format(output, "%" PRId64, (int64_t)sqlite3_column_int64(statement, column));
+    case SQLITE_INTEGER: {
+        int64_t value = sqlite3_column_int64(statement, column);
+        if (value < 0)
+            out_char(output, '-');
+        out_unsigned(output, value < 0 ? -(uint64_t)value : (uint64_t)value);
         return true;
+    }
     case SQLITE_FLOAT:
         out_format(output, "%.15g", sqlite3_column_double(statement, column));
         return true;
@@ -81,9 +92,11 @@ static bool result_is_finite(const struct result_rows *result, int column)
 static void result_json_key(const struct result_rows *result, int column)
 {
     struct text_output *output = result->report->output;
-    out_text(output, column ? ", \"" : "\"");
+    if (column)
+        out_write(output, ", ", 2);
+    out_char(output, '"');
     escape_json(output, escape_string(sqlite3_column_name(result->statement, column)));
-    out_text(output, "\": ");
+    out_write(output, "\": ", 3);
 }
 
 static bool result_is_quoted(const struct result_rows *result, int column)
@@ -100,12 +113,14 @@ static void result_json_row(const struct result_rows *result)
         bool is_quoted = result_is_quoted(result, column);
         result_json_key(result, column);
         if (result_is_null(result, column) || !result_is_finite(result, column)) {
-            out_text(output, "null");
+            out_write(output, "null", 4);
             continue;
         }
-        out_text(output, is_quoted ? "\"" : "");
+        if (is_quoted)
+            out_char(output, '"');
         result_write_value(result, column, escape_json);
-        out_text(output, is_quoted ? "\"" : "");
+        if (is_quoted)
+            out_char(output, '"');
     }
     out_text(output, result->is_lines ? "}\n" : "}");
 }
@@ -308,6 +323,7 @@ bool result_rows_begin(struct result_rows *result, struct report *report, bool i
                                    .statement = statement,
                                    .is_lines = is_lines,
                                    .columns = sqlite3_column_count(statement)};
+    result_find_addresses(result);
     if (is_lines)
         return true;
     if (report->form == REPORT_JSON) {

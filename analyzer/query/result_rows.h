@@ -32,6 +32,8 @@ struct result_rows {
     /** Each row is a line of JSON, and there is nothing else. */
     bool is_lines;
     int columns;
+    /** By column: its numbers are addresses. */
+    bool has_addresses[RESULT_COLUMNS_MAX];
     uint64_t rows;
     struct result_text text;
 };
