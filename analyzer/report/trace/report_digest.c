@@ -49,7 +49,8 @@ static void digest_base_name(struct row *row, const char *key, struct ttd_string
     size_t begin = path.size;
     while (begin > 0 && path.data[begin - 1] != '/')
         begin--;
-    row_name(row, key, (struct ttd_string){path.data + begin, path.size - begin});
+    /* A frame without a module has no text at all. */
+    row_name(row, key, begin ? (struct ttd_string){path.data + begin, path.size - begin} : path);
 }
 
 static void digest_identity(struct row *row, const struct report_digest *data)
