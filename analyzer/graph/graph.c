@@ -198,9 +198,9 @@ enum ttd_status graph_reverse_init(struct graph_reverse *reverse, const struct g
         .edge_count = graph->edge_count,
         .root_count = graph->root_count,
         .first = array_new(bounds, sizeof *reverse->first),
-        .sources = array_new(graph->edge_count, sizeof *reverse->sources),
+        .sources = array_new((size_t)graph->edge_count, sizeof *reverse->sources),
         .first_root = array_new(bounds, sizeof *reverse->first_root),
-        .roots = array_new(graph->root_count, sizeof *reverse->roots),
+        .roots = array_new((size_t)graph->root_count, sizeof *reverse->roots),
     };
     if (!reverse->first || !reverse->sources || !reverse->first_root || !reverse->roots)
         return TTD_ERROR_NO_MEMORY;
@@ -212,8 +212,8 @@ void graph_reverse_free(struct graph_reverse *reverse)
 {
     size_t bounds = (size_t)reverse->node_count + 1;
     array_free(reverse->first, bounds, sizeof *reverse->first);
-    array_free(reverse->sources, reverse->edge_count, sizeof *reverse->sources);
+    array_free(reverse->sources, (size_t)reverse->edge_count, sizeof *reverse->sources);
     array_free(reverse->first_root, bounds, sizeof *reverse->first_root);
-    array_free(reverse->roots, reverse->root_count, sizeof *reverse->roots);
+    array_free(reverse->roots, (size_t)reverse->root_count, sizeof *reverse->roots);
     *reverse = (struct graph_reverse){0};
 }

@@ -120,7 +120,7 @@ void heap_groups_free(struct heap_groups *groups)
 static inline uint32_t *groups_find_number(const struct heap_groups *groups, struct heap_key key)
 {
     size_t mask = groups->number_capacity - 1;
-    size_t i = hash_value(groups->hash, (uint64_t)key.stack << 32 | key.property) & mask;
+    size_t i = (size_t)hash_value(groups->hash, (uint64_t)key.stack << 32 | key.property) & mask;
     for (;; i = (i + 1) & mask) {
         uint32_t *number = &groups->numbers[i];
         if (!*number || (groups->items[*number - 1].key.stack == key.stack &&

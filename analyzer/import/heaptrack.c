@@ -64,9 +64,9 @@ static bool heaptrack_string(const struct heaptrack *source, struct ttd_string *
         while (size < rest->size && rest->data[size] != ' ')
             size++;
     }
-    *string = (struct ttd_string){rest->data, size};
-    rest->data += size;
-    rest->size -= size;
+    *string = (struct ttd_string){rest->data, (size_t)size};
+    rest->data += string->size;
+    rest->size -= string->size;
     return true;
 }
 

@@ -268,7 +268,7 @@ static void nodes_clear_array(const struct edge_offset_array *array, uint64_t co
 {
     if (array->offsets)
         memset(array->offsets, 0,
-               nodes_edge_offsets_bytes(count < array->capacity ? count : array->capacity));
+               nodes_edge_offsets_bytes(count < array->capacity ? (size_t)count : array->capacity));
 }
 
 void edge_offsets_clear(struct edge_offsets *offsets, uint64_t count)

@@ -131,12 +131,12 @@ void address_marks_settle(struct address_marks *marks)
 struct half {
     const struct heap_reach *reach;
     bool has_roots;
-    uint64_t count;
+    size_t count;
     struct value_range ranges[STALE_FIELDS];
     /* The rows of its words, and the address of the last one that was filled. */
     struct packed_table *table;
-    uint64_t next;
-    uint64_t end;
+    size_t next;
+    size_t end;
     uint64_t last;
     bool is_sorted;
 };
@@ -243,7 +243,7 @@ enum ttd_status stale_words_take(struct stale_words *words, const struct heap_re
     *words = (struct stale_words){.ages = NULL};
     /* First measured: rows have as many bytes as the values in them need. */
     (void)halves_do(measure, &first, &second, reach->nodes.count);
-    uint64_t count = first.count + second.count;
+    uint64_t count = (uint64_t)first.count + second.count;
     if (!count)
         return TTD_OK;
     if (count >= UINT32_MAX)
@@ -256,7 +256,7 @@ enum ttd_status stale_words_take(struct stale_words *words, const struct heap_re
     if (status != TTD_OK)
         return status;
     first.end = second.next = first.count;
-    second.end = count;
+    second.end = marks->count;
     (void)halves_do(stale_words_fill, &first, &second, reach->nodes.count);
     return stale_is_sorted(&first, &second, &marks->table) ? TTD_OK
                                                            : stale_words_sort(marks, first.ranges);

@@ -115,7 +115,7 @@ static void check_runs(uint64_t seed, uint32_t events_per_chunk)
         struct ttd_call all[CALLS];
         calls.calls = all;
         calls.count =
-            entropy_below(&from, 4) == 0 ? entropy_below(&from, CALLS) : entropy_below(&from, 9);
+            entropy_pick(&from, 4) == 0 ? entropy_pick(&from, CALLS) : entropy_pick(&from, 9);
         for (size_t i = 0; i < calls.count; i++)
             all[i] = any_call(&from);
         write_both(&pair, &calls);

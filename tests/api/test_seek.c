@@ -127,7 +127,7 @@ static size_t write_trace(struct ttd_memory_output *memory, enum model_style sty
         fixture_close(writer);
     else
         cr_assert_eq(ttd_writer_close(writer, NULL, NULL), TTD_OK);
-    size_t events = m.events;
+    size_t events = (size_t)m.events;
     model_free(&m);
     return events;
 }

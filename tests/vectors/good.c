@@ -182,7 +182,7 @@ static void add_minor_version(struct vector_file *file)
 static void add_private_kind(struct vector_file *file)
 {
     size_t at = chunk_edit_find_kind(file->data, file->size, TTD_KIND_METADATA);
-    size_t number = ttd_get64(file->data + at + TTD_HEADER_NUMBER);
+    size_t number = (size_t)ttd_get64(file->data + at + TTD_HEADER_NUMBER);
     ttd_put16(file->data + at + TTD_HEADER_KIND, TTD_KIND_PRIVATE + 1);
     chunk_edit_seal_header(file->data + at);
     size_t index = chunk_edit_find_kind(file->data, file->size, TTD_KIND_INDEX);

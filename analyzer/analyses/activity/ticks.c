@@ -267,8 +267,8 @@ static size_t ticks_birth_of(const struct ticks_finder *finder, const struct hea
     if (ttd_position_compare(block->allocated, ticks->ticks[ticks->count - 1].position) > 0)
         return end;
     uint64_t expected = ticks_expected_birth(finder, block);
-    return expected < ticks->count && is_tick_at(ticks, expected, block->allocated)
-               ? expected
+    return expected < ticks->count && is_tick_at(ticks, (size_t)expected, block->allocated)
+               ? (size_t)expected
                : tick_at(ticks, block->allocated);
 }
 

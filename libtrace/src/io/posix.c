@@ -29,13 +29,13 @@ static enum ttd_status posix_new_file(int descriptor, int own,
     return TTD_OK;
 }
 
-static int posix_read_at(void *context, uint64_t offset, void *data, size_t size, size_t *got)
+static int io_read_at(void *context, uint64_t offset, void *data, size_t size, size_t *got)
 {
     const struct file *handle = context;
     *got = 0;
     while (*got < size) {
         /* off_t is signed. */
-        if (offset > INT64_MAX - *got)
+        if (offset > (uint64_t)INT64_MAX - *got)
             return EOVERFLOW;
         size_t remaining = size - *got;
         ssize_t n = pread(handle->descriptor, (char *)data + *got,
@@ -51,7 +51,7 @@ static int posix_read_at(void *context, uint64_t offset, void *data, size_t size
     return 0;
 }
 
-static int posix_size(void *context, uint64_t *size)
+static int io_size(void *context, uint64_t *size)
 {
     const struct file *handle = context;
     struct stat status;
@@ -69,7 +69,7 @@ static int posix_size(void *context, uint64_t *size)
     return 0;
 }
 
-static int posix_write(void *context, const void *data, size_t size)
+static int io_write(void *context, const void *data, size_t size)
 {
     const struct file *handle = context;
     const char *bytes = data;
@@ -88,7 +88,7 @@ static int posix_write(void *context, const void *data, size_t size)
     return 0;
 }
 
-static int posix_close(void *context)
+static int io_close(void *context)
 {
     struct file *handle = context;
     struct ttd_allocator allocator = handle->allocator;
@@ -101,9 +101,9 @@ static int posix_close(void *context)
     return result;
 }
 
-static void posix_close_input(void *context)
+static void io_close_input(void *context)
 {
-    (void)posix_close(context);
+    (void)io_close(context);
 }
 
 /** Refuses files that cannot be read at an offset. */
@@ -139,7 +139,7 @@ enum ttd_status ttd_input_file(const char *path, const struct ttd_allocator *all
         close(descriptor);
         return ttd_fail(error, TTD_ERROR_NO_MEMORY, "memory", TTD_NOWHERE, TTD_NOWHERE);
     }
-    *input = (struct ttd_input){handle, posix_read_at, posix_size, posix_close_input};
+    *input = (struct ttd_input){handle, io_read_at, io_size, io_close_input};
     return TTD_OK;
 }
 
@@ -161,7 +161,7 @@ enum ttd_status ttd_output_file(const char *path, const struct ttd_allocator *al
         ttd_release(&table, handle);
         return ttd_fail_system(error, reason, "create", TTD_NOWHERE);
     }
-    *output = (struct ttd_output){handle, posix_write, posix_close};
+    *output = (struct ttd_output){handle, io_write, io_close};
     return TTD_OK;
 }
 
@@ -175,6 +175,6 @@ enum ttd_status ttd_output_descriptor(int descriptor, int own,
     struct file *handle;
     enum ttd_status status = posix_new_file(descriptor, own, &table, &handle);
     if (status == TTD_OK)
-        *output = (struct ttd_output){handle, posix_write, posix_close};
+        *output = (struct ttd_output){handle, io_write, io_close};
     return status;
 }

@@ -117,7 +117,7 @@ static void mangled(uint64_t count)
         snprintf(short_name, sizeof short_name,
                  "_Z1f%06uI1aIS_S_EIS0_S0_EIS1_S1_EIS2_S2_EIS3_S3_EIS4_S4_EEvT_", (unsigned)i);
         struct ttd_symbol_frame frame = {
-            .function = i % 2 ? text(short_name) : string(long_name, used - i / 2 % 4000)};
+            .function = i % 2 ? text(short_name) : string(long_name, used - (size_t)i / 2 % 4000)};
         symbol(i + 1, &frame, 1);
         allocate(stack(0, i + 1));
     }

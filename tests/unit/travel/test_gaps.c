@@ -39,7 +39,7 @@ Test(gaps, ends_are_those_of_gaps_that_began_before)
     for (int round = 0; round < 200; round++) {
         struct heap_gaps gaps = {.count = 0};
         struct ttd_loss losses[GAPS];
-        size_t count = entropy_below(&entropy, GAPS + 1);
+        size_t count = entropy_pick(&entropy, GAPS + 1);
         for (size_t i = 0; i < count; i++)
             losses[i] = random_gap(&entropy);
         struct ttd_batch batch = {.kind = TTD_KIND_LOSSES, .count = count, .u = {.losses = losses}};

@@ -132,7 +132,7 @@ Test(prefetcher, gives_what_the_reader_gives_however_it_is_disturbed)
 static void damage_second_half(struct ttd_memory_output *memory, struct entropy *entropy)
 {
     for (int i = 0; i < DAMAGED_BYTES; i++) {
-        size_t at = memory->size / 2 + entropy_below(entropy, memory->size / 2);
+        size_t at = memory->size / 2 + (size_t)entropy_below(entropy, memory->size / 2);
         memory->data[at] ^= (uint8_t)(1 + entropy_pick(entropy, 255));
     }
 }
@@ -156,7 +156,7 @@ Test(prefetcher, gives_what_the_reader_gives_of_a_truncated_trace)
         struct ttd_memory_output memory = {0};
         write_trace(&memory, &entropy);
         damage_second_half(&memory, &entropy);
-        memory.size -= entropy_below(&entropy, memory.size / 4);
+        memory.size -= (size_t)entropy_below(&entropy, memory.size / 4);
         expect_same_reading(&memory, &entropy, PAUSED);
         ttd_memory_output_free(&memory);
     }
