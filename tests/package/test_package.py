@@ -108,7 +108,9 @@ class Package(unittest.TestCase):
     def test_only_public_symbols(self):
         library = next(path for path in BUILD.glob('libtrace/libttdtrace.so.0.*')
                        if path.is_file())
-        names = re.findall(r' [TDBR] (\w+)', run('nm', '-D', '--defined-only', library))
+        symbols = run('nm', '-D', '--defined-only', library)
+        names = re.findall(r' [TDBR] (\w+)@@TTDTRACE_0\n', symbols)
+        self.assertEqual(len(names), len(re.findall(r' [TDBR] ', symbols)), symbols)
         declared = ''.join(path.read_text()
                            for path in (SOURCE / 'libtrace' / 'include').rglob('*.h'))
         self.assertGreater(len(names), 20)
