@@ -171,8 +171,8 @@ static void engine_add_event(const struct ttd_event *event)
 
 size_t engine_events(uint64_t first, size_t count)
 {
-    struct call_list list = {
-        .to = ttd_position_max(), .first = first, .max = count, .next = UINT64_MAX};
+    struct call_list list = {.range = {.to = ttd_position_max(), .first = first, .max = count},
+                             .next = UINT64_MAX};
     engine_answer();
     /* After a failure the page shows the calls before it. */
     (void)handle_read_calls(engine.heap, &list, &engine.error);

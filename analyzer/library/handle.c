@@ -331,11 +331,12 @@ static enum ttd_status handle_add_calls(struct call_list *list, const struct ttd
     for (size_t i = 0; i < batch->count; i++) {
         const struct ttd_event *event = &batch->u.events[i];
         struct ttd_position position = ttd_event_position(event);
-        if (ttd_position_compare(position, list->to) >= 0)
+        if (ttd_position_compare(position, list->range.to) >= 0)
             return TTD_END;
-        if (event->number < list->first || ttd_position_compare(position, list->from) < 0)
+        if (event->number < list->range.first ||
+            ttd_position_compare(position, list->range.from) < 0)
             continue;
-        if (list->count == list->max) {
+        if (list->count == list->range.max) {
             list->next = event->number;
             return TTD_END;
         }
@@ -354,8 +355,8 @@ enum ttd_status handle_read_calls(struct ttdheap *heap, struct call_list *list,
     struct ttd_batch batch;
     enum ttd_status status = ttd_reader_rewind(heap->reader, TTD_KIND_BIT(TTD_KIND_EVENTS));
     if (status == TTD_OK)
-        status = list->first ? ttd_reader_seek_event(heap->reader, list->first, error)
-                             : ttd_reader_seek(heap->reader, list->from, error);
+        status = list->range.first ? ttd_reader_seek_event(heap->reader, list->range.first, error)
+                                   : ttd_reader_seek(heap->reader, list->range.from, error);
     while (status == TTD_OK) {
         status = ttd_reader_next(heap->reader, &batch, error);
         if (status == TTD_OK)
@@ -375,30 +376,35 @@ static enum ttd_status handle_see_losses(void *context, const struct ttd_batch *
     return TTD_OK;
 }
 
-enum ttd_status ttdheap_calls(struct ttdheap *heap, struct ttd_position from,
-                              struct ttd_position to, uint64_t first, size_t max,
+/* Judges the list, and makes its calls the answer. */
+static enum ttd_status handle_answer_calls(struct ttdheap *heap, const struct call_list *list,
+                                           struct ttdheap_answer *answer)
+{
+    struct certainty certainty = {.count = 0};
+    struct ttd_position last =
+        list->count ? ttd_event_position(&list->items[list->count - 1]) : list->range.from;
+    struct heap_outcome outcome = {.losses = list->losses,
+                                   .position = last,
+                                   .since = list->range.from,
+                                   .reached_end = list->next == UINT64_MAX};
+    enum ttd_status status = handle_judge(heap, &outcome, list->range.to, &certainty);
+    if (status == TTD_OK)
+        return handle_answer(answer, &certainty, last, list->items);
+    free(list->items);
+    return status;
+}
+
+enum ttd_status ttdheap_calls(struct ttdheap *heap, const struct ttdheap_range *range,
                               struct ttdheap_calls *calls, struct ttdheap_error *error)
 {
     struct ttd_error why = {.status = TTD_OK};
-    struct call_list list = {
-        .from = from, .to = to, .first = first, .max = max, .next = UINT64_MAX};
-    struct certainty certainty = {.count = 0};
+    struct call_list list = {.range = *range, .next = UINT64_MAX};
     memset(calls, 0, sizeof *calls);
     enum ttd_status status = handle_read_calls(heap, &list, &why);
-    if (status == TTD_OK) {
-        enum ttd_status losses = heap_losses_read(heap->reader, handle_see_losses, &list, &why);
-        status = heap_is_over(losses) ? TTD_OK : losses;
-    }
-    struct ttd_position last = list.count ? ttd_event_position(&list.items[list.count - 1]) : from;
-    if (status == TTD_OK) {
-        struct heap_outcome outcome = {.losses = list.losses,
-                                       .position = last,
-                                       .since = from,
-                                       .reached_end = list.next == UINT64_MAX};
-        status = handle_judge(heap, &outcome, to, &certainty);
-    }
     if (status == TTD_OK)
-        status = handle_answer(&calls->answer, &certainty, last, list.items);
+        status = heap_losses_read(heap->reader, handle_see_losses, &list, &why);
+    if (status == TTD_OK)
+        status = handle_answer_calls(heap, &list, &calls->answer);
     else
         free(list.items);
     if (status != TTD_OK)

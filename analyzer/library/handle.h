@@ -59,11 +59,11 @@ struct ttdheap {
  *
  * @param name     for texts of failures; copied
  * @param options  copied; its pointers are not used
- * @param heap     set on TTD_OK; release with ttdheap_close()
+ * @param result   set on TTD_OK; release with ttdheap_close()
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
 enum ttd_status handle_make(const char *name, const struct ttdheap_options *options,
-                            struct ttdheap **heap);
+                            struct ttdheap **result);
 
 /** Opens the trace of a handle. The input is closed by the handle, also on failure. @return as
  * ttd_reader_open(). */
@@ -109,11 +109,7 @@ enum ttd_status handle_answer(struct ttdheap_answer *answer, const struct certai
 
 /** A search for calls in a range of positions. */
 struct call_list {
-    struct ttd_position from;
-    struct ttd_position to;
-    /** Number of the call to begin with, and of calls that are wanted. */
-    uint64_t first;
-    size_t max;
+    struct ttdheap_range range;
     /** To be freed by the caller. */
     struct ttd_event *items;
     size_t count;

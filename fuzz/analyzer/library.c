@@ -131,6 +131,7 @@ static void library_ask_of_all(struct asking *asking)
     struct ttdheap_findings findings;
     struct ttdheap_history history;
     struct ttdheap_calls calls;
+    struct ttdheap_range range = {ttd_position_min(), ttd_position_max(), 0, 3};
     library_take(asking, ttdheap_info(asking->heap, &info, &error), &info.answer, &error);
     ttdheap_free(&info.answer);
     if (asking->is_cancelled)
@@ -156,10 +157,8 @@ static void library_ask_of_all(struct asking *asking)
     ttdheap_free(&history.answer);
     if (asking->is_cancelled)
         return;
-    if (library_take(asking,
-                     ttdheap_calls(asking->heap, ttd_position_min(), ttd_position_max(), 0, 3,
-                                   &calls, &error),
-                     &calls.answer, &error))
+    if (library_take(asking, ttdheap_calls(asking->heap, &range, &calls, &error), &calls.answer,
+                     &error))
         target_require(calls.count <= 3 && (calls.next == UINT64_MAX || calls.count == 3),
                        "as many as wanted");
     ttdheap_free(&calls.answer);

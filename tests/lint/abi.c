@@ -91,4 +91,5 @@ SIZE(ttdheap_owner, 112);
 SIZE(ttdheap_history, 72);
 SIZE(ttdheap_frame, 88);
 SIZE(ttdheap_frames, 64);
+SIZE(ttdheap_range, 48);
 SIZE(ttdheap_calls, 72);

@@ -247,7 +247,8 @@ static enum ttd_status ask_calls(struct ttd_position from, struct ttd_position t
     uint64_t next = 0;
     do {
         struct ttdheap_calls calls;
-        enum ttd_status status = ttdheap_calls(heap, from, to, next, max, &calls, &failure);
+        struct ttdheap_range range = {from, to, next, max};
+        enum ttd_status status = ttdheap_calls(heap, &range, &calls, &failure);
         if (status != TTD_OK)
             return status;
         print_answer(&calls.answer);

@@ -568,6 +568,17 @@ TTD_EXPORT enum ttd_status ttdheap_frames(struct ttdheap *heap, ttd_id stack,
                                           struct ttdheap_frames *frames,
                                           struct ttdheap_error *error);
 
+/** The calls that are wanted. */
+struct ttdheap_range {
+    /** Positions; `to` is not part of the range. */
+    struct ttd_position from;
+    struct ttd_position to;
+    /** Number of the event to begin with: 0, or `next` of the calls before. */
+    uint64_t first;
+    /** Number of calls to list. */
+    size_t max;
+};
+
 /** Calls. */
 struct ttdheap_calls {
     struct ttdheap_answer answer;
@@ -581,15 +592,12 @@ struct ttdheap_calls {
 /**
  * Lists calls in a range of positions. The answer is not certain if calls are missing.
  *
- * @param from, to  the range; `to` is not part of it
- * @param first     number of the event to begin with: 0, or `next` of the calls before
- * @param max       number of calls to list
- * @param calls     all zero on failure
- * @param error     set on failure; may be NULL
+ * @param range  which calls
+ * @param calls  all zero on failure
+ * @param error  set on failure; may be NULL
  * @return as ttdheap_info().
  */
-TTD_EXPORT enum ttd_status ttdheap_calls(struct ttdheap *heap, struct ttd_position from,
-                                         struct ttd_position to, uint64_t first, size_t max,
+TTD_EXPORT enum ttd_status ttdheap_calls(struct ttdheap *heap, const struct ttdheap_range *range,
                                          struct ttdheap_calls *calls, struct ttdheap_error *error);
 
 TTD_END_DECLS
