@@ -328,6 +328,13 @@ static bool filter_meets(const struct event_condition *condition, const struct t
                    filter_compare_values) != NULL;
 }
 
+bool event_filter_is_range(const struct event_filter *filter)
+{
+    return filter->first || filter->end != UINT64_MAX ||
+           ttd_position_compare(filter->from, ttd_position_min()) != 0 ||
+           ttd_position_compare(filter->to, ttd_position_max()) != 0;
+}
+
 bool event_filter_has_values(const struct event_filter *filter)
 {
     return filter->count || filter->actions.is_given || filter->apis.is_given;

@@ -76,6 +76,9 @@ int event_filter_set(struct event_filter *filter, const char *plan, int count,
 
 void event_filter_free(struct event_filter *filter);
 
+/** Whether the filter bounds the part of the trace that is read. */
+bool event_filter_is_range(const struct event_filter *filter);
+
 /** Whether the filter has conditions on values, beside its range. */
 bool event_filter_has_values(const struct event_filter *filter);
 

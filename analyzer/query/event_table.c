@@ -6,9 +6,11 @@
 
 #include "cli/process/interrupt.h"
 #include "cli/process/message.h"
+#include "cli/session/sidecar.h"
 #include "query/event_filter.h"
 #include "query/tables.h"
 #include "report/trace/trace_reports.h"
+#include "travel/heap_cursor.h"
 
 #define EVENTS_KINDS (TTD_KIND_BIT(TTD_KIND_EVENTS) | TTD_KIND_BIT(TTD_KIND_LOSSES))
 
@@ -29,6 +31,8 @@ struct event_table_cursor {
     struct query *query;
     /** A session of its own, whose reader no other cursor moves. */
     struct session session;
+    /** Decodes the next batches while SQLite works on the rows of this one. */
+    struct heap_prefetcher ahead;
     struct ttd_batch batch;
     size_t next;
     struct event_filter filter;
@@ -49,9 +53,15 @@ static void event_table_judge(struct event_table_cursor *cursor)
     cursor->is_over = true;
     if (cursor->takes_all && cursor->next < cursor->batch.count)
         cursor->outcome.position = ttd_event_position(&cursor->batch.u.events[cursor->next]);
+    heap_prefetcher_forget(&cursor->ahead);
+    source_take_intact(&session->source, &cursor->query->session->source);
+    session->source.is_partly_read =
+        event_filter_is_range(&cursor->filter) && !session->source.is_known_intact &&
+        !ttd_reader_is_intact(session->source.reader) && sidecar_pays(session);
     session_outcome(session, &cursor->outcome,
                     cursor->outcome.reached_end ? ttd_position_max() : cursor->outcome.position);
     query_add_reasons(cursor->query, &session->report.certainty);
+    source_take_intact(&cursor->query->session->source, &session->source);
 }
 
 static enum ttd_status event_table_see_losses(void *context, const struct ttd_batch *batch)
@@ -74,6 +84,7 @@ static int event_table_open(sqlite3_vtab *table, sqlite3_vtab_cursor **result)
         free(cursor);
         return query_failed(query_of_table(table), status);
     }
+    heap_prefetcher_init(&cursor->ahead, session->source.reader);
     struct heap_batch_hook losses = {.context = cursor, .batch = event_table_see_losses};
     status = source_define(&session->source, TTD_KIND_BIT(TTD_KIND_HEAPS), &session->definitions);
     if (status == STATUS_OK)
@@ -83,6 +94,7 @@ static int event_table_open(sqlite3_vtab *table, sqlite3_vtab_cursor **result)
     *result = &cursor->base;
     if (status == STATUS_OK)
         return SQLITE_OK;
+    heap_prefetcher_free(&cursor->ahead);
     session_close(session, status, false);
     free(cursor);
     return query_failed(query_of_table(table), status);
@@ -93,6 +105,7 @@ static int event_table_close(sqlite3_vtab_cursor *base)
     struct event_table_cursor *cursor = (struct event_table_cursor *)base;
     event_table_judge(cursor);
     event_filter_free(&cursor->filter);
+    heap_prefetcher_free(&cursor->ahead);
     session_close(&cursor->session, STATUS_OK, false);
     free(cursor);
     return SQLITE_OK;
@@ -101,6 +114,7 @@ static int event_table_close(sqlite3_vtab_cursor *base)
 static enum ttd_status event_table_seek(struct event_table_cursor *cursor, struct ttd_error *error)
 {
     struct ttd_reader *reader = cursor->session.source.reader;
+    heap_prefetcher_forget(&cursor->ahead);
     bool has_position = ttd_position_compare(cursor->filter.from, ttd_position_min()) > 0;
     if (!cursor->filter.first && !has_position)
         return ttd_reader_rewind_checked(reader, EVENTS_KINDS);
@@ -121,7 +135,7 @@ static int event_table_read(struct event_table_cursor *cursor)
             ttd_event_position(&cursor->batch.u.events[cursor->batch.count - 1]);
     cursor->next = 0;
     do {
-        status = ttd_reader_next(source->reader, &cursor->batch, &cursor->outcome.error);
+        status = heap_prefetcher_next(&cursor->ahead, &cursor->batch, &cursor->outcome.error);
         if (status == TTD_OK && cursor->batch.kind == TTD_KIND_LOSSES && cursor->batch.synthetic) {
             source_damaged(source, &cursor->batch.error);
             heap_losses_add(&cursor->outcome.losses, &cursor->batch);

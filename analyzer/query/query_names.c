@@ -46,6 +46,7 @@ static int names_read(struct query *query, struct session *session)
     names_find_end(&session->source, &outcome);
     session_outcome(session, &outcome, ttd_position_max());
     query_add_reasons(query, &session->report.certainty);
+    source_take_intact(&query->session->source, &session->source);
     return STATUS_OK;
 }
 

@@ -94,6 +94,8 @@ int query_open_session(const struct query *query, struct session *session,
     options.view.limit = SIZE_MAX;
     int status = session_open(session, &options);
     session->has_reasons = true;
+    if (status == STATUS_OK)
+        source_take_intact(&session->source, &query->session->source);
     return status;
 }
 
@@ -112,6 +114,7 @@ static int tables_execute(struct query *query, struct query_result *result, stru
         status = tables_check(result, session);
     tables_add_omission(result, session);
     query_add_reasons(query, &session->report.certainty);
+    source_take_intact(&query->session->source, &session->source);
     return session_close(session, status, false);
 }
 

@@ -94,6 +94,9 @@ void certainty_judge(struct certainty *certainty, const struct certainty_facts *
             "%llu live blocks lie in no block of the heap around theirs: their memory may have "
             "gone with it",
             (unsigned long long)facts->counts->strays);
+    if (facts->rests_on_part)
+        certainty_add(certainty, "only a part of the trace was read, and the rest was not checked: "
+                                 "'--no-index' reads the whole trace");
     if (facts->rests_on_index)
         certainty_add(certainty,
                       "the index was used, and not compared with the trace: '--no-index' reads "

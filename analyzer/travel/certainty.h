@@ -30,6 +30,8 @@ struct certainty_facts {
     bool is_patched;
     /** An index stands for a part of the trace that was not read. */
     bool rests_on_index;
+    /** A part of the trace was read, and the rest was not checked. */
+    bool rests_on_part;
     /** The findings depend on wall times. */
     bool uses_times;
     const struct heap_losses *losses;

@@ -249,6 +249,7 @@ void session_outcome(struct session *session, const struct heap_outcome *outcome
                                     .is_intact = source_is_intact(source),
                                     .is_patched = source->is_patched,
                                     .rests_on_index = source->has_keyframes,
+                                    .rests_on_part = source->is_partly_read,
                                     .is_truncated = source->is_truncated,
                                     .is_given_up = source->is_given_up,
                                     .uses_times = session->uses_times,

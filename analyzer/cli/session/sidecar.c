@@ -367,6 +367,12 @@ void sidecar_refute(struct source *source)
     source->has_refuted_index = true;
 }
 
+bool sidecar_pays(const struct session *session)
+{
+    const struct source *source = &session->source;
+    return session->options.has_index && source->is_closed && source->end.events >= PAYS_EVENTS;
+}
+
 /* Finds the keyframes. `pays`: an index may be made if the trace has PAYS_EVENTS events
  * (meson.build has their number): a shorter one is replayed faster than an index is found and
  * checked. */

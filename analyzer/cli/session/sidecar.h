@@ -22,6 +22,10 @@ const struct heap_keyframes *sidecar_use(struct session *session, struct ttd_pos
  * answers, and that otherwise takes a replay of everything. */
 const struct heap_keyframes *sidecar_use_existing(struct session *session);
 
+/** Whether the trace is so long that the user wants an answer from a part of it, as an index gives
+ * one: not with `--no-index`. */
+bool sidecar_pays(const struct session *session);
+
 /** Warns that a block in the index contradicts the trace, and closes the index. */
 void sidecar_refute(struct source *source);
 

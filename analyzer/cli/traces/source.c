@@ -229,6 +229,14 @@ static void source_check_all(struct source *source)
         source_truncated(source, &ended);
 }
 
+void source_take_intact(struct source *source, const struct source *other)
+{
+    bool is_found =
+        other->is_judged && other->is_intact && !other->has_keyframes && !other->is_partly_read;
+    if ((is_found || other->is_known_intact) && stamp_is_same(&source->opened, &other->opened))
+        source->is_known_intact = true;
+}
+
 bool source_is_intact(struct source *source)
 {
     /* Judged once, and only when a report needs it: the check may have to read the whole file. */
@@ -240,11 +248,12 @@ bool source_is_intact(struct source *source)
         return false;
     /* An answer that rests on an index is not certain anyway, so nothing is read to find that out.
      */
-    if (!source->has_keyframes && !ttd_reader_is_intact(source->reader))
+    bool is_checked = source->has_keyframes || source->is_known_intact || source->is_partly_read;
+    if (!is_checked && !ttd_reader_is_intact(source->reader))
         source_check_all(source);
     /* If the file was written to meanwhile, its parts may have been read in different states. */
     struct stamp now = stamp_of(source->path);
-    source->is_intact = (source->has_keyframes || ttd_reader_is_intact(source->reader)) &&
+    source->is_intact = (is_checked || ttd_reader_is_intact(source->reader)) &&
                         (!source->second || ttd_reader_is_intact(source->second)) &&
                         (!source->opened.text[0] || stamp_is_same(&source->opened, &now));
     if (source->is_intact)

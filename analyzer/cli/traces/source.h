@@ -70,6 +70,10 @@ struct source {
     /** source_is_intact() was called, and answered `is_intact`. */
     bool is_judged;
     bool is_intact;
+    /** The same file was found intact by another reading: see source_take_intact(). */
+    bool is_known_intact;
+    /** Only a part is read, and the rest is not checked: no answer is certain. */
+    bool is_partly_read;
     /** The trace was recovered, and says that parts of it are missing. */
     bool is_patched;
     struct progress progress;
@@ -113,6 +117,9 @@ int source_fail_times(const struct source *source);
  * Called after all findings. Reads the trace unless a pass has read all of it, or an index was
  * used: then the answer is not certain anyway. The result is kept for further calls. */
 bool source_is_intact(struct source *source);
+
+/** Takes over from a source of the same file that the file is intact, if it has found that. */
+void source_take_intact(struct source *source, const struct source *other);
 
 /** Reports that reading failed; returns the exit status. */
 int source_fail(struct source *source, enum ttd_status status, const struct ttd_error *error);

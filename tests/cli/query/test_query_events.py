@@ -2,13 +2,16 @@
 """Conditions on events are met while the trace is read, and only its part that they need"""
 
 import operator
+import os
 import random
 import re
+import struct
 
 import oracle
 import support
 from support import Script, TestCase, run
 
+EVENTS, HEADER = 8, 112
 NUMBERS = ("address", "previous_address", "base_address", "size", "heap_id", "thread", "stack_id",
            "wall_time_ns", "result")
 SIGNS = {"=": operator.eq, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
@@ -117,6 +120,59 @@ class Events(TestCase):
                 rows, _, decoded, _ = self.ask(path, condition)
                 self.assertIn(100000, rows)
                 self.assertLess(decoded, 20000)
+
+    def late_payload(self, path):
+        """The offset and size of a payload near the end of the events, as it is read."""
+        with open(path, "rb") as file:
+            data = file.read()
+        offset, found = 0, []
+        while offset + HEADER <= len(data):
+            kind, = struct.unpack_from("<H", data, offset + 10)
+            size = struct.unpack_from("<I", data, offset + 16)[0] + 7 & ~7
+            if kind == EVENTS:
+                found.append((offset + HEADER, size))
+            offset += HEADER + size
+        return found[-4]
+
+    def reads(self, path, sql, *options):
+        """How often a late payload of events is read for a query, and the answer."""
+        offset, size = self.late_payload(path)
+        count = self.path("count")
+        result = self.run_ok("query", "-f", "json", *options, sql, path, env={
+            "LD_PRELOAD": os.environ["COUNT_READS"], "COUNT_AT": str(offset),
+            "COUNT_SIZE": str(size), "COUNT_TO": count})
+        with open(count, encoding="ascii") as file:
+            return int(file.read()), result.json
+
+    def test_checked_once(self):
+        """However many tables there are, one of them checks the whole trace."""
+        script = Script(events_per_chunk=1000).basics()
+        script.add("churn", count=20000, slots=100, position="2:0")
+        path = self.write(script.close())
+        part = "(SELECT sum(size) FROM events WHERE number < {})"
+        once, _ = self.reads(path, "SELECT " + part.format(5))
+        reads, answer = self.reads(path, "SELECT " + " + ".join(part.format(i) for i in (5, 6, 7)))
+        self.assertGreater(once, 0)
+        self.assertEqual(reads, once)
+        self.assertIs(answer["certain"], True)
+
+    def test_part_of_a_long_trace(self):
+        """A range of a long trace leaves the rest unread, and says so; not with --no-index."""
+        script = Script().basics()
+        script.add("churn", count=int(os.environ["INDEX_PAYS"]) + 1, slots=100, position="2:0")
+        path = self.write(script.close())
+        sql = "SELECT number FROM events WHERE position < pos('#3')"
+        reads, answer = self.reads(path, sql)
+        self.assertEqual(reads, 0)
+        self.assertIs(answer["certain"], False)
+        self.assertIn("only a part of the trace was read", answer["reasons"][0])
+        reads, whole = self.reads(path, sql, "--no-index")
+        self.assertGreater(reads, 0)
+        self.assertIs(whole["certain"], True)
+        self.assertEqual(answer["rows"], whole["rows"])
+        reads, all_events = self.reads(path, "SELECT count(*) AS n FROM events")
+        self.assertGreater(reads, 0)
+        self.assertIs(all_events["certain"], True)
 
     def test_order(self):
         """Events come sorted: the first ones need no others."""
