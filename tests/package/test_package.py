@@ -8,6 +8,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -88,13 +89,16 @@ class Package(unittest.TestCase):
         source, program = self.directory / 'sites.c', self.directory / 'sites'
         source.write_text(readme_examples()[2])
         run(*COMPILER, '-std=c11', '-Wall', '-Wextra', '-Werror', '-o', program, source, *flags)
-        trace = self.directory / 'events.bin'
+        trace = self.directory / 'sites.bin'
+        run(BUILD / 'recorder' / 'ttdrecord', '-q', '-o', trace, sys.executable, '-c',
+            'print([str(i) for i in range(5000)][-1])')
         lines = run(program, trace, env=environment).splitlines()
         found = json.loads(run(next(root.rglob('bin/ttdanalyze')), 'state', '--at', '50%', '-f',
                                'json', '--limit', '10', trace, env=environment))
         self.assertTrue(lines)
         self.assertEqual([line.split(' bytes by ') for line in lines],
-                         [[str(group['bytes']), group['stack'][0]['function'] or '?']
+                         [[str(group['bytes']),
+                           group['stack'] and group['stack'][0]['function'] or '?']
                           for group in found['groups']])
 
     def test_only_public_symbols_of_ttdheap(self):
