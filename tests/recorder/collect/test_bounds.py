@@ -246,10 +246,33 @@ class Keep(Bounded):
             self.assertEqual([group['blocks'] for group in groups], [count])
             self.assertIn('main', [frame['function'] for frame in groups[0]['stack']])
 
+    def converse_in_step(self, *commands, options):
+        """As converse(), but no command is given before the recorder has written some of what the
+        calls of the one before have added: else all of them can be in the channel at the end, and
+        the recorder shortens the trace only between what it writes."""
+        process = subprocess.Popen([RECORDER, '-q', '-o', str(self.trace), *options, '--',
+                                    program('counted')], stdin=subprocess.PIPE, text=True,
+                                   stdout=subprocess.PIPE, bufsize=1)
+        self.addCleanup(process.communicate)
+        self.assertEqual(process.stdout.readline(), 'ready\n')
+        for command in commands:
+            before = self.trace.stat()
+            process.stdin.write(command + '\n')
+            counts = process.stdout.readline()
+            deadline = time.monotonic() + PATIENCE
+            while command.startswith('calls') and time.monotonic() < deadline:
+                now = self.trace.stat()
+                if (now.st_ino, now.st_size) != (before.st_ino, before.st_size):
+                    break
+                time.sleep(0.01)
+        process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 0)
+        return [int(count) for count in counts.split()]
+
     def test_size(self):
         """What was dropped is counted, and the blocks that lived then are known as ever."""
-        calls, _ = self.converse('keep 200', 'lose 5', 'calls 10000', 'hold 20', 'calls 10000',
-                                 options=['--keep', '100K'])
+        calls = self.converse_in_step('keep 200', 'lose 5', *['calls 4000'] * 5, 'hold 20',
+                                      *['calls 4000'] * 5, options=['--keep', '100K'])
         leaks = self.assert_valid()
         self.assert_blocks(leaks, definitely_lost=(300, 5), still_reachable=(KEPT_SIZE, 200))
         info = analyze('info', self.trace)

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "snapshot/layout/regions.h"
+#include "support/cpu_limit.h"
 
 #define PAGE UINT64_C(4096)
 
@@ -43,8 +44,9 @@ Test(regions, better_ones_cut_others)
 
 /* The most regions that a program can have mapped, under the most that it can claim to be the
  * recorder's. */
-Test(regions, many_that_overlap_cost_little, .timeout = 30)
+Test(regions, many_that_overlap_cost_little)
 {
+    cpu_limit(30);
     enum { MAPPED = 65000, CLAIMED = 1000000 };
     struct regions regions = {0}, better = {0};
     for (uint64_t i = 1; i <= MAPPED; i++)

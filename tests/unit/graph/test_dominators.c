@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "graph/dominators.h"
+#include "support/cpu_limit.h"
 #include "support/heap/random_graph.h"
 #include "support/memory_limit.h"
 
@@ -273,8 +274,9 @@ Test(dominators, retain_at_most_the_largest_number_of_bytes)
 
 /* Hostile shapes. */
 
-Test(dominators, of_a_chain_of_ten_million_blocks, .timeout = 120)
+Test(dominators, of_a_chain_of_ten_million_blocks)
 {
+    cpu_limit(120);
     begin(MANY);
     for (uint32_t node = 0; node + 1 < MANY; node++)
         edge(node, node + 1);
@@ -284,8 +286,9 @@ Test(dominators, of_a_chain_of_ten_million_blocks, .timeout = 120)
     expect(MANY - 1, MANY - 2, 1);
 }
 
-Test(dominators, of_a_doubly_linked_list_held_at_both_ends, .timeout = 20)
+Test(dominators, of_a_doubly_linked_list_held_at_both_ends)
 {
+    cpu_limit(20);
     enum { LENGTH = 200000 };
     begin(LENGTH);
     for (uint32_t node = 0; node < LENGTH; node++) {
@@ -301,8 +304,9 @@ Test(dominators, of_a_doubly_linked_list_held_at_both_ends, .timeout = 20)
     expect(LENGTH, GRAPH_NONE, LENGTH);
 }
 
-Test(dominators, of_ten_million_edges_to_one_block, .timeout = 120)
+Test(dominators, of_ten_million_edges_to_one_block)
 {
+    cpu_limit(120);
     begin(MANY);
     root(5);
     for (uint32_t node = 0; node < MANY; node++) {
@@ -314,8 +318,9 @@ Test(dominators, of_ten_million_edges_to_one_block, .timeout = 120)
     expect(MANY - 1, MANY, 1);
 }
 
-Test(dominators, of_a_star_and_back, .timeout = 120)
+Test(dominators, of_a_star_and_back)
 {
+    cpu_limit(120);
     enum { RAYS = 3000000 };
     begin(RAYS + 1);
     for (uint32_t ray = 1; ray <= RAYS; ray++)
@@ -330,8 +335,9 @@ Test(dominators, of_a_star_and_back, .timeout = 120)
     expect(RAYS, RAYS + 1, 1);
 }
 
-Test(dominators, of_two_thousand_blocks_that_all_point_at_all, .timeout = 60)
+Test(dominators, of_two_thousand_blocks_that_all_point_at_all)
 {
+    cpu_limit(60);
     begin(2000);
     for (uint32_t i = 0; i < 2000 * 2000; i++)
         edge(i / 2000, i % 2000);
@@ -343,8 +349,9 @@ Test(dominators, of_two_thousand_blocks_that_all_point_at_all, .timeout = 60)
 
 /* Every block of a chain points at all that follow in steps of a power of two, and back at the
  * first: long paths that are shortened again and again. */
-Test(dominators, of_a_chain_with_shortcuts, .timeout = 60)
+Test(dominators, of_a_chain_with_shortcuts)
 {
+    cpu_limit(60);
     enum { LENGTH = 1 << 19 };
     begin(LENGTH);
     for (uint32_t node = 0; node < LENGTH; node++) {

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "graph/graph_classes.h"
+#include "support/cpu_limit.h"
 #include "support/entropy.h"
 #include "support/heap/random_graph.h"
 #include "support/memory_limit.h"
@@ -300,8 +301,9 @@ Test(classes, of_no_blocks_are_none)
 
 enum { MANY = 10000000 };
 
-Test(classes, of_a_chain_of_ten_million_blocks, .timeout = 120)
+Test(classes, of_a_chain_of_ten_million_blocks)
 {
+    cpu_limit(120);
     begin(MANY);
     for (uint32_t node = 0; node + 1 < MANY; node++)
         edge(node, node + 1);
@@ -315,8 +317,9 @@ Test(classes, of_a_chain_of_ten_million_blocks, .timeout = 120)
     expect(MANY - 1, GRAPH_REACHABLE, GRAPH_HELD_BY_STALE);
 }
 
-Test(classes, of_a_chain_that_ends_at_the_lowest_block, .timeout = 120)
+Test(classes, of_a_chain_that_ends_at_the_lowest_block)
 {
+    cpu_limit(120);
     begin(MANY);
     for (uint32_t node = 1; node < MANY; node++)
         edge(node, node - 1);
@@ -325,8 +328,9 @@ Test(classes, of_a_chain_that_ends_at_the_lowest_block, .timeout = 120)
     expect_lost(MANY / 2, MANY - 1);
 }
 
-Test(classes, of_a_ring_of_ten_million_blocks, .timeout = 120)
+Test(classes, of_a_ring_of_ten_million_blocks)
 {
+    cpu_limit(120);
     begin(MANY);
     for (uint32_t node = 0; node < MANY; node++)
         edge(node, (node + 1) % MANY);
@@ -335,8 +339,9 @@ Test(classes, of_a_ring_of_ten_million_blocks, .timeout = 120)
     expect_lost(MANY - 1, 0);
 }
 
-Test(classes, of_ten_million_edges_to_one_block, .timeout = 120)
+Test(classes, of_ten_million_edges_to_one_block)
 {
+    cpu_limit(120);
     begin(MANY);
     for (uint32_t node = 0; node < MANY; node++)
         edge(node, 3);
@@ -346,8 +351,9 @@ Test(classes, of_ten_million_edges_to_one_block, .timeout = 120)
     expect_lost(MANY - 1, MANY - 1);
 }
 
-Test(classes, of_ten_million_edges_of_one_block, .timeout = 120)
+Test(classes, of_ten_million_edges_of_one_block)
 {
+    cpu_limit(120);
     begin(1000);
     for (uint32_t i = 0; i < MANY; i++)
         edge(500, i % 1000);
@@ -356,8 +362,9 @@ Test(classes, of_ten_million_edges_of_one_block, .timeout = 120)
     expect_lost(999, 500);
 }
 
-Test(classes, of_two_thousand_blocks_that_all_point_at_all, .timeout = 120)
+Test(classes, of_two_thousand_blocks_that_all_point_at_all)
 {
+    cpu_limit(120);
     begin(2000);
     for (uint32_t i = 0; i < 2000 * 2000; i++)
         edge(i / 2000, i % 2000);
@@ -365,8 +372,9 @@ Test(classes, of_two_thousand_blocks_that_all_point_at_all, .timeout = 120)
     expect_lost(1999, 0);
 }
 
-Test(classes, of_a_doubly_linked_list_held_at_both_ends, .timeout = 120)
+Test(classes, of_a_doubly_linked_list_held_at_both_ends)
 {
+    cpu_limit(120);
     enum { LENGTH = 200000 };
     begin(LENGTH);
     for (uint32_t node = 0; node < LENGTH; node++) {

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "graph/graph.h"
+#include "support/cpu_limit.h"
 #include "support/heap/random_graph.h"
 #include "support/memory_limit.h"
 
@@ -149,8 +150,9 @@ static void make_chain(uint32_t length)
     graph_finish(&graph);
 }
 
-Test(paths, through_a_chain_of_ten_million_blocks, .timeout = 120)
+Test(paths, through_a_chain_of_ten_million_blocks)
 {
+    cpu_limit(120);
     make_chain(MANY);
     cr_assert_eq(graph_paths_find(&graph, 0, &paths), TTD_OK);
     cr_assert_eq(graph_reverse_init(&reverse, &graph), TTD_OK);
@@ -158,8 +160,9 @@ Test(paths, through_a_chain_of_ten_million_blocks, .timeout = 120)
     cr_assert_eq(reverse.sources[reverse.first[MANY - 1]], MANY - 2);
 }
 
-Test(paths, from_ten_million_blocks_to_one, .timeout = 120)
+Test(paths, from_ten_million_blocks_to_one)
 {
+    cpu_limit(120);
     cr_assert_eq(graph_init(&graph, MANY), TTD_OK);
     for (uint32_t node = 1; node < MANY; node++) {
         cr_assert_eq(graph_add_edge(&graph, node, 0, 0), TTD_OK);

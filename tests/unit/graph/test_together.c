@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "graph/dominators.h"
+#include "support/cpu_limit.h"
 #include "support/heap/random_graph.h"
 
 #define GRAPHS 20000
@@ -75,8 +76,9 @@ Test(together, random_groups_retain_what_is_lost_without_them)
 }
 
 /* A chain of which each group has every 64th block: all bits change at different places. */
-Test(together, groups_along_a_chain, .timeout = 60)
+Test(together, groups_along_a_chain)
 {
+    cpu_limit(60);
     enum { LENGTH = 1000000 };
     uint32_t *groups = malloc(LENGTH * sizeof *groups);
     struct graph_retained sums[GRAPH_TOGETHER_MAX];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of live blocks: many blocks, compared with an array, and their cost. */
+#include "support/cpu_limit.h"
 #include "support/entropy.h"
 #include "support/fixtures/live.h"
 
@@ -66,8 +67,9 @@ Test(live_many, agrees_with_an_array)
 }
 
 /* Destroying small heaps again and again costs nothing for the blocks of others. */
-Test(live_many, destroys_small_heaps_beside_a_large_one_cheaply, .timeout = 20)
+Test(live_many, destroys_small_heaps_beside_a_large_one_cheaply)
 {
+    cpu_limit(20);
     for (uint64_t i = 1; i <= 1000000; i++)
         cr_assert_not(acquire(i * 32, 1, i));
     for (uint64_t i = 1; i <= 1000000; i++) {
@@ -90,8 +92,9 @@ Test(live_many, keeps_nothing_of_a_heap_that_is_destroyed_again_and_again)
 }
 
 /* Long after a peak new addresses cost no more than before it. */
-Test(live_many, neither_grows_nor_is_swept_often_after_a_peak, .timeout = 20)
+Test(live_many, neither_grows_nor_is_swept_often_after_a_peak)
 {
+    cpu_limit(20);
     unsigned sweeps = 0;
     for (uint64_t i = 1; i <= 500000; i++)
         cr_assert_not(acquire(i * 32, 1, i));
@@ -112,8 +115,9 @@ Test(live_many, neither_grows_nor_is_swept_often_after_a_peak, .timeout = 20)
 }
 
 /* A hostile trace has as many heaps as events. */
-Test(live_many, bears_one_address_in_many_heaps, .timeout = 20)
+Test(live_many, bears_one_address_in_many_heaps)
 {
+    cpu_limit(20);
     for (ttd_id heap = 1; heap <= 1000000; heap++)
         acquire(0x10, heap, 1);
     cr_assert_eq(live.count, HEAP_SHARED_MAX);
