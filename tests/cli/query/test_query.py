@@ -89,6 +89,49 @@ class Query(TestCase):
                 with self.subTest(seed=seed, table=table):
                     self.compare(path, table, command, name)
 
+    def kinds_of_traces(self):
+        """Six more, each of another kind."""
+        script = Script().basics()
+        yield "empty", script.close()
+        script = Script().basics()
+        for i in range(6):
+            script.alloc(0x1000 * (i + 1), 100 + i, stack=1 + i % 4, heap=1 + i % 2, thread=1 + i % 2)
+        script.event("Destroy", heap=2, api=30, stack=1)
+        yield "heaps", script.close()
+        script = Script().basics()
+        for i in range(8):
+            script.alloc(0x1000 * (i + 1), 64, stack=2 + i % 2)
+            script.add("loss", reason=1 + i % 3, count=i + 1, last_good=f"0:{2 * i:X}",
+                       first_good=f"0:{2 * i + 1:X}")
+        yield "losses", script.close()
+        script = Script().basics()
+        for i in range(5):
+            script.alloc(0x1000 * (i + 1), 32, wall=1000 * i)
+            script.add("user", position=script.tick(), client="ttdtrace.live", data=f"step%20{i}")
+            script.memory(1000 * i, 2000 * i, 3000)
+        yield "marks", script.close()
+        script = oracle.random_script(random.Random(21), 40)
+        script.lines = [line for line in script.lines if not line.startswith("close")]
+        yield "unclosed", script.abandon()
+        script = Script(events_per_chunk=50).basics()
+        script.add("churn", count=2000, slots=30, position="2:0")
+        for i in range(4):
+            script.realloc(0, 0x900000 + 0x1000 * i, 16 + i, start=f"{9000 + i:X}:0",
+                           end=f"{9000 + i:X}:1")
+        yield "long", script.close()
+
+    def test_tables_of_kinds(self):
+        for kind, script in self.kinds_of_traces():
+            path = self.write(script, f"{kind}.ttd")
+            for table, (command, name) in TABLES.items():
+                with self.subTest(kind=kind, table=table):
+                    self.compare(path, table, command, name)
+            # The kind is one.
+            table, count = {"empty": ("events", 0), "heaps": ("heaps", 1), "losses": ("losses", 8),
+                            "marks": ("marks", 5), "unclosed": ("events", 40),
+                            "long": ("moves", 1)}[kind]
+            self.assertGreaterEqual(len(self.rows(path, f"SELECT * FROM {table}")), count, kind)
+
     def test_tables_of_snapshots(self):
         script = SnapshotScript().basics()
         for i in range(8):
