@@ -457,6 +457,8 @@ static int export_run(const struct command *command, int count, char **arguments
                          : own.format->shape == EXPORT_TREE_OUTWARD ? VIEW_BOTTOM_UP
                                                                     : VIEW_TOP_DOWN;
     options.view.by = is_tree ? VIEW_BY_FUNCTION : VIEW_BY_STACK;
+    if (own.format->shape == EXPORT_TREE_OUTWARD)
+        options.view.depth = REPORT_MASSIF_LEVELS;
     char *traces[] = {(char *)(uintptr_t)options.trace};
     limits_set(options.max_memory, traces, 1);
     return session_execute(&options, &own);

@@ -118,7 +118,8 @@ int session_check_tree(struct session *session, enum ttd_status status)
 {
     bool is_too_much = status == TTD_ERROR_LIMIT || status == TTD_ERROR_NO_MEMORY;
     int result = session_check(session, status);
-    if (is_too_much && !session->options.view.depth)
+    bool has_option = session->options.command->shares & COMMAND_GROUPS;
+    if (is_too_much && has_option && !session->options.view.depth)
         message("--depth makes the tree smaller");
     return result;
 }

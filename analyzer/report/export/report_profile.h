@@ -86,6 +86,9 @@ struct report_course {
     bool has_times;
 };
 
+/** Levels that the tree for massif may have: ms_print is recursive. */
+#define REPORT_MASSIF_LEVELS 90
+
 /** Writes snapshots for ms_print and Massif-Visualizer; the peak's has the tree. */
 void report_profile_massif(struct report *report, const struct report_course *data);
 

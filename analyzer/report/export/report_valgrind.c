@@ -287,14 +287,12 @@ void report_profile_callgrind(struct report *report, const struct report_profile
 
 /* massif: snapshots in the course of time, and the tree of the blocks at the peak. */
 
-/* Nodes with a smaller share of the bytes, or farther from the root, are summed up. */
-#define MASSIF_SHARE  200
-#define MASSIF_LEVELS 90
+/* Nodes with a smaller share of the bytes are summed up. */
+#define MASSIF_SHARE 200
 
 static bool massif_has_node(const struct view_tree *tree, const struct view_node *node)
 {
-    return node->depth < MASSIF_LEVELS &&
-           node->total.bytes >= tree->nodes[0].total.bytes / MASSIF_SHARE;
+    return node->total.bytes >= tree->nodes[0].total.bytes / MASSIF_SHARE;
 }
 
 static void massif_write_name(struct report *report, const struct view_label *label)

@@ -32,7 +32,7 @@ CASES = {
     ("inlined", 1200): ["! leaks --tree top-down --limit 3 --depth 9", "! leaks",
                         "! leaks --write-baseline BASELINE", "! timeline --include heap",
                         "leaks --tree bottom-up"],
-    ("deep", 4000): ["! leaks --tree bottom-up", "5 leaks --tree bottom-up -f folded"],
+    ("deep", 4000): ["! export massif", "! leaks --tree bottom-up", "5 leaks --tree bottom-up -f folded"],
     ("recursive", 20000): ["leaks --tree bottom-up", "leaks -f folded"],
     ("tails", 64000): ["! leaks --by function", "! leaks --include tail",
                        "! timeline --include tail", "! leaks --tree bottom-up",
@@ -128,6 +128,15 @@ class Hostile(support.TestCase):
                         self.assertIn(used.status, (0, 2) if "class" in command else (0,),
                                       used.errors)
                         self.assertLess(used.megabytes, MEGABYTES)
+
+    def test_advice(self):
+        """Only a command that has the option is advised to use it."""
+        path = self.trace("names", 400)
+        for command, has_option in (("leaks --tree top-down", True), ("export folded", False)):
+            used = Usage([*command.split(), "--max-memory", "40M", path])
+            self.assertEqual(used.status, 5)
+            self.assertIn("needs more steps", used.errors)
+            self.assertEqual("--depth" in used.errors, has_option, command)
 
     def test_option(self):
         path = self.trace("blocks", 1000000)
