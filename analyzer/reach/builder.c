@@ -203,7 +203,7 @@ static enum ttd_status builder_add_edge(struct reach_builder *builder, uint64_t 
 static enum ttd_status builder_add_class_word(struct reach_builder *builder, uint32_t source,
                                               uint64_t word, uint64_t value)
 {
-    if (source == HEAP_NO_NODE || !reach_builder_may_be_class(builder, value))
+    if (source == HEAP_NO_NODE)
         return TTD_OK;
     uint64_t offset = word - heap_nodes_address(&builder->reach->nodes, source);
     uint32_t class = map_get(&builder->class_index, value, 0);
@@ -283,9 +283,12 @@ enum ttd_status reach_builder_add(struct reach_builder *builder,
     const struct ttd_region *region = heap_reach_region(reach, reference->region);
     uint64_t word = region->begin + reference->offset;
     bool has_address = region->kind != TTD_REGION_REGISTERS;
-    uint32_t source = has_address ? builder_find_source(builder, word) : HEAP_NO_NODE;
     if (target == HEAP_NO_NODE)
         target = builder_find_empty_array(builder, reference->value);
+    /* Most words point at nothing that lives; where they lie does not matter. */
+    if (target == HEAP_NO_NODE && !reach_builder_may_be_class(builder, reference->value))
+        return TTD_OK;
+    uint32_t source = has_address ? builder_find_source(builder, word) : HEAP_NO_NODE;
     if (target == HEAP_NO_NODE)
         return builder_add_class_word(builder, source, word, reference->value);
     if (builder->finds_classes_only)

@@ -41,6 +41,10 @@ struct address_marks {
      * the latest one from its leaf up to the root.
      */
     struct ttd_position *latest;
+    /** A bit for each granule of memory, and for others whose number ends alike: whether an address
+     * may lie there. Most notes are of memory without any. */
+    uint64_t *granules;
+    uint64_t granule_mask;
     /** Notes that are not in `latest` yet. */
     struct address_note pending[ADDRESS_MARKS_PENDING];
     size_t pending_count;

@@ -13,9 +13,49 @@ _Static_assert(2 * ADDRESS_MARKS_PENDING <= ADDRESS_BATCH,
 
 #define ADDRESS_FIELD 0
 
+/* Bytes of a granule; and the least and most granules that have bits of their own. */
+#define GRANULE      256
+#define GRANULES_MIN (UINT64_C(1) << 15)
+#define GRANULES_MAX (UINT64_C(1) << 24)
+/* Larger memory is looked up at once. */
+#define GRANULES_LOOKED_AT 16
+
 static size_t stale_marks_size(const struct address_marks *marks)
 {
     return 2 * (size_t)marks->count * sizeof *marks->latest;
+}
+
+/* Fills the bits of the granules that have addresses: some 16 bits for each, so that few others
+ * share them. */
+static enum ttd_status stale_fill_granules(struct address_marks *marks)
+{
+    uint64_t granules = GRANULES_MIN;
+    while (granules < GRANULES_MAX && granules < (uint64_t)marks->count * 16)
+        granules *= 2;
+    marks->granule_mask = granules - 1;
+    marks->granules = calloc(granules / 64, sizeof *marks->granules);
+    if (!marks->granules)
+        return TTD_ERROR_NO_MEMORY;
+    for (uint32_t i = 0; i < marks->count; i++) {
+        uint64_t address = packed_table_get(&marks->table, i, ADDRESS_FIELD);
+        uint64_t granule = address / GRANULE & marks->granule_mask;
+        marks->granules[granule / 64] |= UINT64_C(1) << granule % 64;
+    }
+    return TTD_OK;
+}
+
+/* Whether an address may lie in a range of memory. */
+static bool stale_may_have_address(const struct address_marks *marks, uint64_t first, uint64_t last)
+{
+    uint64_t granule = first / GRANULE, end = last / GRANULE;
+    if (end - granule > GRANULES_LOOKED_AT)
+        return true;
+    for (; granule <= end; granule++) {
+        uint64_t bit = granule & marks->granule_mask;
+        if (marks->granules[bit / 64] >> bit % 64 & 1)
+            return true;
+    }
+    return false;
 }
 
 enum ttd_status address_marks_begin(struct address_marks *marks)
@@ -25,13 +65,14 @@ enum ttd_status address_marks_begin(struct address_marks *marks)
     if (status != TTD_OK)
         return status;
     marks->latest = table_resize(NULL, 0, stale_marks_size(marks));
-    return marks->latest ? TTD_OK : TTD_ERROR_NO_MEMORY;
+    return marks->latest ? stale_fill_granules(marks) : TTD_ERROR_NO_MEMORY;
 }
 
 void address_marks_free(struct address_marks *marks)
 {
     if (marks->latest)
         table_free(marks->latest, stale_marks_size(marks));
+    free(marks->granules);
     address_index_free(&marks->index);
     packed_table_free(&marks->table);
     *marks = (struct address_marks){.count = 0};
@@ -71,6 +112,12 @@ static void stale_mark_span(struct address_marks *marks, struct address_span spa
     }
 }
 
+static uint64_t stale_last_byte(const struct address_note *note)
+{
+    uint64_t last_offset = note->size - 1, room = UINT64_MAX - note->address;
+    return note->address + (last_offset < room ? last_offset : room);
+}
+
 static void stale_mark_pending(struct address_marks *marks)
 {
     /* By note: the addresses before its first byte and of its last one, and the rows up to there.
@@ -79,9 +126,8 @@ static void stale_mark_pending(struct address_marks *marks)
     uint32_t counts[2 * ADDRESS_MARKS_PENDING];
     for (size_t i = 0; i < marks->pending_count; i++) {
         const struct address_note *note = &marks->pending[i];
-        uint64_t last_offset = note->size - 1, room = UINT64_MAX - note->address;
         addresses[2 * i] = note->address - 1;
-        addresses[2 * i + 1] = note->address + (last_offset < room ? last_offset : room);
+        addresses[2 * i + 1] = stale_last_byte(note);
     }
     address_index_count_batch(&marks->index, &marks->table, addresses, 2 * marks->pending_count,
                               counts);
@@ -95,7 +141,8 @@ static void stale_mark_pending(struct address_marks *marks)
 
 void address_marks_note(struct address_marks *marks, struct address_note note)
 {
-    if (!note.size || !marks->count)
+    if (!note.size || !marks->count ||
+        !stale_may_have_address(marks, note.address, stale_last_byte(&note)))
         return;
     marks->pending[marks->pending_count++] = note;
     if (marks->pending_count == ADDRESS_MARKS_PENDING)
