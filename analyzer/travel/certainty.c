@@ -59,6 +59,28 @@ static void certainty_add_losses(struct certainty *certainty, const struct certa
                       heap_loss_text(reason));
 }
 
+/* Adds doubts that come from the reading: a part was left out, or the file is not as it was. */
+static void certainty_add_reading(struct certainty *certainty, const struct certainty_facts *facts)
+{
+    if (facts->rests_on_part)
+        certainty_add(certainty, "only a part of the trace was read, and the rest was not checked: "
+                                 "'--no-index' reads the whole trace");
+    if (facts->rests_on_index)
+        certainty_add(certainty,
+                      "the index was used, and not compared with the trace: '--no-index' reads "
+                      "the whole trace");
+    /* A loss may be recorded long after it happened, so an unread part of the trace may have
+     * one. */
+    if (facts->is_patched && !certainty->count)
+        certainty_add(certainty,
+                      "the trace was recovered, and its missing parts may have had more");
+    if (!facts->is_intact && !certainty->count)
+        certainty_add(certainty, "%s",
+                      facts->is_closed ? "the file is not intact, or was changed meanwhile: see "
+                                         "'ttdanalyze verify'"
+                                       : "the trace was not closed cleanly: events may be missing");
+}
+
 void certainty_judge(struct certainty *certainty, const struct certainty_facts *facts)
 {
     certainty->count = 0;
@@ -94,23 +116,7 @@ void certainty_judge(struct certainty *certainty, const struct certainty_facts *
             "%llu live blocks lie in no block of the heap around theirs: their memory may have "
             "gone with it",
             (unsigned long long)facts->counts->strays);
-    if (facts->rests_on_part)
-        certainty_add(certainty, "only a part of the trace was read, and the rest was not checked: "
-                                 "'--no-index' reads the whole trace");
-    if (facts->rests_on_index)
-        certainty_add(certainty,
-                      "the index was used, and not compared with the trace: '--no-index' reads "
-                      "the whole trace");
-    /* A loss may be recorded long after it happened, so an unread part of the trace may have
-     * one. */
-    if (facts->is_patched && !certainty->count)
-        certainty_add(certainty,
-                      "the trace was recovered, and its missing parts may have had more");
-    if (!facts->is_intact && !certainty->count)
-        certainty_add(certainty, "%s",
-                      facts->is_closed ? "the file is not intact, or was changed meanwhile: see "
-                                         "'ttdanalyze verify'"
-                                       : "the trace was not closed cleanly: events may be missing");
+    certainty_add_reading(certainty, facts);
 }
 
 void certainty_add_choice(struct certainty *certainty, const struct heap_choice *choice)
