@@ -68,7 +68,7 @@ static void completion_put_bash_search(void)
           stdout);
 }
 
-/* Completes the words behind a command, and those of the program. */
+/* Completes the words behind a command, and the words of the program. */
 static void completion_put_bash_operands(void)
 {
     fputs("    if [[ $first -lt $COMP_CWORD ]]; then\n"

@@ -55,7 +55,7 @@ static const char repack_help[] =
 struct remake_request {
     struct position_spec from;
     struct position_spec to;
-    /** The traces, and those of them that are open; `traces` has their readers. */
+    /** The traces, and how many of them are open; `traces` has their readers. */
     struct source *sources;
     struct heap_trace *traces;
     size_t count;

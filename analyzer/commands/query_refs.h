@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Records of tables of `query` that are those of no command of the program. */
+/** Records of tables of `query` that no command of the program prints. */
 #ifndef ANALYZER_COMMANDS_QUERY_REFS_H
 #define ANALYZER_COMMANDS_QUERY_REFS_H
 

@@ -112,7 +112,7 @@ void ttdheap_close(struct ttdheap *heap)
     ttd_reader_close(heap->reader);
     free(heap->path);
     free(heap);
-    /* Pages of tables are kept for other tables of the process; those of handles to come are few
+    /* Pages of tables are kept for other tables of the process; handles to come need few
      * beside the memory that the program may want back. */
     table_give_back_kept();
 }

@@ -55,7 +55,7 @@ static enum ttd_status question_need_state(struct ttdheap *heap, enum heap_split
     return named_judged(heap);
 }
 
-/* Sums up the blocks that lie in no others: those of heaps without a parent. */
+/* Sums up the blocks that lie in no others: the blocks of heaps without a parent. */
 static void question_count_live(const struct definitions *definitions,
                                 const struct heap_groups *by_heap, struct ttdheap_info *info)
 {

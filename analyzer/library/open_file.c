@@ -16,7 +16,7 @@ static enum ttd_status open_file(struct ttdheap *heap, const struct ttdheap_opti
                                  struct ttd_input *input, struct ttd_error *error)
 {
     heap->opened = stamp_of(heap->path);
-    /* What is no regular file has no stamp. */
+    /* Only a regular file has a stamp. */
     heap->is_unchanged = heap->opened.text[0] ? open_is_unchanged : NULL;
     return ttd_input_file(heap->path, options->allocator, input, error);
 }

@@ -224,7 +224,7 @@ static enum ttd_status remake_check_records(const struct heap_trace *made,
                    memcmp(found.records, result->records, sizeof found.records) == 0;
     return is_same ? TTD_OK
                    : remake_refuse(error, TTD_ERROR_CORRUPT,
-                                   "the file does not have what was written into it");
+                                   "the file does not have the bytes that were written into it");
 }
 
 enum ttd_status remake_check(const struct ttd_input *input, const struct heap_trace *sources,

@@ -93,8 +93,8 @@ enum ttd_status remake_merge(const struct heap_trace *traces, size_t count,
 
 /**
  * Reads a trace that was made. Compares its records with those that were written, and its live
- * blocks with those of the sources: of a slice at its first and last position, otherwise at the
- * end, there with the counts of wrong releases.
+ * blocks with the blocks of the sources: of a slice at its first and last position, otherwise at
+ * the end, there with the counts of wrong releases.
  *
  * @param input    closed in any case
  * @param sources  the traces that it was made of
@@ -125,7 +125,7 @@ enum ttd_status remake_check_source(const struct heap_trace *trace, struct remak
  * Reads all of a source that was checked.
  *
  * @param see  called with each batch; anything but TTD_OK ends the reading
- * @return TTD_OK; TTD_ERROR_CORRUPT (damaged since); what the function returns
+ * @return TTD_OK; TTD_ERROR_CORRUPT (damaged since); the status of the function
  */
 enum ttd_status remake_read(const struct heap_trace *trace,
                             enum ttd_status (*see)(void *context, const struct ttd_batch *batch),

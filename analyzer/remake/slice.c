@@ -364,7 +364,7 @@ static enum ttd_status slice_see(void *context, const struct ttd_batch *batch)
     return status == TTD_OK ? copier_put(&slicer->copier, batch) : status;
 }
 
-/* States what the slice lacks, in losses and for people. */
+/* States the calls that the slice lacks, in losses and for people. */
 static enum ttd_status slice_state(struct slicer *slicer)
 {
     char text[2 * TTD_POSITION_TEXT + 96];

@@ -13,7 +13,7 @@
 /* Prefix of a position that names a mark. */
 #define MARK "mark:"
 
-/* Digits behind the decimal point that count: with those of a percentage they are exact. */
+/* Digits behind the decimal point that count: enough for a percentage to be exact. */
 #define FRACTION_MAX 1e13
 
 /* Parses a decimal number. Unlike strtod() it has the same decimal point in every locale, and no

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A test that releases what it allocates; it fails if it has an argument. */
+/* A test that releases its blocks; it fails if it has an argument. */
 #include <stdlib.h>
 #include <string.h>
 

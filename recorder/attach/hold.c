@@ -113,7 +113,7 @@ static void *hold_trace(void *context)
     sem_post(&hold->done);
     if (!hold->is_traced)
         return NULL;
-    hold_await_program(hold); /* while it is told to execute it: signals may stop it before */
+    hold_await_program(hold); /* meanwhile it executes it: signals may stop it before */
     sem_post(&hold->done);
     for (;;) {
         while (sem_wait(&hold->asked) != 0) {

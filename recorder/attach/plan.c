@@ -32,8 +32,8 @@ static bool plan_check_unrecorded(struct attachment *attachment)
     return true;
 }
 
-/* Whether the library finds what it needs in a program that is linked statically. Its C library is
- * known by functions that only the GNU one has. */
+/* Whether the library finds the functions that it needs in a program that is linked statically. Its
+ * C library is known by functions that only the GNU one has. */
 static bool plan_check_static(struct attachment *attachment)
 {
     struct attach_module *program = attachment->program;

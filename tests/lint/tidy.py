@@ -19,7 +19,7 @@ PRIVATE = re.compile(r'-I.*\.p$')
 BARE_SUPPRESSION = re.compile(r'NOLINT(NEXTLINE|BEGIN|END)?(?!\w|\([\w.,-]+\))')
 
 
-# Files for one process: its start and what it learns of the system's headers are a third of the time
+# Files for one process: its start and the system's headers are a third of the time
 # of a file by itself.
 BATCH = 16
 

@@ -187,7 +187,7 @@ class Browser:
         return bool(where) and where.split("#")[0] == url.split("#")[0]
 
     def accessibility_tree(self):
-        """What Chromium tells a screen reader: a dictionary with role, name, value and properties
+        """The page as a screen reader gets it: a dictionary with role, name, value and properties
         for each node that it does not ignore."""
         wanted = {"cmd": "Accessibility.getFullAXTree", "params": {}}
         request = urllib.request.Request(f"{self.session_url}/goog/cdp/execute",

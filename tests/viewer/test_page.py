@@ -528,9 +528,9 @@ class Use(PageCase):
         self.check_silence()
 
 
-@unittest.skipIf(NAME != "chromium" or MODE, "Chromium tells the tree")
+@unittest.skipIf(NAME != "chromium" or MODE, "only Chromium shows the tree")
 class Accessible(PageCase):
-    """What a screen reader gets."""
+    """The tree of names and roles that a screen reader gets."""
 
     # Their text is read, not a name.
     READ = {"RootWebArea", "row", "code", "cell", "option", "MenuListPopup"}
@@ -562,7 +562,7 @@ class Accessible(PageCase):
         self.check_silence()
 
     def test_states(self):
-        """What is shown by colour or place is in the tree."""
+        """States that colour or place show are in the tree."""
         self.show(self.write(leaking()), "#view=heap&measure=allocated")
         tree = self.check_view("heap")
         pressed = [node["name"] for node in tree["button"] if node.get("pressed") == "true"]

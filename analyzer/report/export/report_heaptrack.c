@@ -126,7 +126,7 @@ static void heaptrack_file_write(struct heaptrack_writer *writer, char letter,
     out_char(writer->report->output, '\n');
 }
 
-/* Definitions. Each function sets a number, and writes what has none yet. */
+/* Definitions. Each function sets a number, and writes a definition that has none yet. */
 
 static enum ttd_status heaptrack_file_find_string(struct heaptrack_writer *writer,
                                                   struct ttd_string text, uint32_t *number)
@@ -198,7 +198,7 @@ static enum ttd_status heaptrack_file_find_address(struct heaptrack_writer *writ
     return status == TTD_OK ? heaptrack_file_write_address(writer, stack) : status;
 }
 
-/* Lists a stack and those of its callers that were not written yet, innermost first; sets `known`
+/* Lists a stack and the callers that were not written yet, innermost first; sets `known`
  * to the number of the first caller that was. */
 static enum ttd_status heaptrack_file_list_path(struct heaptrack_writer *writer, ttd_id id,
                                                 size_t *count, uint32_t *known)

@@ -18,8 +18,8 @@ static struct ttd_string valgrind_cut(struct ttd_string text)
     return text;
 }
 
-/* callgrind: for each frame the blocks that it allocates itself, and those of its calls. A frame is
- * a line of a function, so that costs are shown beside the source. */
+/* callgrind: for each frame the blocks that it allocates itself, and the blocks of its calls. A
+ * frame is a line of a function, so that costs are shown beside the source. */
 
 #define CALL_NONE UINT32_MAX
 

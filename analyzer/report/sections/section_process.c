@@ -198,7 +198,7 @@ void report_no_snapshot_text(struct report *report)
 /* When blocks were lost, according to snapshots and releases. */
 
 /* The release of the only block that held a lost block is the likely error: the program should have
- * released what it held before. */
+ * released the memory that it held before. */
 static void process_text_releases(struct report *report, const struct heap_lost_range *lost,
                                   uint64_t blocks)
 {

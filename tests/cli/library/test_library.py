@@ -52,7 +52,7 @@ class Library(TestCase):
                          (found["certain"], found["reasons"]), more)
 
     def check_groups(self, answers, groups, by, *more):
-        """Compares groups of the library with those of a report."""
+        """Compares groups of the library with the groups of a report."""
         def place(group):
             if by == "stack":
                 return group["stack_id"]

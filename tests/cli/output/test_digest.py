@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""digest: a line for each trace, whose sums are those of other commands, and fingerprints by the
+"""digest: a line for each trace, whose sums equal the sums of other commands, and fingerprints by the
 algorithm of spec/json.md."""
 
 import ctypes

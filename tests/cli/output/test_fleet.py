@@ -177,7 +177,7 @@ class Fleet(TestCase):
     rows = expected = None
 
     def digests(self):
-        """Generated ones, and those of a hundred traces, one of which has two digests."""
+        """Generated ones, and the digests of a hundred traces, one of which has two digests."""
         paths = []
         for number in range(REAL):
             script = Script(id=number + 1, pid=number + 2,

@@ -310,7 +310,7 @@ class Query(TestCase):
                              [{"n": peak["live_bytes"]}])
 
     def test_documented(self):
-        """Every query of spec/queries.md; some beside what a command says."""
+        """Every query of spec/queries.md; some beside the answer of a command."""
         text = self.documented()
         queries = re.findall(r"```sql\n(.*?)```", text, re.S)
         self.assertGreaterEqual(len(queries), 29)

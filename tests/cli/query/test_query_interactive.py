@@ -74,7 +74,7 @@ class Interactive(TestCase):
         self.assertIn("one SELECT", terminal.type("SELECT 1; SELECT 2;"))
         self.assertIn("invalid argument", terminal.type("SELECT * FROM live('500%');"))
         self.assertIn("5", terminal.type("SELECT count(*) AS n FROM live;"))
-        # A key drops what is typed, and ends a query; not the program.
+        # A key drops the typed text, and ends a query; not the program.
         os.write(terminal.master, b"SELECT x")
         terminal.read("SELECT x")
         terminal.read(PROMPT, key=b"\x03")
@@ -97,7 +97,7 @@ class Interactive(TestCase):
         self.assertEqual(set(os.listdir(self.folder)), {"home", "trace.ttd"})
 
     def test_pipe(self):
-        """Answers only: neither prompts nor what was typed."""
+        """Answers only: neither prompts nor the typed text."""
         path = self.trace()
         result = run("query", "--interactive", path,
                      input=b"SELECT 1 AS a;\n.none\n;\n\nSELECT count(*)\nAS b FROM events;\nSELECT 3 AS c")

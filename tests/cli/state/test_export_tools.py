@@ -32,7 +32,7 @@ class Tools(TestCase):
         return file
 
     def open_with(self, tool, *arguments):
-        """What a tool prints; a missing one fails the test, since tools/check installs it."""
+        """The output of a tool; a missing one fails the test, since tools/check installs it."""
         self.assertTrue(shutil.which(tool), f"no {tool}: tools/install-packages check installs it")
         result = subprocess.run([tool, *arguments], capture_output=True, check=False,
                                 env={**os.environ, "HOME": self.folder, "LC_ALL": "C"})

@@ -155,7 +155,7 @@ class Repack(Remade):
         self.assertIn("is no file", no_file.errors)
 
     def test_holes(self):
-        """What is missing in a recovered trace cannot be numbered again."""
+        """Records that a recovered trace lacks cannot be numbered again."""
         script = self.busy(4)
         script.lines[0] += " events_per_chunk=16"
         path = self.write(script.close())
@@ -207,7 +207,7 @@ class Slice(Remade):
                              live["live_blocks"] + live["reallocs_in_flight"])
 
     def test_outside(self):
-        """Questions about what was left out have uncertain answers, and say why."""
+        """Questions about calls that were left out have uncertain answers, and say why."""
         path = self.write(self.busy(6).close())
         target, found = self.slice(path, "64:0", "C8:0")
         info = self.ask(target, "info")
@@ -314,7 +314,7 @@ class Slice(Remade):
 
 class Merge(Remade):
     def process(self, number, **fields):
-        """A process whose calls alternate with those of the others, at the same addresses."""
+        """A process whose calls alternate with the calls of the others, at the same addresses."""
         script = SnapshotScript(id=0x1000 + number, pid=200 + number, start_time=10**9 + number,
                                 time_unit=1, **fields).basics()
         script.add("metadata", key="host", value="here")
@@ -333,7 +333,7 @@ class Merge(Remade):
         return paths
 
     def test_processes(self):
-        """At each position the heap is what the processes have together."""
+        """At each position the heap has the blocks of all processes."""
         paths = self.write_all(*3 * [{"reason": 3}])
         target, found = self.make("merge", *paths)
         self.assertEqual((found["traces"], found["events"], found["left_out"]), (3, 603, 0))

@@ -14,7 +14,7 @@ from support import PATIENCE, RECORDER, analyze, program
 
 STATIC = 'counted_static', 'counted_static_pie'
 
-# Prints what a recorder may change: arguments, environment, open descriptors, signals, its tracer.
+# Prints properties that a recorder may change: arguments, environment, open descriptors, signals, its tracer.
 OWN = r"""
 #include <dirent.h>
 #include <fcntl.h>
@@ -158,7 +158,7 @@ class Launched(Static):
         self.assertEqual((process.wait(PATIENCE), process.stderr.read()), (status, ''))
 
     def test_all_calls_are_recorded(self):
-        """From the first one on; what is lost is known for certain."""
+        """From the first one on; the lost blocks are known for certain."""
         for name in STATIC:
             process = self.launch(program(name))
             counts = self.tell(process, 'calls 200')

@@ -10,7 +10,7 @@ from support import PATIENCE, RECORDER
 
 ASK = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); ' \
       '_ttdrecord; printf "%s\\n" "${COMPREPLY[@]}"'
-# The table of options is tested by what the help says of it.
+# The table of options is tested by the help text.
 HELP = subprocess.run([RECORDER, '--help'], capture_output=True, text=True, check=True).stdout
 OPTIONS = set(re.findall(r'(?m)^  +(?:-\w, )?(--[a-z-]+)', HELP))
 COMMANDS = {word for words in re.findall(r'(?m)^  or:  ttdrecord ([a-z|]+)', HELP)

@@ -6,7 +6,7 @@
  * ttdrecord or by any program that writes the format with libtrace. A handle opens one trace. It
  * stands at a position of it, at first the end; ttdheap_find() makes a position of a text such as
  * "50%", ttdheap_go() goes there, and the other functions ask about the heap as it was then: its
- * blocks, who allocated them, which of them are lost. The answers are those of ttdanalyze. Link
+ * blocks, who allocated them, which of them are lost. ttdanalyze gives the same answers. Link
  * with `pkg-config --cflags --libs ttdheap`. The ten functions with the most live bytes at half of
  * a trace:
  *
@@ -96,7 +96,7 @@ struct ttdheap_options {
     const char *index;
     /**
      * Is called now and then while a question reads the trace, by the thread that asks, with the
-     * bytes that were read and those of the trace. Returns 0 to go on; anything else ends the
+     * bytes that were read and the bytes of the trace. Returns 0 to go on; anything else ends the
      * question with TTD_ERROR_CANCELLED. A question may read the trace more than once. It must not
      * use the handle. NULL for none.
      */
@@ -338,9 +338,9 @@ TTD_EXPORT enum ttd_status ttdheap_groups(struct ttdheap *heap, enum ttdheap_by 
  * or outside of it. Values are stable. */
 enum ttdheap_quadrant {
     TTDHEAP_AIFI,
-    /** What the range has added. */
+    /** Blocks that the range has added. */
     TTDHEAP_AIFO,
-    /** What the range has removed. */
+    /** Blocks that the range has removed. */
     TTDHEAP_AOFI,
     TTDHEAP_AOFO
 };
@@ -366,7 +366,7 @@ enum ttdheap_leak {
     TTDHEAP_POSSIBLY_LOST,
     /** Lost blocks lead to it, and nothing else does. */
     TTDHEAP_INDIRECTLY_LOST,
-    /** Only words lead to it that may be older than what they point at. */
+    /** Only words lead to it that may be older than the blocks they point at. */
     TTDHEAP_HELD_BY_STALE,
     /** Only a register or the stack of an ending thread leads to it. */
     TTDHEAP_HELD_WEAKLY,
