@@ -91,8 +91,9 @@ function lifetimeRows(list, format) {
 }
 
 export class LifetimesView {
-  constructor(lifetimes, heap, state) {
-    Object.assign(this, { heap, state });
+  constructor(lifetimes, heap, state, commands) {
+    Object.assign(this, { heap, state, commands });
+    this.gaps = new CommandLine('', 'Gaps between them');
     this.sizes = element('div');
     const by_time = histogram('lifetimes-by-time', 'Lived for',
       lifetimeRows(lifetimes.by_time, duration));
@@ -115,8 +116,9 @@ export class LifetimesView {
       label: key > 1 ? `${bytes(2 ** (key - 1))} – ${bytes(2 ** key - 1)}` : bytes(key),
     })).filter((row) => row.blocks);
     const table = histogram('sizes', 'Size', rows);
+    this.gaps.set(this.commands.line('fragmentation', '--at', this.heap.position[this.state.get('at')]));
     this.sizes.replaceChildren(panel('Sizes of what is live at the cursor', table.tools,
-      table.node));
+      table.node, this.gaps.node));
   }
 }
 

@@ -28,9 +28,9 @@ export class Commands {
 
 /** A line with a command, which can be copied. */
 export class CommandLine {
-  constructor(text = '') {
+  constructor(text = '', says = 'The same in text') {
     this.code = element('code', { tabindex: 0 }, text);
-    this.node = element('p', { class: 'command' }, element('span', {}, 'The same in text: '),
+    this.node = element('p', { class: 'command' }, element('span', {}, `${says}: `),
       this.code, ' ', button('Copy', (event) => copyText(this.code.textContent,
         event.currentTarget), { 'aria-label': 'Copy the command' }));
   }

@@ -21,13 +21,22 @@ export class Keys {
     const help = element('dialog', { 'aria-label': 'Keys' }, element('h2', {}, 'Keys'),
       element('dl', { class: 'facts' }, ...SHORTCUTS.flatMap(([key, text]) =>
         [element('dt', {}, key), element('dd', {}, text)])),
-      element('p', {}, 'Drag on the timeline to move the cursor; at its lower edge, or with Shift, to choose a ' +
-        'range. The wheel zooms.'), button('Close', () => help.close()));
+      element('p', {}, 'Dragging on the timeline with Shift chooses a range.'), button('Close', () => help.close()));
     return help;
   }
 
   listen(signal) {
+    ['keydown', 'pointerdown'].forEach((kind) => addEventListener(kind, (event) => this.closeMenus(event), { signal }));
     addEventListener('keydown', (event) => this.press(event), { signal });
+  }
+
+  /** Escape and a click beside a menu close it. */
+  closeMenus(event) {
+    document.querySelectorAll('.menu[open]').forEach((menu) => {
+      if (event.key ? event.key !== 'Escape' : menu.contains(event.target)) return;
+      menu.open = false;
+      if (event.key) event.stopImmediatePropagation();
+    });
   }
 
   /** What each key does, but for those that step. */

@@ -14,7 +14,7 @@ import { Exact } from './exact.js';
 import { errorsView, leaksView } from './findings.js';
 import { FlameView } from './flame_view.js';
 import { Figures } from './figures.js';
-import { count, duration, things } from './format.js';
+import { count, duration, plainName, shortName, things } from './format.js';
 import { Heap } from './heap.js';
 import { Keys, TimelinePointer } from './input.js';
 import { MemoryView } from './memory_view.js';
@@ -38,6 +38,8 @@ const SEGMENTS = [['live', 'At the cursor'], ['grown', 'Grew in the range'], ['a
 
 /** Milliseconds in which the cursor runs through a range. */
 const PLAY_TIME = 10000;
+
+const ADDRESS = /^0x[0-9a-f]{1,16}$/i;
 
 class Page {
   /** @param book  the traces of the page, of which this one is shown */
@@ -72,7 +74,7 @@ class Page {
     const end = parts.facts.to;
     const at = end ? ['--at', end] : [];
     const made = (node) => ({ node });
-    this.lifetimes = () => new LifetimesView(parts.lifetimes, this.heap, this.state);
+    this.lifetimes = () => new LifetimesView(parts.lifetimes, this.heap, this.state, this.commands);
     this.views = [
       ['heap', 'Heap', () => this.makeHeap(), null, null, true],
       ['leaks', 'Leaks', () => leaksView(parts.leaks, pieces), ['leaks', ...at], 'end', true],
@@ -179,7 +181,7 @@ class Page {
     this.heading = element('h2');
     this.playButton = button('▶', () => this.play(), { 'aria-label': 'Play', title: 'Space' });
     return element('div', { class: 'bar' }, this.heading,
-      element('span', { class: 'dim hint' }, 'drag to move · drag at the lower edge for a range · wheel to zoom · click a name to follow it'),
+      element('span', { class: 'dim hint' }, 'drag to move, at the lower edge for a range · wheel to zoom · click a name to follow it'),
       this.playButton, button('Peak', () => this.goToPeak()),
       ...(this.exact ? [button('‹', () => this.step(-1), { 'aria-label': 'One call back' }),
         button('›', () => this.step(1), { 'aria-label': 'One call forward' })] : []),
@@ -213,8 +215,14 @@ class Page {
     const text = this.searchField.value.trim();
     const mark = this.notes.find((note) => text && note.text.toLowerCase().includes(text.toLowerCase()));
     if (/^[0-9a-f]{1,16}:[0-9a-f]{1,16}$/i.test(text)) this.goTo(text.toUpperCase());
-    else if (this.exact && /^0x[0-9a-f]{1,16}$/i.test(text)) this.state.set({ view: 'memory', address: text.toLowerCase(), search: '' });
+    else if (this.exact && ADDRESS.test(text)) this.state.set({ view: 'memory', address: text.toLowerCase(), search: '' });
     else if (mark && !this.search.chains?.some((is_found) => is_found)) this.goTo(mark.position);
+  }
+
+  /** The address that is looked for, if the page cannot know it; empty if there is none. */
+  get address() {
+    const text = this.state.get('search').trim();
+    return !this.exact && ADDRESS.test(text) && this.search.is_on && !this.search.chains.includes(1) ? text : '';
   }
 
   goTo(position) {
@@ -291,14 +299,16 @@ class Page {
     this.figures.draw();
     setText(this.heading, `Live ${this.timeline.unit() === 'blocks' ? 'blocks' : 'memory'}` +
       `${this.state.get('plot').endsWith('sites') ? ' by function' : ''}` +
-      `${this.search.is_on ? `: “${this.search.text}”` : ''}`);
+      `${this.search.is_on ? `: “${plainName(shortName(this.search.text))}”` : ''}`);
     if (this.place.firstChild !== view.made.node) this.place.replaceChildren(view.made.node);
     if (this.place.ariaLabel !== view.title) this.place.ariaLabel = view.title;
-    setText(this.note, this.scope.ofView(view).join(' '));
+    const { address } = this;
+    setText(this.note, [...this.scope.ofView(view),
+      address ? 'Addresses are known to the command below, or to a page made with --exact.' : ''].join(' '));
     this.ticks.draw();
     view.made.draw?.();
     const words = typeof view.words === 'function' ? view.words() : view.words;
-    this.command.set(this.commands.line(...(words || view.made.words?.() ||
+    this.command.set(this.commands.line(...(address ? ['history', '--address', address] : words || view.made.words?.() ||
       measureOf(this.state).words(this.heap, this.state, this.scope))));
   }
 

@@ -77,7 +77,7 @@ export class MemoryView {
     this.tools = graphButtons('memory', this.canvas, (surface, colors) => this.paint(surface, colors));
     this.makeTables();
     this.input = element('input', {
-      type: 'search', placeholder: 'Address, such as 0x1f00', 'aria-label': 'Address',
+      type: 'search', placeholder: '0x1f00', 'aria-label': 'Address',
       on: { change: () => this.setAddress(this.input.value.trim()) },
     });
     this.story = element('div');
@@ -86,13 +86,12 @@ export class MemoryView {
     this.node = element('div', {}, this.wait, this.unknown,
       element('section', { class: 'panel', 'aria-label': 'Map' },
         element('div', { class: 'bar' }, this.tools), this.canvas, this.legend, this.note),
-      element('div', { class: 'halves' },
-        element('section', { class: 'panel regions-panel', 'aria-label': 'Regions' },
-          element('h3', {}, 'Regions'), this.regions.tools, this.regions.node),
-        element('section', { class: 'panel blocks-panel', 'aria-label': 'Blocks' },
-          element('h3', {}, 'Blocks'),
-          element('p', { class: 'dim' }, 'Click on the map to list the blocks there, and on a block ' +
-            'for its biography.'), this.blocks.tools, this.blocks.node)),
+      element('section', { class: 'panel regions-panel', 'aria-label': 'Regions' },
+        element('h3', {}, 'Regions'), this.regions.tools, this.regions.node),
+      element('section', { class: 'panel blocks-panel', 'aria-label': 'Blocks' },
+        element('h3', {}, 'Blocks'),
+        element('p', { class: 'dim' }, 'Click on the map to list the blocks there, and on a block ' +
+          'for its biography.'), this.blocks.tools, this.blocks.node),
       element('section', { class: 'panel story-panel', 'aria-label': 'Biography' },
         element('h3', {}, 'Biography of an address'),
         element('div', { class: 'bar' }, this.input,
@@ -105,9 +104,9 @@ export class MemoryView {
       title_of: (row) => `${count(row[name])} bytes`,
     });
     this.regions = new Table('regions', [
-      { title: 'Begins', value: (row) => hex(row.first), is_number: false, class: 'name',
+      { title: 'Begins', value: (row) => hex(row.first), is_number: false,
         key: (row) => hex(row.first) },
-      { title: 'Ends', value: (row) => hex(row.last), is_number: false, class: 'name' },
+      { title: 'Ends', value: (row) => hex(row.last), is_number: false },
       { title: 'Blocks', value: (row) => row.blocks, show: (row) => count(row.blocks) },
       amount('Used', 'used'), amount('In gaps', 'unused'),
       { title: 'Used of it', value: (row) => row.used / (row.used + row.unused || 1),
@@ -116,7 +115,7 @@ export class MemoryView {
       amount('Largest gap', 'largest'),
     ], { sort: 3, open: (row) => this.state.set({ region: hex(row.first) }) });
     this.blocks = new Table('blocks', [
-      { title: 'Address', value: (row) => hex(row.address), is_number: false, class: 'name',
+      { title: 'Address', value: (row) => hex(row.address), is_number: false,
         key: (row) => row.number },
       { title: 'Size', value: (row) => row.size, show: (row) => count(row.size) },
       { title: 'Allocated', value: (row) => row.event, show: (row) => this.pieces.position(row.begin) },

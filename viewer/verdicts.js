@@ -95,7 +95,7 @@ export class Verdicts {
     const { state, heap } = this;
     const search = changes.follows && number >= 0 ? this.calls.functions[number].name : '';
     const { at_peak: isPeak, follows, ...values } = changes;
-    state.set({ view: 'heap', zoom: '', root: '', from: 0, to: heap.last, search, ...values });
+    state.set({ view: 'heap', zoom: '', root: '', from: 0, to: heap.last, unit: 'bytes', search, ...values });
     if (isPeak) this.page.goToPeak();
   }
 

@@ -126,8 +126,11 @@ class Verdicts(PageCase):
         owner = self.json_of("summary", trace)["leaks"]["owner"]
         self.assertEqual(evaluate(get), ["heap", "live", owner["function"]])
         self.assertEqual([cells[0][0].split(" ")[0] for cells in self.rows(".sites-panel")], ["shop::audit"])
+        self.act("temporary")
+        self.assertEqual(evaluate("heapPage.state.get('unit')"), "blocks")
         self.act("peak")
         self.assertEqual(evaluate(get), ["heap", "live", ""])
+        self.assertEqual(evaluate("heapPage.state.get('unit')"), "bytes")
         self.assertEqual(evaluate("heapPage.state.get('at')"), evaluate("heapPage.heap.peakTick()"))
         self.assertNotIn("file", self.card("temporary")[2])
         trace = self.write(leaking(), "lost")
@@ -409,6 +412,41 @@ class Timeline(PageCase):
                  "new KeyboardEvent('keydown', { key: 'Enter', bubbles: true }))), 1")
         self.settle()
         self.assertEqual(evaluate("heapPage.heap.position[heapPage.state.get('at')]"), position)
+
+    def test_an_address_names_its_command(self):
+        trace = self.write(shop())
+        self.show(trace, "#search=0x100000")
+        self.assertEqual(self.texts("main > .command code"), [f"ttdanalyze history --address 0x100000 {trace}"])
+        self.assertIn("--exact", self.texts("main > .scope")[-1])
+        self.run_ok(*self.texts("main > .command code")[0].split()[1:])
+        self.go("#search=audit")
+        self.assertEqual(self.texts("main > .scope")[-1], "")
+        self.assertNotIn("history", self.texts("main > .command code")[0])
+
+    def test_sizes_name_the_command_for_gaps(self):
+        trace = self.write(shop())
+        self.show(trace, "#view=lifetimes")
+        at = evaluate("heapPage.heap.position[heapPage.state.get('at')]")
+        self.assertEqual(self.texts(".view .command code"), [f"ttdanalyze fragmentation --at {at} {trace}"])
+
+    def test_the_heading_has_the_short_name(self):
+        self.show(self.write(shop()))
+        evaluate("heapPage.state.set({ search: 'shop::import(std::vector<int>)' })")
+        self.settle()
+        self.assertTrue(self.texts("main h2")[5].endswith(": “shop::import”"), self.texts("main h2"))
+
+    def test_menus_close(self):
+        self.show(self.write(shop()))
+        evaluate("(heapPage.state.set({ from: 3 }), 1)")
+        for kind, more in (("KeyboardEvent", "'keydown', { key: 'Escape', bubbles: true }"),
+                           ("PointerEvent", "'pointerdown', { bubbles: true }")):
+            evaluate("(document.querySelector('.menu').open = true, 1)")
+            evaluate("(document.querySelector('.menu > div').dispatchEvent("
+                     "new PointerEvent('pointerdown', { bubbles: true })), 1)")
+            self.assertEqual(evaluate("document.querySelectorAll('.menu[open]').length"), 1)
+            evaluate(f"(document.querySelector('h1').dispatchEvent(new {kind}({more})), 1)")
+            self.assertEqual(evaluate("document.querySelectorAll('.menu[open]').length"), 0, kind)
+        self.assertEqual(evaluate("heapPage.state.get('from')"), 3)
 
 
 @unittest.skipIf(MODE, "pictures only")
