@@ -106,7 +106,7 @@ static int ttdrecord_record_judge(const struct options *options, bool is_recorde
 
 static struct collector collector; /* larger than the stack may be */
 
-/* What comes once the program has its own of everything that this process was started with. */
+/* Prepares this process after the program has got its copies of the inherited settings. */
 static void ttdrecord_prepare(pid_t program)
 {
     signals_catch(program);

@@ -3,8 +3,8 @@
  * Making a trace from other traces, record by record: the same trace in fewer bytes, the part of
  * one between two positions, or several processes on one timeline.
  *
- * A source that is damaged, or was not closed, is refused: what damage hides could not be named in
- * the result. Losses that a source states are stated in the result.
+ * A source that is damaged, or was not closed, is refused: the result could not name the records
+ * that the damage hides. Losses that a source states are stated in the result.
  */
 #ifndef ANALYZER_REMAKE_REMAKE_H
 #define ANALYZER_REMAKE_REMAKE_H

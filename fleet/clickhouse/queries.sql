@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Ten questions about a fleet. The newest build of a program is that of its newest trace.
+-- Ten questions about a fleet. The newest build of a program is the build of its newest trace.
 
--- What loses memory in the newest build of a program, and hardly before?
+-- Which call sites lose memory in the newest build of a program, and lost hardly any before?
 SELECT program, fingerprint, min(function) AS name,
        sum(if(is_newest, lost, 0)) AS lost_now, sum(if(is_newest, 0, lost)) AS lost_before
 FROM (SELECT trace_id, fingerprint, function, coalesce(lost_bytes, 0) AS lost
@@ -66,7 +66,7 @@ HAVING percent >= 20
 ORDER BY blocks DESC, function
 LIMIT 20;
 
--- What is lost on most hosts?
+-- Which call sites lose memory on most hosts?
 SELECT program, fingerprint, min(function) AS name, uniqExact(host) AS hosts, sum(lost) AS bytes
 FROM (SELECT trace_id, fingerprint, function, lost_bytes AS lost
       FROM sites WHERE lost_bytes > 0 AND fingerprint != '')

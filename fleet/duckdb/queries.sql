@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Ten questions about a fleet. The newest build of a program is that of its newest trace.
+-- Ten questions about a fleet. The newest build of a program is the build of its newest trace.
 
--- What loses memory in the newest build of a program, and hardly before?
+-- Which call sites lose memory in the newest build of a program, and lost hardly any before?
 WITH newest AS (SELECT program, arg_max(build_id, start_time::VARCHAR || trace_id) AS newest_id
                 FROM traces GROUP BY program)
 SELECT program, fingerprint, min(function) AS name,
@@ -60,7 +60,7 @@ HAVING percent >= 20
 ORDER BY blocks DESC, function
 LIMIT 20;
 
--- What is lost on most hosts?
+-- Which call sites lose memory on most hosts?
 SELECT program, fingerprint, min(function) AS name, count(DISTINCT host) AS hosts,
        sum(sites.lost_bytes) AS bytes
 FROM sites JOIN traces USING (trace_id)

@@ -69,7 +69,7 @@ static int library_take(struct asking *asking, enum ttd_status status,
     }
     if (!answer)
         return 1;
-    target_require(answer->is_certain == !answer->reason_count, "reasons of what is uncertain");
+    target_require(answer->is_certain == !answer->reason_count, "an uncertain answer has reasons");
     for (size_t i = 0; i < answer->reason_count; i++)
         library_add(asking, strlen(answer->reasons[i]));
     library_add(asking, answer->position.sequence);
@@ -93,7 +93,7 @@ static void library_take_groups(struct asking *asking, enum ttd_status status,
     }
     target_require(blocks == groups->blocks, "groups add up");
     ttdheap_free(&groups->answer);
-    target_require(!groups->answer.memory, "what is freed is empty");
+    target_require(!groups->answer.memory, "a freed answer is empty");
 }
 
 static void library_ask_blocks(struct asking *asking)

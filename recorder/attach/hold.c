@@ -77,7 +77,7 @@ static bool hold_has_thread(const struct attach_hold *hold)
            registers.fs_base != 0;
 }
 
-/* Makes it stop as if it had been interrupted, where it goes back to its code. */
+/* Makes the held thread stop at its return to its own code, as if it had been interrupted. */
 static bool hold_interrupt(const struct attach_hold *hold)
 {
     struct hold_stop stop = {.event = STOP_EVENT, .signal = SIGTRAP};

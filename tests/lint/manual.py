@@ -4,8 +4,8 @@
 which threads may call it; each status that its source names is on the page; groff reads all pages
 without a warning.
 
-manual.py ROOT DIRECTORIES [GROFF]: the pages of libtrace are in the first of the DIRECTORIES, those of
-libttdheap in the second one, behind a comma, if there is one
+manual.py ROOT DIRECTORIES [GROFF]: libtrace's pages are in the first of the DIRECTORIES, libttdheap's
+pages in the second one, behind a comma, if there is one
 """
 
 import pathlib

@@ -24,7 +24,7 @@
 /* Longer names are cut, so that the size of the file has a limit. */
 #define FLAME_NAME_MAX 1024
 
-/** A node's rectangle: its left edge and width; where its next callee begins. */
+/** A node's rectangle: its left edge and width, and the left edge of its next callee. */
 struct flame_box {
     double left;
     double width;

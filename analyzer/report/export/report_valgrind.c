@@ -150,7 +150,7 @@ static enum ttd_status callgrind_add_group(struct callgrind *callgrind,
     return status;
 }
 
-/* Writes a file with its key: its name only where it stands for the first time. */
+/* Writes a file by its key, with its name at the first use of the key only. */
 static void callgrind_write_file(struct callgrind *callgrind, const char *key,
                                  const struct frame *frame)
 {

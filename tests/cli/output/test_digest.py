@@ -90,7 +90,7 @@ class Digest(TestCase):
         self.assertEqual((found["digest"], found["system"]), (1, None))
 
     def check_sums(self, path):
-        """The sums are what other commands print."""
+        """The sums equal the sums that other commands print."""
         found = self.digest(path)
         hot = self.json_of("hot", path)
         leaks = self.json_of("leaks", path, "--show", "all")

@@ -48,7 +48,7 @@ def metadata(info):
 
 
 class Static(Attach):
-    """What both ways of recording have in common."""
+    """The common parts of both ways of recording."""
 
     def counts(self, trace=None):
         """Calls in the trace that the program's three threads made, as it counts them itself."""

@@ -83,7 +83,7 @@ VALGRIND = shutil.which('valgrind')
 
 @unittest.skipUnless(VALGRIND, 'there is no valgrind')
 class Valgrind(Recording):
-    """What runs in valgrind is not recorded, and valgrind sees it as it is without us."""
+    """A program in valgrind is not recorded, and valgrind sees it as it is without us."""
 
     def check(self, *command, warning):
         """Returns what valgrind says of a program with a leak."""
