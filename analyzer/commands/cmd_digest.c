@@ -103,7 +103,7 @@ static enum ttd_status digest_add_usage(struct digest_table *table, struct sessi
     return TTD_OK;
 }
 
-/* Adds the blocks that are live at the end, of one kind. */
+/* Adds the blocks of one kind that are live at the end. */
 static enum ttd_status digest_add_live(struct digest_table *table, struct session *session,
                                        const struct heap_leaks *leaks, enum heap_leak_kind kind)
 {
@@ -128,7 +128,8 @@ static enum ttd_status digest_add_live(struct digest_table *table, struct sessio
     return TTD_OK;
 }
 
-/* By share, the largest first; equal ones by fingerprint, which no run changes. */
+/* Orders sites by share, the largest first; sites of equal share by fingerprint, which is the same
+ * in each run. */
 static int digest_compare_sites(const void *a, const void *b)
 {
     const struct report_digest_site *x = a, *y = b;
@@ -237,7 +238,7 @@ static int digest_print(struct session *session, struct report_findings *finding
     return status;
 }
 
-/* Writes the line of one trace. `output` is of all. */
+/* Writes the line of one trace to the output of all traces. */
 static int digest_trace(const struct common_options *common, const char *path, size_t listed,
                         struct text_output *output)
 {

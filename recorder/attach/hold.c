@@ -26,9 +26,8 @@ struct hold_stop {
     int signal;
 };
 
-/* Waits until it stops; the status stays, for others that look at it. Returns false if it has
- * ended.
- */
+/* Waits until the program stops, and leaves its status for other waits. Returns false if the
+ * program has ended. */
 static bool hold_await(const struct attach_hold *hold, struct hold_stop *stop)
 {
     siginfo_t info = {0};
@@ -41,8 +40,8 @@ static bool hold_await(const struct attach_hold *hold, struct hold_stop *stop)
     return true;
 }
 
-/* Lets it go on after a stop that is not the awaited one: with its signal, or stopped by job
- * control. */
+/* Lets the program go on after a stop that is not the awaited one: with the signal of the stop, or
+ * still stopped by job control. */
 static bool hold_go_on(const struct attach_hold *hold, enum __ptrace_request request,
                        const struct hold_stop *stop)
 {
@@ -66,8 +65,9 @@ static void hold_await_program(void *context)
     }
 }
 
-/* Whether it stands behind the call that announces the list of a thread's mutexes: glibc makes it
- * once the thread has its control block with its id. Other C libraries make it later, if at all. */
+/* Whether the program stands behind the call that announces the list of a thread's mutexes: glibc
+ * makes this call once the thread has its control block with its id. Other C libraries make it
+ * later, if at all. */
 static bool hold_has_thread(const struct attach_hold *hold)
 {
     struct user_regs_struct registers;

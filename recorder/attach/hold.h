@@ -31,12 +31,12 @@ struct attach_hold {
 bool attach_hold_begin(struct attach_hold *hold, uint32_t pid,
                        struct interrupted_calls *interrupted);
 
-/** Waits until it has executed the program, and stands before its first instruction. Returns false
- * if it has ended. */
+/** Waits until the child has executed the program, and stands before its first instruction. Returns
+ * false if the child has ended. */
 bool attach_hold_program(struct attach_hold *hold);
 
-/** Lets it run until its C library has set up the first thread; nothing is allocated before.
- * Returns NULL, or the reason why it cannot be stopped there. */
+/** Lets the program run until its C library has set up the first thread; nothing is allocated
+ * before. Returns NULL, or the reason why the program cannot be stopped there. */
 const char *attach_hold_thread(struct attach_hold *hold);
 
 /** Does some work in the thread that traces the program; `tick` (may be NULL) is called every
@@ -44,7 +44,7 @@ const char *attach_hold_thread(struct attach_hold *hold);
 void attach_hold_do(struct attach_hold *hold, void (*work)(void *context), void *context,
                     void (*tick)(void *context), void *tick_context);
 
-/** Lets it go. */
+/** Lets the program go, and stops tracing it. */
 void attach_hold_end(struct attach_hold *hold);
 
 #endif
