@@ -47,6 +47,11 @@ class Library(TestCase):
         self.assertEqual(made.returncode, status, made.stdout + made.stderr)
         return [json.loads(line) for line in made.stdout.decode().splitlines()]
 
+    def open_failure(self, path):
+        """The status of the failure to open a file, and its text."""
+        made = served.run([HEAPDUMP, path])
+        return made.returncode, made.stderr.decode()
+
     def check_certainty(self, answer, found, *more):
         self.assertEqual((answer["certain"], answer["reasons"]),
                          (found["certain"], found["reasons"]), more)
@@ -267,13 +272,13 @@ class Library(TestCase):
     def test_failures(self):
         """The text has the file, the reason and the place."""
         path = self.path("nothing")
-        made = served.run([HEAPDUMP, path])
-        self.assertEqual(made.returncode, 8)
-        self.assertRegex(made.stderr.decode(), f"{path}: .*No such file or directory")
+        status, text = self.open_failure(path)
+        self.assertEqual(status, 8)
+        self.assertRegex(text, f"{path}: .*No such file or directory")
         with open(path, "wb") as file:
             file.write(b"this is no trace" * 20)
-        made = served.run([HEAPDUMP, path])
-        self.assertEqual((made.returncode, made.stderr.decode().startswith(f"{path}: ")), (2, True))
+        status, text = self.open_failure(path)
+        self.assertEqual((status, text.startswith(f"{path}: ")), (2, True))
         path = self.write(several_kinds().close())
         for text in ("", "1,5%", "101%", "nowhere", "mark:none"):
             answers = self.ask(path, f"go/{text or ' '}", "info",
