@@ -45,7 +45,7 @@
 #define CHANNEL_NAME "/memfd:" CHANNEL_FILE
 
 #define CHANNEL_MAGIC   UINT64_C(0x314c4e4843445454) /* "TTDCHNL1" */
-#define CHANNEL_VERSION 11u
+#define CHANNEL_VERSION 12u
 
 /** Names the channel to processes that start: a path that opens the memfd, and if these cannot open
  * it, '=' and the number of a descriptor that they inherit. */
@@ -168,6 +168,7 @@ struct process_slot {
                                 if it has none */
     /** The address of a word of the process that holds `sequence` as long as this image runs. */
     uint64_t mark;
+    uint64_t hooks_begin, hooks_end; /* code of the recorder that stacks do not have */
     _Atomic uint32_t free_next;
     _Atomic uint32_t log;  /* first chunk of the process's log */
     _Atomic uint64_t lost; /* calls of threads without a slot */

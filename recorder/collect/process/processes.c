@@ -35,6 +35,12 @@ static void processes_set_slot(struct process *process, uint32_t slot,
     process->sequence = claim->sequence;
 }
 
+static void processes_set_hooks(struct process *process, const struct process_slot *claim)
+{
+    process->trace->hooks_begin = claim->hooks_begin;
+    process->trace->hooks_end = claim->hooks_end;
+}
+
 void losses_of_thread(struct process *process, struct thread_stream *thread,
                       const struct host *host)
 {
@@ -139,6 +145,7 @@ struct process *process_new(uint32_t slot, const struct process_slot *claim, str
     process->pidfd = processes_open_pidfd(claim->pid);
     process->start_time = process->pidfd < 0 ? origin_start_time(claim->pid) : 0;
     process->trace = trace;
+    processes_set_hooks(process, claim);
     process->heaps.key = trace->stacks.key;
     trace_new_heap(trace, (struct ttd_position){claim->sequence, 0}, TTD_NONE);
     process->calls_before = trace->events + trace->lost;
@@ -372,6 +379,7 @@ static void process_exec(struct process *process, struct host *host, uint32_t sl
     process->is_dead = false;
     process->notes = 0;
     processes_set_slot(process, slot, claim);
+    processes_set_hooks(process, claim);
     process->log = (struct stream){0};
     process->has_log_next = false;
     trace_new_heap(process->trace, position, TTD_NONE);

@@ -220,18 +220,35 @@ void trace_unload_all(struct trace *trace, struct ttd_position position)
     stacks_forget(&trace->stacks, 0, UINT64_MAX);
 }
 
+/* Whether a return address is in a hook. */
+static bool trace_is_of_hook(const struct trace *trace, uint64_t pc)
+{
+    return pc > trace->hooks_begin && pc <= trace->hooks_end;
+}
+
+static ttd_id trace_write_stack(struct trace *trace, ttd_id parent, uint64_t pc)
+{
+    ttd_id id = TTD_NONE;
+    const struct frame *frame = modules_frame(&trace->modules, pc);
+    if (!frame)
+        trace_out_of_memory(trace);
+    else
+        trace_check(trace,
+                    ttd_writer_stack(trace->writer, parent, frame->module, frame->offset, &id));
+    return id;
+}
+
 ttd_id trace_new_stack(struct trace *trace, uint32_t hash, ttd_id parent, uint64_t pc)
 {
     if (!trace->writer)
         return TTD_NONE;
     struct stack_entry *entry = stacks_find(&trace->stacks, hash, parent, pc);
-    const struct frame *frame = entry ? modules_frame(&trace->modules, pc) : NULL;
-    if (!frame) {
+    if (!entry) {
         trace_out_of_memory(trace);
         return TTD_NONE;
     }
-    trace_check(trace,
-                ttd_writer_stack(trace->writer, parent, frame->module, frame->offset, &entry->id));
+    bool is_left_out = parent != TTD_NONE && trace_is_of_hook(trace, pc);
+    entry->id = is_left_out ? parent : trace_write_stack(trace, parent, pc);
     return entry->id;
 }
 
@@ -459,12 +476,27 @@ ttd_id trace_whole_stack(struct trace *trace, const uint64_t *pcs, size_t count)
     return stack;
 }
 
+/* Returns the same with the frames of hooks, each with an address in `frames`. */
+static ttd_id trace_every_frame(struct trace *trace, const struct stack_frames *frames)
+{
+    ttd_id stack = TTD_NONE;
+    uint32_t hash = 0;
+    for (size_t i = frames->count; i-- > 0;) {
+        uint64_t pc = frames->pcs[i];
+        bool is_of_hook = trace->writer && trace_is_of_hook(trace, pc);
+        hash = stacks_hash(&trace->stacks, hash, pc);
+        stack =
+            is_of_hook ? trace_write_stack(trace, stack, pc) : trace_stack(trace, hash, stack, pc);
+    }
+    return stack;
+}
+
 bool trace_frames(struct trace *trace, uint32_t snapshot, ttd_id thread,
                   const struct stack_frames *found)
 {
     struct ttd_frames frames = {.snapshot = snapshot,
                                 .thread = thread,
-                                .stack = trace_whole_stack(trace, found->pcs, found->count),
+                                .stack = trace_every_frame(trace, found),
                                 .addresses = found->cfas};
     while (frames.count < found->count && found->cfas[frames.count] != 0)
         frames.count++;

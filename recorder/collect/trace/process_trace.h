@@ -69,6 +69,7 @@ struct trace {
     bool is_in_snapshot;      /* parts of it are written, so that the trace must not be cut */
     struct page_store *store; /* of snapshots with contents; NULL before the first */
 
+    uint64_t hooks_begin, hooks_end; /* code whose frames stacks of calls do not have */
     struct stacks stacks;
     struct modules modules;
     size_t frames_prepared;     /* of modules.frames: see trace_prepare() */
@@ -141,7 +142,8 @@ void trace_unload_all(struct trace *trace, struct ttd_position position);
 ttd_id trace_new_stack(struct trace *trace, uint32_t hash, ttd_id parent, uint64_t pc);
 
 /** Returns the stack with the return address `pc` on top of `parent`, defined if it is new;
- * TTD_NONE if that is impossible. `hash` is its stacks_hash(). */
+ * TTD_NONE if that is impossible. `hash` is its stacks_hash(). An address in a hook adds no frame:
+ * the stack is `parent`. */
 static inline ttd_id trace_stack(struct trace *trace, uint32_t hash, ttd_id parent, uint64_t pc)
 {
     ttd_id id = stacks_probe(&trace->stacks, hash, parent, pc)->id;

@@ -23,6 +23,12 @@ void collector_wake(void)
         sys_call3(SYS_futex, (long)&target_channel->attention, FUTEX_WAKE, 1);
 }
 
+/* The code of the hooks: see HOOK_CODE. */
+extern const char first_hook_code[] __asm__("__start_hook_code")
+    __attribute__((visibility("hidden")));
+extern const char last_hook_code[] __asm__("__stop_hook_code")
+    __attribute__((visibility("hidden")));
+
 /* Fills in the facts that the system no longer has when the process is gone. */
 static void slot_describe(struct process_slot *slot)
 {
@@ -196,6 +202,8 @@ uint32_t slot_claim(uint32_t pid, uint32_t parent, uint64_t parent_sequence, uin
     }
     target_on->mark = slot->sequence;
     slot->mark = (uintptr_t)&target_on->mark;
+    slot->hooks_begin = (uintptr_t)first_hook_code;
+    slot->hooks_end = (uintptr_t)last_hook_code;
     slot_describe(slot);
     atomic_store_explicit(&slot->state, SLOT_READY, memory_order_release);
     return index;

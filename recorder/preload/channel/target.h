@@ -21,6 +21,10 @@
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define EXPORT      __attribute__((visibility("default")))
 
+/** Puts a hook among those whose frames stacks do not have: it only stands between its caller and
+ * the function that this calls, and allocates nothing itself. */
+#define HOOK_CODE __attribute__((section("hook_code")))
+
 /** The part of the address space where a thread's stack may be read: [low, high). */
 struct stack_bounds {
     uintptr_t low;

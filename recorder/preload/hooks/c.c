@@ -195,7 +195,7 @@ static void *c_reallocate_array(void *base, size_t count, size_t size, unsigned 
     return realloc_real(real.realloc, base, bytes, end);
 }
 
-EXPORT void *reallocarray(void *base, size_t count, size_t size)
+EXPORT HOOK_CODE void *reallocarray(void *base, size_t count, size_t size)
 {
     HOOK_FRAME();
     size_t bytes;
@@ -258,7 +258,7 @@ HOOK_FREE(__libc_free, real_libc.free, ENTER_LIBC)
  */
 #define HOOK_RARE_FREE(name, operation, parameters, ...)                                           \
     void name parameters;                                                                          \
-    EXPORT void name parameters                                                                    \
+    EXPORT HOOK_CODE void name parameters                                                          \
     {                                                                                              \
         HOOK_FRAME();                                                                              \
         if (UNLIKELY(arena_owns(base) || !real_ready()))                                           \
@@ -276,7 +276,7 @@ HOOK_RARE_FREE(free_sized, TTD_API_FREE_SIZED, (void *base, size_t size), (uintp
 HOOK_RARE_FREE(free_aligned_sized, TTD_API_FREE_ALIGNED_SIZED,
                (void *base, size_t alignment, size_t size), (uintptr_t)base, alignment, size)
 
-EXPORT int posix_memalign(void **result, size_t alignment, size_t size)
+EXPORT HOOK_CODE int posix_memalign(void **result, size_t alignment, size_t size)
 {
     HOOK_FRAME();
     if (UNLIKELY(!real_usual())) {
@@ -296,7 +296,7 @@ EXPORT int posix_memalign(void **result, size_t alignment, size_t size)
 
 #define HOOK_ALIGNED(name, function, operation, enter)                                             \
     void *name(size_t alignment, size_t size);                                                     \
-    EXPORT void *name(size_t alignment, size_t size)                                               \
+    EXPORT HOOK_CODE void *name(size_t alignment, size_t size)                                     \
     {                                                                                              \
         HOOK_FRAME();                                                                              \
         if (UNLIKELY(!real_usual())) {                                                             \

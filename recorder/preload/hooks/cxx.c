@@ -103,7 +103,7 @@ static inline bool cxx_passes(bool has_runtime)
         return block;                                                                              \
     }                                                                                              \
                                                                                                    \
-    static __attribute__((noinline)) void *skip_##name parameters                                  \
+    HOOK_LONG void *skip_##name parameters                                                         \
     {                                                                                              \
         HOOK_FRAME();                                                                              \
         struct thread *thread = chosen_enter_skipped();                                            \

@@ -28,7 +28,7 @@ struct redirection *entries_named(const char *name);
 
 /** Begins the hook of a function; `real` is the function itself. */
 #define ENTRY(result, function, parameters)                                                        \
-    static result hook_##function parameters;                                                      \
+    static HOOK_CODE result hook_##function parameters;                                            \
     static struct redirection entry_##function                                                     \
         __attribute__((used, aligned(32), section("entries"))) = {                                 \
             .name = #function, .hook = (uintptr_t)hook_##function};                                \

@@ -41,7 +41,7 @@
 
 /** Before the definitions of long_NAME() and short_NAME(). The latter ends with jumps, HOOK_JUMP(),
  * and has no frame. */
-#define HOOK_LONG static __attribute__((used, noinline))
+#define HOOK_LONG static __attribute__((used, noinline)) HOOK_CODE
 #ifdef __clang__
 #define HOOK_SHORT      HOOK_LONG
 #define HOOK_JUMP(call) __attribute__((musttail)) return call

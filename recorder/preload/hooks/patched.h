@@ -38,7 +38,7 @@ struct patched_hook {
  * name of the function, the number of its arguments, and the parameters with the function behind it
  * as the last one. */
 #define PATCHED_IN(where, result, function, count, parameters)                                     \
-    static result patched_##function parameters;                                                   \
+    static HOOK_CODE result patched_##function parameters;                                         \
     PATCHED_ROW(where, function, count)                                                            \
     static result patched_##function parameters
 

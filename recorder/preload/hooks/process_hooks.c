@@ -163,7 +163,7 @@ EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_act
 }
 
 /* Has nothing to do with processes, but is the same kind of hook. dlopen must not be wrapped. */
-EXPORT int dlclose(void *handle)
+EXPORT HOOK_CODE int dlclose(void *handle)
 {
     int result = find_dlclose()(handle);
     struct thread *thread = target_enter(0);
@@ -295,7 +295,7 @@ EXPORT int system(const char *command)
     return result;
 }
 
-EXPORT FILE *popen(const char *command, const char *type)
+EXPORT HOOK_CODE FILE *popen(const char *command, const char *type)
 {
     int lent = process_shell_lend();
     FILE *result = find_popen()(command, type);

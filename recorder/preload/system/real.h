@@ -99,7 +99,7 @@ struct real_later {
 #define REAL(type, name, hook)                                                                     \
     static type *real_##name;                                                                      \
     REAL_LATER(real_##name, #name, hook)                                                           \
-    static inline type *find_##name(void)                                                          \
+    static __attribute__((noinline)) type *find_##name(void)                                       \
     {                                                                                              \
         if (!real_##name)                                                                          \
             *(void **)&real_##name = dlsym(RTLD_NEXT, #name);                                      \

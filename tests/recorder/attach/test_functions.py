@@ -136,6 +136,13 @@ class Operators(Attached):
                          [finding['kind'] for finding in analyze('errors', self.trace)['findings']])
         self.assertEqual(len(set(api for api, *_ in attached)), 28)
 
+    def test_frames(self):
+        """Stacks have none of hooks: the C++ runtime's operators call the program's."""
+        self.assertEqual(self.record(program('own_operators')).returncode, 0)
+        rows = analyze('query', self.trace, 'SELECT function, module FROM frames')['rows']
+        self.assertIn('operator new(unsigned long)', [row['function'] for row in rows])
+        self.assertNotIn('[ttdrecord]', [row['module'] for row in rows])
+
     def test_exceptions(self):
         """They pass hooks also after these were taken away from the functions. The sizes of blocks
         from before are not those that were asked for."""
