@@ -17,6 +17,8 @@ struct view_tail {
     bool has_more;
     /** The stack is of the old heap. */
     bool is_old;
+    /** Unknown callers come after the last frame. */
+    bool is_cut;
     /** Label, in the view, of the frame before the tail. */
     uint32_t last;
     /** The stack that remains, and the number of frames of its innermost address that the tail

@@ -88,16 +88,13 @@ static enum ttd_status add_first(const struct view_addition *addition, struct he
 static enum ttd_status add_unknown_callers(const struct view_addition *addition, ttd_id stack,
                                            uint32_t *node)
 {
-    static const char name[] = "(callers unknown)";
-    static const struct view_label label = {.kind = LABEL_FUNCTION,
-                                            .name = {name, sizeof name - 1}};
-    uint32_t index;
+    uint32_t label;
     bool is_cut, is_new;
     enum ttd_status status = view_stack_is_cut(addition->view, stack, &is_cut);
     if (status != TTD_OK || !is_cut || view_tree_is_last(addition->tree, *node))
         return status;
-    status = labels_add(&addition->view->labels, &label, &index);
-    return status == TTD_OK ? view_tree_descend(addition, index, node, &is_new) : status;
+    status = view_label_unknown_callers(addition->view, &label);
+    return status == TTD_OK ? view_tree_descend(addition, label, node, &is_new) : status;
 }
 
 uint64_t view_tree_levels(const struct view_options *options)
@@ -190,7 +187,7 @@ static enum ttd_status add_record(struct view_addition *addition, struct heap_ke
     if (status == TTD_OK && caller_status == TTD_OK)
         status = addition->view->options.shape == VIEW_TOP_DOWN
                      ? add_inward(addition, &caller, site, &node)
-                     : view_tree_add_outward(addition, &caller, site, &node);
+                     : view_tree_add_outward(addition, key.stack, &caller, site, &node);
     uint32_t child;
     if (status == TTD_OK && caller_status == TTD_END)
         status = view_tail_step(tree, node, &child);
@@ -226,6 +223,7 @@ struct tail_cursor {
     struct view *view;
     struct ttd_stack stack;
     struct view_site site;
+    bool is_cut; /* unknown callers come after the last frame */
 };
 
 /* Moves to the next address that has frames. @return TTD_OK, TTD_END (the stack ends), or an error.
@@ -239,6 +237,15 @@ static enum ttd_status tail_find_frame(struct tail_cursor *cursor)
             status = view_find_site(cursor->view, &cursor->stack, &cursor->site);
     }
     return status;
+}
+
+/* Moves behind the last frame. @return as tail_find_frame(). */
+static enum ttd_status tail_pass_end(struct tail_cursor *cursor, uint32_t *label)
+{
+    if (!cursor->is_cut)
+        return TTD_END;
+    cursor->is_cut = false;
+    return view_label_unknown_callers(cursor->view, label);
 }
 
 /* Moves to the next label; where the view merges equal labels, to one that is not `last`. @return
@@ -255,7 +262,7 @@ static enum ttd_status tree_add_next_label(struct tail_cursor *cursor, uint32_t 
         if (status != TTD_OK || !view_merges(cursor->view) || *label != last)
             break;
     }
-    return status;
+    return status == TTD_END ? tail_pass_end(cursor, label) : status;
 }
 
 static struct view_tail tail_of(const struct view_tree *tree, const struct tail_cursor *cursor,
@@ -263,6 +270,7 @@ static struct view_tail tail_of(const struct view_tree *tree, const struct tail_
 {
     return (struct view_tail){.has_more = true,
                               .is_old = cursor->view == tree->views[HEAP_OLD],
+                              .is_cut = cursor->is_cut,
                               .last = last,
                               .stack = cursor->stack.id,
                               .left = (uint32_t)cursor->site.count};
@@ -273,6 +281,7 @@ static bool tree_add_is_at(const struct view_tree *tree, const struct view_tail 
                            const struct tail_cursor *cursor)
 {
     return tail->has_more && tail->stack == cursor->stack.id && tail->left == cursor->site.count &&
+           tail->is_cut == cursor->is_cut &&
            tail->is_old == (cursor->view == tree->views[HEAP_OLD]);
 }
 
@@ -280,6 +289,7 @@ static enum ttd_status tree_add_open_tail(const struct view_tree *tree,
                                           const struct view_tail *tail, struct tail_cursor *cursor)
 {
     cursor->view = tree->views[tail->is_old ? HEAP_OLD : HEAP_NEW];
+    cursor->is_cut = tail->is_cut;
     enum ttd_status status =
         definitions_stack(cursor->view->definitions, tail->stack, &cursor->stack);
     if (status == TTD_OK)
@@ -366,16 +376,20 @@ enum ttd_status view_tail_size(const struct view_tree *tree, uint32_t node, uint
     uint64_t outward_count = 0;
     if (status == TTD_OK)
         status = tree_add_count_outward(cursor.view, cursor.stack.parent, last, &outward_count);
+    outward_count += tail->is_cut;
     *size = *size + outward_count < max_size ? *size + outward_count : max_size;
     return status;
 }
 
-enum ttd_status view_tree_add_outward(const struct view_addition *addition,
+enum ttd_status view_tree_add_outward(const struct view_addition *addition, ttd_id stack,
                                       const struct ttd_stack *caller, struct view_site site,
                                       uint32_t *node)
 {
     struct view_tree *tree = addition->tree;
-    struct tail_cursor cursor = {addition->view, *caller, site};
+    struct tail_cursor cursor = {.view = addition->view, .stack = *caller, .site = site};
+    enum ttd_status cut_status = view_stack_is_cut(addition->view, stack, &cursor.is_cut);
+    if (cut_status != TTD_OK)
+        return cut_status;
     uint32_t last = VIEW_NO_NODE;
     bool is_new = false;
     while (!is_new && !tree_add_is_at(tree, &tree->nodes[*node].tail, &cursor)) {

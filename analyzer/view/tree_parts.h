@@ -44,10 +44,10 @@ enum ttd_status view_tree_descend(const struct view_addition *addition, uint32_t
 /** Whether a node is on the last level that the tree may have. */
 bool view_tree_is_last(const struct view_tree *tree, uint32_t node);
 
-/** Moves `node` outward from a stack's caller to the node where the stack ends, or whose tail it is
- * in. Nodes are made only where stacks part: the frames that only one stack goes through are the
- * tail of a node. */
-enum ttd_status view_tree_add_outward(const struct view_addition *addition,
+/** Moves `node` outward from the caller of `stack` to the node where that ends, or whose tail it is
+ * in. The end of a stack that is cut has a node for its unknown callers. Nodes are made only where
+ * stacks part: the frames that only one stack goes through are the tail of a node. */
+enum ttd_status view_tree_add_outward(const struct view_addition *addition, ttd_id stack,
                                       const struct ttd_stack *caller, struct view_site site,
                                       uint32_t *node);
 

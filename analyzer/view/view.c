@@ -245,6 +245,14 @@ enum ttd_status view_stack_is_cut(struct view *view, ttd_id stack, bool *is_cut)
     return status;
 }
 
+enum ttd_status view_label_unknown_callers(struct view *view, uint32_t *label)
+{
+    static const char name[] = "(callers unknown)";
+    static const struct view_label unknown = {.kind = LABEL_FUNCTION,
+                                              .name = {name, sizeof name - 1}};
+    return labels_add(&view->labels, &unknown, label);
+}
+
 /* Callers: the last call of a stack that is not of an allocation function or a wrapper. */
 
 size_t view_skipped(const struct view *view, const struct frame_list *list)

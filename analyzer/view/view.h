@@ -130,6 +130,10 @@ enum ttd_status view_count_labels(struct view *view, ttd_id stack, uint64_t *cou
  * as view_find_caller(). */
 enum ttd_status view_stack_is_cut(struct view *view, ttd_id stack, bool *is_cut);
 
+/** Returns in `label` the label of the callers of such a stack. Returns TTD_OK, or
+ * TTD_ERROR_NO_MEMORY. */
+enum ttd_status view_label_unknown_callers(struct view *view, uint32_t *label);
+
 /** Whether groups are formed by a property of the blocks other than their stack. */
 static inline bool view_is_by_property(const struct view_options *options)
 {

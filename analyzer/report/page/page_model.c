@@ -208,7 +208,7 @@ void page_strings_json(const struct page_strings *strings, struct row *row, cons
 
 void page_calls_init(struct page_calls *calls, struct view *view)
 {
-    *calls = (struct page_calls){.view = view};
+    *calls = (struct page_calls){.view = view, .unknown = PAGE_NO_NODE};
     page_strings_init(&calls->strings);
     map_init(&calls->frame_index);
     map_init(&calls->node_index);
@@ -222,6 +222,7 @@ void page_calls_free(struct page_calls *calls)
     free(calls->nodes);
     map_free(&calls->node_index);
     stack_memo_free(&calls->memo);
+    stack_memo_free(&calls->cut_memo);
     frame_list_free(&calls->scratch);
 }
 
@@ -285,7 +286,7 @@ static enum ttd_status model_find_node(void *context, const struct ttd_stack *st
 {
     struct page_calls *calls = context;
     struct view_site site;
-    uint32_t node = above ? above - 1 : PAGE_NO_NODE;
+    uint32_t node = above ? above - 1 : calls->outermost;
     enum ttd_status status = view_go_through(calls->view, stack, &site);
     calls->scratch.count = 0;
     if (status == TTD_OK)
@@ -301,26 +302,53 @@ static enum ttd_status model_find_node(void *context, const struct ttd_stack *st
     return status;
 }
 
-enum ttd_status page_calls_number(void *context, ttd_id stack, uint64_t *number)
+/* Adds the node of unknown callers. */
+static enum ttd_status model_add_unknown(struct page_calls *calls)
 {
-    struct page_calls *calls = context;
+    static const struct frame none = {.line = 0};
+    struct view_frame seen = {.label = 0};
+    uint32_t frame = 0;
+    enum ttd_status status = view_label_unknown_callers(calls->view, &seen.label);
+    if (status == TTD_OK)
+        status = page_add_frame(calls, &none, &seen, &frame);
+    return status == TTD_OK ? model_descend(calls, frame, &calls->unknown) : status;
+}
+
+/* Sets `number` as page_calls_number() does, for a stack within one that is cut or is not. */
+static enum ttd_status model_number(struct page_calls *calls, ttd_id stack, bool is_cut,
+                                    uint64_t *number)
+{
     struct stack_memo_finder finder = {.context = calls, .find = model_find_node};
+    struct stack_memo *memo = is_cut ? &calls->cut_memo : &calls->memo;
     uint32_t fact = 0;
-    enum ttd_status status =
-        stack_memo_find(&calls->memo, &calls->view->definitions->stacks, stack, &finder, &fact);
+    enum ttd_status status = TTD_OK;
+    if (is_cut && calls->unknown == PAGE_NO_NODE)
+        status = model_add_unknown(calls);
+    calls->outermost = is_cut ? calls->unknown : PAGE_NO_NODE;
+    if (status == TTD_OK)
+        status = stack_memo_find(memo, &calls->view->definitions->stacks, stack, &finder, &fact);
     *number = fact;
     return status;
 }
 
+enum ttd_status page_calls_number(void *context, ttd_id stack, uint64_t *number)
+{
+    struct page_calls *calls = context;
+    bool is_cut;
+    enum ttd_status status = view_stack_is_cut(calls->view, stack, &is_cut);
+    return status == TTD_OK ? model_number(calls, stack, is_cut, number) : status;
+}
+
 /* Finds the node of the first frames of `site`: all or the outer ones of an address. */
-static enum ttd_status model_node_of(struct page_calls *calls, const struct ttd_stack *caller,
-                                     struct view_site site, uint32_t *node)
+static enum ttd_status model_node_of(struct page_calls *calls, bool is_cut,
+                                     const struct ttd_stack *caller, struct view_site site,
+                                     uint32_t *node)
 {
     struct view_site whole;
     uint64_t number = 0;
     enum ttd_status status = view_find_site(calls->view, caller, &whole);
     if (status == TTD_OK)
-        status = page_calls_number(calls, caller->id, &number);
+        status = model_number(calls, caller->id, is_cut, &number);
     *node = (uint32_t)number - 1;
     for (size_t i = site.count; i < whole.count && status == TTD_OK; i++)
         *node = calls->nodes[*node].parent;
@@ -332,16 +360,19 @@ enum ttd_status page_calls_add(struct page_calls *calls, ttd_id stack, struct pa
     struct ttd_stack caller;
     struct view_site frames;
     uint32_t node, own;
+    bool is_cut;
     *site = (struct page_site){.node = 0};
     enum ttd_status status = view_find_caller(calls->view, stack, &caller, &frames);
     if (status == TTD_END)
         return TTD_OK;
     if (status == TTD_OK)
-        status = model_node_of(calls, &caller, frames, &node);
+        status = view_stack_is_cut(calls->view, stack, &is_cut);
+    if (status == TTD_OK)
+        status = model_node_of(calls, is_cut, &caller, frames, &node);
     if (status == TTD_OK)
         status = view_find_own_caller(calls->view, stack, &caller, &frames);
     if (status == TTD_OK)
-        status = model_node_of(calls, &caller, frames, &own);
+        status = model_node_of(calls, is_cut, &caller, frames, &own);
     if (status != TTD_OK)
         return status;
     site->node = node + 1;

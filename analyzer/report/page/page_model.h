@@ -73,8 +73,11 @@ struct page_calls {
     size_t node_count;
     size_t node_capacity;
     struct hash_map node_index;
-    /** By stack the number of its node plus 1. */
-    struct stack_memo memo;
+    /** By stack the number of its node plus 1: below no other, or, for stacks that are cut, below
+     * the node of unknown callers. */
+    struct stack_memo memo, cut_memo;
+    uint32_t unknown;   /* that node; PAGE_NO_NODE before the first of these stacks */
+    uint32_t outermost; /* of the memo in use: the node that its stacks begin below */
     struct frame_list scratch;
 };
 

@@ -5,6 +5,7 @@ function are folded."""
 import os
 import unittest
 
+import page_support
 from support import Script, TestCase
 
 NOTE = ("    (callers unknown: no unwind data in demo, which gcc and\n"
@@ -94,9 +95,9 @@ class Trees(Stacks):
             script.alloc(0x1000 * (number + 1), 100, stack=2 * number + 2)
         return self.write(script.close(), f"{len(os.listdir(self.folder))}.ttd")
 
-    def tree(self, path):
+    def tree(self, path, shape="top-down", *options):
         return [(node["depth"], node["function"], node["count"])
-                for node in self.json_of("leaks", path, "--tree", "top-down")["nodes"]]
+                for node in self.json_of("leaks", path, "--tree", shape, *options)["nodes"]]
 
     def test_a_tree(self):
         path = self.write_stacks("_start", "make", "take")
@@ -108,6 +109,31 @@ class Trees(Stacks):
         self.assertEqual(self.run_ok("leaks", "--tree", "top-down", "-f", "folded", path).text,
                          "(callers unknown);make;work 100\n(callers unknown);take;work 100\n"
                          "_start;work 100\n")
+
+    def test_outwards(self):
+        """The node stands at the end of each of these stacks, whether a part of it is shared."""
+        path = self.write_stacks("_start", "make", "take")
+        self.assertEqual(self.tree(path, "bottom-up"), [
+            (0, "work", 3), (1, "_start", 1), (1, "make", 1), (2, "(callers unknown)", 1),
+            (1, "take", 1), (2, "(callers unknown)", 1)])
+        self.assertEqual(self.tree(path, "bottom-up", "--depth", "2"), [
+            (0, "work", 3), (1, "_start", 1), (1, "make", 1), (1, "take", 1)])
+        self.assertEqual(self.tree(self.write_stacks("make"), "bottom-up"),
+                         [(0, "work", 1), (1, "make", 1)])
+        self.assertEqual(self.tree(self.write_stacks("make", "_start"), "bottom-up")[2:],
+                         [(2, "(callers unknown)", 1), (1, "_start", 1)])
+
+    def test_page(self):
+        """The callers of two of three stacks are unknown."""
+        page = f"{self.folder}/page.html"
+        self.run_ok("report", "-o", page, self.write_stacks("_start", "make", "take"))
+        calls = page_support.Calls(page_support.parts_of(page)["calls"])
+        stacks = [[frame["function"] for frame in calls.stack(node + 1)]
+                  for node in range(len(calls.part["nodes"]["up"]))]
+        for expected in (["work", "_start"], ["work", "make", "(callers unknown)"],
+                         ["work", "take", "(callers unknown)"]):
+            self.assertIn(expected, stacks)
+        self.assertIn(["(callers unknown)"], stacks)
 
     def test_files(self):
         path = self.write_stacks("_start", "make")
