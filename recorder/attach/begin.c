@@ -286,9 +286,13 @@ static bool begin_make_gates(struct attachment *attachment)
  * by their entries. */
 static bool begin_is_replaced(const struct attachment *attachment, uint64_t address)
 {
-    size_t before = array_count_up_to(attachment->functions, attachment->function_count,
-                                      sizeof *attachment->functions,
-                                      offsetof(struct attach_function, entry), address - 1);
+    const struct attach_function *functions = attachment->functions;
+    size_t last = attachment->function_count - 1;
+    if (address < functions[0].entry || address >= functions[last].entry + PATCH_JUMP_SIZE)
+        return false; /* as nearly all words are */
+    size_t before =
+        array_count_up_to(functions, attachment->function_count, sizeof *attachment->functions,
+                          offsetof(struct attach_function, entry), address - 1);
     return before > 0 &&
            address - attachment->functions[before - 1].entry - 1 < PATCH_JUMP_SIZE - 1;
 }

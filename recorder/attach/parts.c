@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "arrays.h"
 #include "quiet_thread.h"
 #include "snapshot/stacks/follower.h"
 
@@ -296,10 +297,9 @@ static bool parts_is_restorer(const struct attachment *attachment, uint64_t addr
 /* Returns where the mapping ends that an address lies in; 0 if it is in none. */
 static uint64_t parts_end_of(const struct maps *maps, uint64_t address)
 {
-    for (size_t i = 0; i < maps->count; i++)
-        if (address >= maps->items[i].begin && address < maps->items[i].end)
-            return maps->items[i].end;
-    return 0;
+    size_t before = array_count_up_to(maps->items, maps->count, sizeof *maps->items,
+                                      offsetof(struct mapping, begin), address);
+    return before > 0 && address < maps->items[before - 1].end ? maps->items[before - 1].end : 0;
 }
 
 struct attach_stack attach_stack_look(const struct attachment *attachment, const struct maps *maps,

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "arrays.h"
 #include "channel.h"
 #include "attach/parts.h"
 
@@ -141,56 +142,147 @@ static bool attach_remove_mapping(struct threads *threads, const struct borrowed
            0;
 }
 
-/* Unmaps memory that is noted in the process, by its size at `note`; that becomes 0 before: the
- * addresses may soon be the program's, and whoever comes next must leave them alone. */
-static void unmap_noted(struct attachment *attachment, struct threads *threads,
-                        const struct borrowed_code *code, uint64_t note, struct attached_area area)
+/* Memory to be unmapped. While it is mapped, the process has `noted` at the address `note`; 0 for
+ * nowhere. */
+struct remove_range {
+    uint64_t begin, size, note, noted;
+};
+
+struct remove_ranges {
+    struct remove_range *items;
+    size_t count, capacity;
+};
+
+/* Adds all pages of a range. */
+static void remove_add_range(struct attachment *attachment, struct remove_ranges *ranges,
+                             struct remove_range range)
 {
-    static const uint64_t nothing;
-    uint64_t noted;
-    if (area.size == 0 || !attach_read(attachment, note, &noted, sizeof noted) ||
-        !attach_write(attachment, note, &nothing, sizeof nothing) ||
-        attach_remove_mapping(threads, code, area.begin, area.size))
+    range.size = (range.size + ATTACH_PAGE - 1) & -(uint64_t)ATTACH_PAGE;
+    void *items = array_grow(ranges->items, ranges->count, &ranges->capacity, sizeof range);
+    if (!items) {
+        attachment->is_to_wait = true;
+        return;
+    }
+    ranges->items = items;
+    ranges->items[ranges->count++] = range;
+}
+
+/* Writes the notes of ranges, or 0 in their place. Returns false if that is impossible. */
+static bool remove_note_ranges(const struct attachment *attachment,
+                               const struct remove_range *ranges, size_t count, bool are_mapped)
+{
+    bool is_written = true;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t noted = are_mapped ? ranges[i].noted : 0;
+        if (ranges[i].note != 0)
+            is_written &= attach_write(attachment, ranges[i].note, &noted, sizeof noted);
+    }
+    return is_written;
+}
+
+/* Unmaps adjacent ranges by one call. Their notes become 0 before: the addresses may soon be the
+ * program's, and the next recorder must leave them alone. */
+static void remove_unmap_adjacent(struct attachment *attachment, struct threads *threads,
+                                  const struct borrowed_code *code,
+                                  const struct remove_range *ranges, size_t count)
+{
+    uint64_t begin = ranges[0].begin, end = ranges[count - 1].begin + ranges[count - 1].size;
+    if (remove_note_ranges(attachment, ranges, count, false) &&
+        attach_remove_mapping(threads, code, begin, end - begin))
         return;
     /* No thread could, as when a signal has come: it is tried again. */
-    attach_write(attachment, note, &noted, sizeof noted);
+    remove_note_ranges(attachment, ranges, count, true);
     attachment->is_to_wait = true;
 }
 
-/* Unmaps the memory in a part of the list that the library has mapped for itself. Returns the
+static int remove_compare_ranges(const void *left, const void *right)
+{
+    uint64_t a = ((const struct remove_range *)left)->begin;
+    uint64_t b = ((const struct remove_range *)right)->begin;
+    return a < b ? -1 : a > b;
+}
+
+/* Unmaps ranges: a process with many threads has thousands, nearly all of them side by side. */
+static void remove_unmap_ranges(struct attachment *attachment, struct threads *threads,
+                                const struct borrowed_code *code, struct remove_ranges *ranges)
+{
+    if (ranges->count > 0)
+        qsort(ranges->items, ranges->count, sizeof *ranges->items, remove_compare_ranges);
+    for (size_t first = 0, next; first < ranges->count; first = next) {
+        const struct remove_range *items = ranges->items;
+        next = first + 1;
+        while (next < ranges->count &&
+               items[next].begin == items[next - 1].begin + items[next - 1].size)
+            next++;
+        remove_unmap_adjacent(attachment, threads, code, &items[first], next - first);
+    }
+}
+
+/* Lists the memory in a part of the list that the library has mapped for itself. Returns the
  * address of the next part; 0 for none. */
-static uint64_t unmap_part(struct attachment *attachment, struct threads *threads,
-                           const struct borrowed_code *code, uint64_t address)
+static uint64_t remove_list_part(struct attachment *attachment, uint64_t address,
+                                 struct remove_ranges *ranges)
 {
     struct own_memory part;
     if (!attach_read(attachment, address, &part, sizeof part))
         return 0;
     for (size_t k = 0; k < OWN_RANGES; k++) {
-        struct attached_area area = {atomic_load(&part.ranges[k].begin),
-                                     atomic_load(&part.ranges[k].size)};
-        uint64_t note = address + offsetof(struct own_memory, ranges[k].size);
-        if (area.begin != attachment->base)
-            unmap_noted(attachment, threads, code, note, area);
+        uint64_t size = atomic_load(&part.ranges[k].size);
+        struct remove_range range = {atomic_load(&part.ranges[k].begin), size,
+                                     address + offsetof(struct own_memory, ranges[k].size), size};
+        if (range.begin != attachment->base && range.size != 0)
+            remove_add_range(attachment, ranges, range);
     }
     return atomic_load(&part.next);
 }
 
-/* Unmaps all that is in the list, and its parts; the first part is in the image. */
-static void unmap_own(struct attachment *attachment, struct threads *threads,
-                      const struct borrowed_code *code)
+/* Lists the windows of the channel: all of the file that is mapped at its address. */
+static void remove_list_channel(struct attachment *attachment, const struct threads *threads,
+                                struct remove_ranges *ranges)
+{
+    struct maps maps;
+    uint64_t channel = 0, inode = 0;
+    attach_read(attachment, attach_own_address(attachment) + offsetof(struct attached, channel),
+                &channel, sizeof channel);
+    if (channel == 0 || !maps_read(&maps, attachment->pid, attach_living(threads)))
+        return;
+    for (size_t i = 0; i < maps.count; i++)
+        if (maps.items[i].begin == channel)
+            inode = maps.items[i].inode;
+    for (size_t i = 0; i < maps.count; i++)
+        if (maps.items[i].inode == inode &&
+            strncmp(maps.items[i].name, CHANNEL_NAME, strlen(CHANNEL_NAME)) == 0)
+            remove_add_range(
+                attachment, ranges,
+                (struct remove_range){.begin = maps.items[i].begin,
+                                      .size = maps.items[i].end - maps.items[i].begin});
+    maps_free(&maps);
+}
+
+/* Unmaps the channel and all that is in the list, and then the list's parts but the first, which is
+ * in the image. */
+static void remove_unmap_own(struct attachment *attachment, struct threads *threads,
+                             const struct borrowed_code *code)
 {
     uint64_t parts[PARTS_MAX];
     size_t count = 0;
+    struct remove_ranges ranges = {0};
     uint64_t first = attach_own_address(attachment) + offsetof(struct attached, own_memory);
     uint64_t address = 0;
     attach_read(attachment, first, &address, sizeof address);
     for (; address != 0 && count < PARTS_MAX; count++) {
         parts[count] = address;
-        address = unmap_part(attachment, threads, code, address);
+        address = remove_list_part(attachment, address, &ranges);
     }
-    for (; count > 1; count--)
-        unmap_noted(attachment, threads, code, parts[count - 2] + offsetof(struct own_memory, next),
-                    (struct attached_area){parts[count - 1], sizeof(struct own_memory)});
+    remove_list_channel(attachment, threads, &ranges);
+    remove_unmap_ranges(attachment, threads, code, &ranges);
+    free(ranges.items);
+    for (; count > 1 && !attachment->is_to_wait; count--) {
+        const struct remove_range part = {parts[count - 1], sizeof(struct own_memory),
+                                          parts[count - 2] + offsetof(struct own_memory, next),
+                                          parts[count - 1]};
+        remove_unmap_adjacent(attachment, threads, code, &part, 1);
+    }
 }
 
 /* Whether code of no file is mapped in all of an area, as gates are. */
@@ -206,8 +298,8 @@ static bool remove_has_gates(const struct maps *maps, const struct attached_area
 
 /* Unmaps the gates. An area is noted from before it is mapped until after it is unmapped: whenever
  * a recorder is killed, another one finds it. Other mappings there are the program's. */
-static void unmap_areas(struct attachment *attachment, struct threads *threads,
-                        const struct borrowed_code *code)
+static void remove_unmap_areas(struct attachment *attachment, struct threads *threads,
+                               const struct borrowed_code *code)
 {
     struct maps maps;
     bool is_read = maps_read(&maps, attachment->pid, attach_living(threads));
@@ -220,27 +312,6 @@ static void unmap_areas(struct attachment *attachment, struct threads *threads,
             attachment->is_to_wait = true; /* no thread could, as when a signal has come */
     }
     attachment->is_to_wait |= !is_read || !attach_write_undo(attachment);
-    maps_free(&maps);
-}
-
-/* Unmaps the windows of the channel, all of the file that is mapped at its address. */
-static void unmap_channel(struct attachment *attachment, struct threads *threads,
-                          const struct borrowed_code *code)
-{
-    struct maps maps;
-    uint64_t channel = 0, inode = 0;
-    attach_read(attachment, attach_own_address(attachment) + offsetof(struct attached, channel),
-                &channel, sizeof channel);
-    if (channel == 0 || !maps_read(&maps, attachment->pid, attach_living(threads)))
-        return;
-    for (size_t i = 0; i < maps.count; i++)
-        if (maps.items[i].begin == channel)
-            inode = maps.items[i].inode;
-    for (size_t i = 0; i < maps.count; i++)
-        if (maps.items[i].inode == inode &&
-            strncmp(maps.items[i].name, CHANNEL_NAME, strlen(CHANNEL_NAME)) == 0)
-            attach_remove_mapping(threads, code, maps.items[i].begin,
-                                  maps.items[i].end - maps.items[i].begin);
     maps_free(&maps);
 }
 
@@ -331,10 +402,9 @@ static bool remove_take_away(struct attachment *attachment, struct threads *thre
         return false;
     attachment->is_to_wait = false;
     remove_close_channel(attachment, threads, &cave.code);
-    unmap_own(attachment, threads, &cave.code);
-    unmap_channel(attachment, threads, &cave.code);
+    remove_unmap_own(attachment, threads, &cave.code);
     remove_drop_pages(attachment, threads, &cave.code);
-    unmap_areas(attachment, threads, &cave.code);
+    remove_unmap_areas(attachment, threads, &cave.code);
     /* Not if it confines itself by now. */
     bool is_unmapped =
         !attachment->is_to_wait &&
