@@ -18,6 +18,10 @@
  * Single chunks of pages: ttd_reader_pages() reads a chunk that ttd_reader_next_chunk() has found,
  * so that looking up a page does not read all the others.
  *
+ * Nets: a program that wants to know which blocks are live, and needs no single call, lets a netter
+ * sum up each chunk of events by address. Chunks are independent of each other, so several threads
+ * can net, each with a netter of its own, in any order; see ttd_reader_rewind_unread().
+ *
  * Plain calls: ttd_writer_calls() writes a run of ordinary allocations and releases in much less
  * time than ttd_writer_event().
  *
@@ -28,13 +32,14 @@
  * shorter one, again and again.
  *
  * Threads: one thread at a time may use an object. ttd_reader_event_batches() may be called by any
- * thread while another reads.
+ * thread while another reads; and netters of a reader may be used while the reader is.
  */
 #ifndef TTDTRACE_ADVANCED_H
 #define TTDTRACE_ADVANCED_H
 
 #include <stdint.h>
 
+#include <ttdtrace/heap_state.h>
 #include <ttdtrace/reader.h>
 #include <ttdtrace/writer.h>
 
@@ -58,6 +63,126 @@ TTD_EXPORT uint32_t ttd_reader_event_batches(const struct ttd_reader *reader);
 TTD_EXPORT enum ttd_status ttd_reader_pages(struct ttd_reader *reader,
                                             const struct ttd_chunk *chunk, struct ttd_pages *pages,
                                             struct ttd_error *error);
+
+/**
+ * Starts over as ttd_reader_rewind_checked() does, but leaves chunks of events unread: each is
+ * returned as a batch of kind TTD_KIND_EVENTS with its `chunk`, without events. The reader takes
+ * them for intact. So ttd_reader_is_intact() means nothing unless ttd_netter_net() returns TTD_OK
+ * for each of these chunks, with the ids that ttd_reader_defined() gives when it is returned. A
+ * record of a heap's parent behind a chunk of events counts as a problem of the file, because the
+ * chunk may have used the heap.
+ *
+ * @param kinds  as for ttd_reader_rewind(), with TTD_KIND_EVENTS
+ * @return TTD_OK.
+ */
+TTD_EXPORT enum ttd_status ttd_reader_rewind_unread(struct ttd_reader *reader, uint32_t kinds);
+
+/** The largest ids that a trace has defined up to some chunk; UINT32_MAX if they cannot be checked,
+ * because definitions are missing. */
+struct ttd_defined {
+    ttd_id stacks;
+    ttd_id threads;
+    ttd_id heaps;
+};
+
+/** Returns the ids that were defined in the chunks so far. The reading must be one that checks. */
+TTD_EXPORT struct ttd_defined ttd_reader_defined(const struct ttd_reader *reader);
+
+enum ttd_net_state {
+    /** No block begins at the address. */
+    TTD_NET_FREE = 0,
+    TTD_NET_LIVE = 1
+};
+
+/** The net effect of a chunk's events at an address. */
+struct ttd_net {
+    uint64_t address;
+    /** Bytes of the block that was acquired last; undefined if none was. */
+    uint64_t size;
+    /** The first and the last event that acquired or released a block at the address, counted from
+     * the first event in the chunk. */
+    uint32_t first;
+    uint32_t last;
+    /** Call site of the block that was acquired last: a number within the chunk. */
+    uint32_t shape;
+    /** Whether the first event released a block, which was live before the chunk. */
+    bool was_live;
+    /** After the chunk: an enum ttd_net_state. */
+    uint8_t state;
+};
+
+/** The net effects of a chunk's events. */
+struct ttd_netted {
+    /** One for each address, in order of `first`; valid until the next call on the netter. */
+    const struct ttd_net *nets;
+    size_t count;
+    /**
+     * The nets say all that the events do: these concern one heap, each call returned, no heap is
+     * destroyed, and at each address releases and acquisitions alternate. Else the nets are
+     * undefined, and the events must be read.
+     */
+    bool is_plain;
+    /** Events acquire or release blocks; they are of `heap`. */
+    bool has_heap;
+    ttd_id heap;
+    /** The end of the latest ReAlloc that may have been acquired behind a later event of the chunk,
+     * or at its end; 0:0 if there is none. If the next chunk begins before, events must be read. */
+    struct ttd_position settled;
+    /** Number of events by ttd_action, of failed calls, and of calls that never returned. */
+    uint64_t actions[TTD_ACTION_DESTROY + 1];
+    uint64_t failed;
+    uint64_t unfinished;
+};
+
+/** A block that a net leaves. */
+struct ttd_net_block {
+    struct ttd_block block;
+    /** The ttd_action of the call that acquired it. */
+    uint8_t action;
+};
+
+/** Nets chunks of events: sums up the events of one chunk at a time by address. */
+struct ttd_netter;
+
+/**
+ * Opens a netter of the trace that a reader reads. It reads by itself, and leaves the reader where
+ * it is.
+ *
+ * @param reader  must outlive the netter. With an input of the caller's own, a netter may be used
+ *                beside other threads only if `read_at` and `size` may be; those of
+ *                ttd_input_file() and ttd_input_memory() may. The same holds for the allocator
+ * @param netter  set on success; owned by the caller, see ttd_netter_close()
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_ARGUMENT.
+ */
+TTD_EXPORT enum ttd_status ttd_netter_open(const struct ttd_reader *reader,
+                                           struct ttd_netter **netter);
+
+/** Releases everything; NULL is allowed. */
+TTD_EXPORT void ttd_netter_close(struct ttd_netter *netter);
+
+/**
+ * Reads, checks and nets one chunk. All is checked that a reader checks in a chunk of events.
+ *
+ * @param chunk    of kind TTD_KIND_EVENTS, from a reader of this trace
+ * @param defined  the ids that events of the chunk may have; NULL for all
+ * @param netted   set on TTD_OK
+ * @param error    detail on failure; may be NULL
+ * @return TTD_OK; TTD_ERROR_ARGUMENT (another kind); TTD_ERROR_CORRUPT (also if the chunk is not
+ *         the one that the reader found, or refers to an undefined id), TTD_ERROR_TRUNCATED,
+ *         TTD_ERROR_UNSUPPORTED, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO.
+ */
+TTD_EXPORT enum ttd_status ttd_netter_net(struct ttd_netter *netter, const struct ttd_chunk *chunk,
+                                          const struct ttd_defined *defined,
+                                          struct ttd_netted *netted, struct ttd_error *error);
+
+/**
+ * Describes the block that a net leaves.
+ *
+ * @param net    of the last chunk, which is plain; its state is TTD_NET_LIVE
+ * @param block  set
+ */
+TTD_EXPORT void ttd_netter_block(const struct ttd_netter *netter, const struct ttd_net *net,
+                                 struct ttd_net_block *block);
 
 struct ttd_stacks;
 

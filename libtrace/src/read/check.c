@@ -192,6 +192,14 @@ enum ttd_status ttd_check_index(struct ttd_reader *reader, struct ttd_cursor pay
     return TTD_OK;
 }
 
+enum ttd_status ttd_check_unread(struct ttd_reader *reader, struct ttd_error *error)
+{
+    check_begin_chunk(&reader->check);
+    /* Its events may be of any heap. */
+    reader->check.ids.settled_heap = UINT32_MAX;
+    return ttd_check_chunk(reader, error);
+}
+
 /** Compares the End chunk's totals that reading does not depend on. Returns a description of the
  * first wrong one, or NULL. */
 static const char *check_end_totals(const struct ttd_check *check)

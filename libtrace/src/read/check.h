@@ -156,6 +156,10 @@ enum ttd_status ttd_check_stacks(struct ttd_reader *reader, bool *is_right,
 enum ttd_status ttd_check_index(struct ttd_reader *reader, struct ttd_cursor payload,
                                 struct ttd_error *error);
 
+/** Takes the current chunk, events that are not read, for intact. @return TTD_OK,
+ * TTD_ERROR_NO_MEMORY. */
+enum ttd_status ttd_check_unread(struct ttd_reader *reader, struct ttd_error *error);
+
 /** Ends the current chunk; all of it is intact. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status ttd_check_chunk(struct ttd_reader *reader, struct ttd_error *error);
 

@@ -324,6 +324,26 @@ static enum ttd_status chunk_approach_events(struct ttd_reader *reader,
     return TTD_OK;
 }
 
+/** Returns a chunk of events without reading it. */
+static enum ttd_status chunk_leave_events(struct ttd_reader *reader,
+                                          const struct ttd_header *header, struct ttd_batch *batch,
+                                          struct ttd_error *error)
+{
+    struct ttd_error detail = {.what = ""};
+    reader->header = *header;
+    reader->event_before = reader->next_event;
+    reader->position_before = reader->position;
+    const char *violation = ttd_reader_check_records(header);
+    enum ttd_status status = violation
+                                 ? ttd_reader_fail(reader, TTD_ERROR_CORRUPT, violation, &detail)
+                                 : ttd_check_unread(reader, &detail);
+    if (status != TTD_OK)
+        return ttd_reader_fail_chunk(reader, &detail, batch, error);
+    ttd_reader_pass(reader, header, true);
+    *batch = (struct ttd_batch){.kind = TTD_KIND_EVENTS, .chunk = ttd_chunk_of(header)};
+    return TTD_OK;
+}
+
 enum ttd_status ttd_reader_enter(struct ttd_reader *reader, const struct ttd_header *header,
                                  struct ttd_batch *batch, struct ttd_error *error)
 {
@@ -339,6 +359,8 @@ enum ttd_status ttd_reader_enter(struct ttd_reader *reader, const struct ttd_hea
         enum ttd_status status = chunk_approach_events(reader, header, batch, error);
         if (status != TTD_OK || batch->synthetic)
             return status;
+        if (reader->leaves_events)
+            return chunk_leave_events(reader, header, batch, error);
     }
     if (header->kind == TTD_KIND_END)
         return chunk_next_end(reader, header, batch, error);

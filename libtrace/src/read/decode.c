@@ -229,9 +229,7 @@ static const char *decode_check_fixed(const struct ttd_header *header)
     return header->codec == TTD_CODEC_RAW ? NULL : "codec of a trace or an End chunk";
 }
 
-/** Validates the numbers of records of a chunk of a known kind. Returns a description of the first
- * violation, or NULL. */
-static const char *decode_check_records(const struct ttd_header *header)
+const char *ttd_reader_check_records(const struct ttd_header *header)
 {
     unsigned properties = ttd_kind_rows[header->kind].properties;
     if (header->kind == TTD_KIND_TRACE && header->number != 0)
@@ -261,7 +259,7 @@ enum ttd_status ttd_reader_begin(struct ttd_reader *reader, const struct ttd_hea
     reader->symbol_offset = 0;
     reader->variable_offset = 0;
     reader->is_first_batch = true;
-    const char *violation = decode_check_records(header);
+    const char *violation = ttd_reader_check_records(header);
     if (violation)
         return ttd_reader_fail(reader, TTD_ERROR_CORRUPT, violation, error);
     if (decode_gives_stored(reader)) {

@@ -176,6 +176,8 @@ struct ttd_reader {
     bool checks;
     bool is_intact;
     struct ttd_check check;
+    /** Chunks of events are returned unread: see ttd_reader_rewind_unread(). */
+    bool leaves_events;
 
     /** The chunk that is being decoded, as long as records of it are left. */
     struct ttd_header header;
@@ -273,6 +275,10 @@ enum ttd_status ttd_reader_end_unsupported(struct ttd_reader *reader,
 /** Fails for the undecodable chunk at hand; TTD_END when it was passed over. */
 enum ttd_status ttd_reader_fail_chunk(struct ttd_reader *reader, const struct ttd_error *detail,
                                       struct ttd_batch *batch, struct ttd_error *error);
+
+/** Validates the numbers of records in a header of a known kind. Returns a description of the first
+ * violation, or NULL. */
+const char *ttd_reader_check_records(const struct ttd_header *header);
 
 /** Reads the payload of a chunk and gets ready to decode it; fails as the source does. */
 enum ttd_status ttd_reader_begin(struct ttd_reader *reader, const struct ttd_header *header,

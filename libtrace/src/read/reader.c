@@ -200,6 +200,7 @@ enum ttd_status ttd_reader_rewind(struct ttd_reader *reader, uint32_t kinds)
     reader->rest_is_lost = false;
     reader->records_left = 0;
     reader->checks = false;
+    reader->leaves_events = false;
     reader->source.searched = 0;
     return TTD_OK;
 }
@@ -210,6 +211,21 @@ enum ttd_status ttd_reader_rewind_checked(struct ttd_reader *reader, uint32_t ki
     if (status == TTD_OK)
         ttd_check_begin(reader);
     return status;
+}
+
+enum ttd_status ttd_reader_rewind_unread(struct ttd_reader *reader, uint32_t kinds)
+{
+    enum ttd_status status = ttd_reader_rewind_checked(reader, kinds);
+    reader->leaves_events = true;
+    return status;
+}
+
+struct ttd_defined ttd_reader_defined(const struct ttd_reader *reader)
+{
+    const struct ttd_id_check *ids = &reader->check.ids;
+    if (ids->unknown)
+        return (struct ttd_defined){UINT32_MAX, UINT32_MAX, UINT32_MAX};
+    return (struct ttd_defined){ids->stacks, ids->threads, ids->heaps};
 }
 
 bool ttd_reader_rest(const struct ttd_reader *reader, struct ttd_loss *loss)

@@ -283,8 +283,7 @@ static struct ttd_event_buffer *decoder_next_buffer(struct ttd_events_decoder *d
     return buffer;
 }
 
-/** Moves the first error of a column to the decoder; true if there is one. */
-static bool decoder_column_errors(struct ttd_events_decoder *decoder)
+bool ttd_events_decoder_has_failed(struct ttd_events_decoder *decoder)
 {
     for (size_t i = 0; i < TTD_COLUMN_COUNT && !decoder->error; i++)
         decoder->error = decoder->columns[i].error;
@@ -306,7 +305,7 @@ static enum ttd_status decoder_read_tables(struct ttd_events_decoder *decoder, u
                                            uint32_t shapes)
 {
     enum ttd_status status = ttd_events_read_classes(decoder, classes);
-    if (status == TTD_OK && !decoder_column_errors(decoder))
+    if (status == TTD_OK && !ttd_events_decoder_has_failed(decoder))
         status = ttd_events_read_shapes(decoder, shapes);
     if (status != TTD_OK)
         return status;
@@ -316,7 +315,7 @@ static enum ttd_status decoder_read_tables(struct ttd_events_decoder *decoder, u
     /* Each event has one byte there, so the loops over events need not look for its end. */
     if (ttd_cursor_left(&decoder->columns[TTD_COLUMN_SHAPES_FIRST]) != decoder->left)
         ttd_events_decoder_fail(decoder, "number of events");
-    return decoder_column_errors(decoder) ? TTD_ERROR_CORRUPT : TTD_OK;
+    return ttd_events_decoder_has_failed(decoder) ? TTD_ERROR_CORRUPT : TTD_OK;
 }
 
 enum ttd_status ttd_events_decoder_begin(struct ttd_events_decoder *decoder,
@@ -351,8 +350,7 @@ enum ttd_status ttd_events_decoder_begin(struct ttd_events_decoder *decoder,
     return TTD_OK;
 }
 
-/** Checks that nothing is left over after the last event. */
-static void decoder_finish(struct ttd_events_decoder *decoder)
+void ttd_events_decoder_finish(struct ttd_events_decoder *decoder)
 {
     for (size_t i = 0; i < TTD_COLUMN_COUNT; i++)
         ttd_cursor_finish(&decoder->columns[i]);
@@ -373,7 +371,7 @@ enum ttd_status ttd_events_decoder_next(struct ttd_events_decoder *decoder, size
     ttd_events_decode_batch(decoder, n);
     if (decoder->no_memory)
         return TTD_ERROR_NO_MEMORY;
-    if (decoder_column_errors(decoder))
+    if (ttd_events_decoder_has_failed(decoder))
         return TTD_ERROR_CORRUPT;
     decoder->left -= n;
     if (decoder->first_batch &&
@@ -381,8 +379,8 @@ enum ttd_status ttd_events_decoder_next(struct ttd_events_decoder *decoder, size
         ttd_events_decoder_fail(decoder, "first position of a chunk");
     decoder->first_batch = false;
     if (decoder->left == 0)
-        decoder_finish(decoder);
-    if (decoder_column_errors(decoder))
+        ttd_events_decoder_finish(decoder);
+    if (ttd_events_decoder_has_failed(decoder))
         return TTD_ERROR_CORRUPT;
     /* Only now: a batch that is damaged takes the place of none but the oldest. */
     decoder->buffer_next = (decoder->buffer_next + 1) % decoder->buffer_count;

@@ -12,6 +12,29 @@ static inline void ttd_events_decoder_fail(struct ttd_events_decoder *decoder, c
         decoder->error = what;
 }
 
+/** Moves the first error of a column to the decoder. Returns whether there is an error. */
+bool ttd_events_decoder_has_failed(struct ttd_events_decoder *decoder);
+
+/** Checks that nothing is left over after the last event; state.effect is its effect position. */
+void ttd_events_decoder_finish(struct ttd_events_decoder *decoder);
+
+/** Reads the change of the wall clock that comes with the next event. */
+void ttd_events_change_clock(struct ttd_events_decoder *decoder);
+
+/** The general case of a symbol: see TTD_SHAPE_ONE_BYTE. */
+static inline uint32_t ttd_events_read_symbol(struct ttd_cursor *cursor, uint32_t first)
+{
+    size_t size = first == TTD_SHAPE_ESCAPE ? 2 : 1;
+    if (ttd_cursor_left(cursor) < size) {
+        ttd_cursor_fail(cursor, "payload too short");
+        return 0;
+    }
+    uint32_t low = *cursor->next++;
+    if (size == 2)
+        return TTD_SHAPE_TWO_BYTES + low + ((uint32_t)*cursor->next++ << 8);
+    return TTD_SHAPE_ONE_BYTE + ((first - TTD_SHAPE_ONE_BYTE) << 8) + low;
+}
+
 /** Reads the table of classes. Errors are left in the columns. */
 enum ttd_status ttd_events_read_classes(struct ttd_events_decoder *decoder, uint32_t count);
 

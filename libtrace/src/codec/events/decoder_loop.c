@@ -5,20 +5,6 @@
  */
 #include "codec/events/decoder.h"
 
-/** The general case of a symbol: see TTD_SHAPE_ONE_BYTE. */
-static inline uint32_t loop_read_symbol(struct ttd_cursor *cursor, uint32_t first)
-{
-    size_t size = first == TTD_SHAPE_ESCAPE ? 2 : 1;
-    if (ttd_cursor_left(cursor) < size) {
-        ttd_cursor_fail(cursor, "payload too short");
-        return 0;
-    }
-    uint32_t low = *cursor->next++;
-    if (size == 2)
-        return TTD_SHAPE_TWO_BYTES + low + ((uint32_t)*cursor->next++ << 8);
-    return TTD_SHAPE_ONE_BYTE + ((first - TTD_SHAPE_ONE_BYTE) << 8) + low;
-}
-
 /** Sets the members that shape and class determine; each event has one symbol. */
 static bool loop_decode_shapes(struct ttd_events_decoder *decoder, uint32_t count)
 {
@@ -35,7 +21,7 @@ static bool loop_decode_shapes(struct ttd_events_decoder *decoder, uint32_t coun
     for (uint32_t i = 0; i < count; i++, event++) {
         uint32_t symbol = symbols[i];
         if (symbol >= TTD_SHAPE_ONE_BYTE)
-            symbol = loop_read_symbol(&decoder->columns[TTD_COLUMN_SHAPES_MORE], symbol);
+            symbol = ttd_events_read_symbol(&decoder->columns[TTD_COLUMN_SHAPES_MORE], symbol);
         /* Without a branch: nobody can predict whether the prediction was right. */
         symbol |= next[before] & (0 - (uint32_t)(symbol == 0));
         if (symbol - 1 >= shape_count) {
@@ -58,8 +44,7 @@ static bool loop_decode_shapes(struct ttd_events_decoder *decoder, uint32_t coun
     return true;
 }
 
-/** The wall clock changes with the next event. */
-static void loop_change_clock(struct ttd_events_decoder *decoder)
+void ttd_events_change_clock(struct ttd_events_decoder *decoder)
 {
     struct ttd_event_state *state = &decoder->state;
     state->clock += ttd_unzigzag(ttd_cursor_varint(&decoder->columns[TTD_COLUMN_CLOCK]));
@@ -124,7 +109,7 @@ static bool loop_decode_times(struct ttd_events_decoder *decoder, uint32_t count
         uint64_t number = decoder->number;
         bool is_decoded;
         if (number == decoder->clock_change)
-            loop_change_clock(decoder);
+            ttd_events_change_clock(decoder);
         if (number == decoder->exception) {
             is_decoded = loop_decode_exception(decoder, i);
             nevers += TTD_TALLY_NEVERS(decoder->classes[i]->tally);

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/** Netting a chunk of events: what they leave behind at each address, without an event struct. */
+#ifndef TTD_CODEC_EVENTS_NETTING_H
+#define TTD_CODEC_EVENTS_NETTING_H
+
+#include "codec/events/events.h"
+
+/** An event whose times are an exception. The events up to the next mark follow it in the same
+ * thread, and each takes two steps. */
+struct ttd_net_mark {
+    uint32_t index;
+    ttd_id thread;
+    struct ttd_position start;
+    /** End of the call; its start if it never returned. */
+    struct ttd_position end;
+};
+
+/** A ReAlloc that ends after the event behind it takes effect. */
+struct ttd_net_late {
+    uint32_t index;
+    struct ttd_position end;
+};
+
+/** Nets one chunk at a time. */
+struct ttd_netting {
+    /** Decodes the tables, the times and the optional values; its lists of addresses have indices
+     * of `nets`. */
+    struct ttd_events_decoder decoder;
+    /** While events are decoded: one for each address that is spelled out. Then: one for each
+     * address. */
+    struct ttd_net *nets;
+    size_t count;
+    size_t capacity;
+    /** By shape: an enum ttd_event_fast. */
+    uint8_t *forms;
+    size_t form_capacity;
+    /** By event of a batch: the number of its shape. */
+    uint32_t shapes[TTD_EVENT_BATCH];
+    /** Shape of the event before the batch; 0 for none. */
+    uint32_t shape_before;
+    /** Index in `nets` of the address that the last event has acquired. */
+    uint32_t last_acquired;
+    /** Index in the chunk of the first event of the batch. */
+    uint32_t index;
+    struct ttd_net_mark *marks;
+    size_t mark_count;
+    size_t mark_capacity;
+    struct ttd_net_late *lates;
+    size_t late_count;
+    size_t late_capacity;
+    /** The first of `lates` whose event was not netted yet. */
+    size_t late_next;
+    /** A hash table of the nets' addresses: 1 more than the index in `nets`; 0 for none. */
+    uint32_t *slots;
+    size_t slot_capacity;
+    uint64_t first_event;
+    /** `nets` and `count` are set last. */
+    struct ttd_netted netted;
+};
+
+void ttd_netting_init(struct ttd_netting *netting, const struct ttd_allocator *allocator);
+void ttd_netting_free(struct ttd_netting *netting);
+
+/**
+ * Nets the chunk of `header`; it has at least one event. Checks all that ttd_events_decoder_next()
+ * checks.
+ *
+ * @return TTD_OK with netting->netted set; TTD_ERROR_CORRUPT (netting->decoder.error says why),
+ *         TTD_ERROR_NO_MEMORY.
+ */
+enum ttd_status ttd_netting_chunk(struct ttd_netting *netting, const struct ttd_header *header,
+                                  struct ttd_cursor payload, uint64_t time_unit);
+
+/** Describes the block that a net has left. */
+void ttd_netting_block(const struct ttd_netting *netting, const struct ttd_net *net,
+                       struct ttd_net_block *block);
+
+#endif
