@@ -179,6 +179,7 @@ size_t engine_events(uint64_t first, size_t count)
     for (size_t i = 0; i < list.count; i++)
         engine_add_event(&list.items[i]);
     free(list.items);
+    free(list.parameters);
     return engine_end();
 }
 

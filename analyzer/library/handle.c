@@ -325,6 +325,25 @@ enum ttd_status ttdheap_find_range(struct ttdheap *heap, const char *from_text, 
 
 /* ---- Calls ---- */
 
+static enum ttd_status handle_add_call(struct call_list *list, const struct ttd_event *event)
+{
+    enum ttd_status status =
+        grow_array((void **)&list->items, &list->capacity, list->count + 1, sizeof *list->items);
+    if (status == TTD_OK && event->parameter_count)
+        status =
+            grow_array((void **)&list->parameters, &list->parameter_capacity,
+                       list->parameter_count + event->parameter_count, sizeof *list->parameters);
+    if (status != TTD_OK)
+        return status;
+    struct ttd_event *call = &list->items[list->count++];
+    *call = *event;
+    /* They are the batch's. */
+    call->parameters = NULL;
+    for (uint32_t i = 0; i < event->parameter_count; i++)
+        list->parameters[list->parameter_count++] = event->parameters[i];
+    return TTD_OK;
+}
+
 /* Adds calls of a batch. TTD_END once no later call is wanted. */
 static enum ttd_status handle_add_calls(struct call_list *list, const struct ttd_batch *batch)
 {
@@ -340,11 +359,9 @@ static enum ttd_status handle_add_calls(struct call_list *list, const struct ttd
             list->next = event->number;
             return TTD_END;
         }
-        enum ttd_status status = grow_array((void **)&list->items, &list->capacity, list->count + 1,
-                                            sizeof *list->items);
+        enum ttd_status status = handle_add_call(list, event);
         if (status != TTD_OK)
             return status;
-        list->items[list->count++] = *event;
     }
     return TTD_OK;
 }
@@ -376,8 +393,28 @@ static enum ttd_status handle_see_losses(void *context, const struct ttd_batch *
     return TTD_OK;
 }
 
+/* Puts the arguments behind the calls, into the same block of memory. */
+static enum ttd_status handle_place_parameters(struct call_list *list)
+{
+    size_t calls = list->count * sizeof *list->items;
+    size_t size = list->parameter_count * sizeof *list->parameters;
+    if (!size)
+        return TTD_OK;
+    void *block = realloc(list->items, calls + size);
+    if (!block)
+        return TTD_ERROR_NO_MEMORY;
+    list->items = block;
+    uint64_t *parameters = memcpy((char *)block + calls, list->parameters, size);
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->items[i].parameter_count)
+            list->items[i].parameters = parameters;
+        parameters += list->items[i].parameter_count;
+    }
+    return TTD_OK;
+}
+
 /* Judges the list, and makes its calls the answer. */
-static enum ttd_status handle_answer_calls(struct ttdheap *heap, const struct call_list *list,
+static enum ttd_status handle_answer_calls(struct ttdheap *heap, struct call_list *list,
                                            struct ttdheap_answer *answer)
 {
     struct certainty certainty = {.count = 0};
@@ -388,6 +425,8 @@ static enum ttd_status handle_answer_calls(struct ttdheap *heap, const struct ca
                                    .since = list->range.from,
                                    .reached_end = list->next == UINT64_MAX};
     enum ttd_status status = handle_judge(heap, &outcome, list->range.to, &certainty);
+    if (status == TTD_OK)
+        status = handle_place_parameters(list);
     if (status == TTD_OK)
         return handle_answer(answer, &certainty, last, list->items);
     free(list->items);
@@ -407,6 +446,7 @@ enum ttd_status ttdheap_calls(struct ttdheap *heap, const struct ttdheap_range *
         status = handle_answer_calls(heap, &list, &calls->answer);
     else
         free(list.items);
+    free(list.parameters);
     if (status != TTD_OK)
         return handle_fail(heap, error, status, &why);
     calls->count = list.count;

@@ -114,6 +114,11 @@ struct call_list {
     struct ttd_event *items;
     size_t count;
     size_t capacity;
+    /** Raw arguments of the calls in order; to be freed by the caller. The calls do not point at
+     * them. */
+    uint64_t *parameters;
+    size_t parameter_count;
+    size_t parameter_capacity;
     /** Number of the first call that is wanted and was not listed; UINT64_MAX if there is none: set
      * to that before. */
     uint64_t next;

@@ -69,7 +69,8 @@ def calls_of(calls):
     words = {"ALLOC": "Alloc", "REALLOC": "ReAlloc", "FREE": "Free", "CREATE": "Create",
              "PROTECT": "Protect", "LOCK": "Lock", "UNLOCK": "Unlock", "DESTROY": "Destroy"}
     return answer_of(calls, calls=[{"number": c.number, "action": words[c.action.name],
-                                    "start": plain(c.time_start), "size": c.size} for c in calls])
+                                    "start": plain(c.time_start), "size": c.size,
+                                    "parameters": list(c.parameters)} for c in calls])
 
 
 def ask(heap, question):

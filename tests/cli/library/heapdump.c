@@ -258,7 +258,10 @@ static enum ttd_status ask_calls(struct ttd_position from, struct ttd_position t
             printf(", \"action\": \"%s\"", ttd_action_name(calls.items[i].action));
             print_position("start", calls.items[i].time_start);
             print_number("size", calls.items[i].size);
-            putchar('}');
+            printf(", \"parameters\": [");
+            for (uint32_t j = 0; j < calls.items[i].parameter_count; j++)
+                printf("%s%" PRIu64, j ? ", " : "", calls.items[i].parameters[j]);
+            printf("]}");
         }
         printf("]}\n");
         next = calls.next;

@@ -220,6 +220,19 @@ class Library(TestCase):
                                   for c in a["calls"]],
                                  [(r["number"], r["action"], r["time_start"]) for r in rows])
 
+    def test_raw_arguments(self):
+        """Arguments of calls belong to the answer: those of earlier chunks are as they were."""
+        script = Script(events_per_chunk=3).basics()
+        expected = []
+        for i in range(100):
+            expected.append([0x1000 + i, i, 77][:i % 4])
+            script.alloc(0x100000 + 64 * i, 8, **({"parameters": ",".join(map(str, expected[-1]))}
+                                                  if expected[-1] else {}))
+        path = self.write(script.close())
+        for most in (7, 1000):
+            answers = self.ask(path, f"calls/{most}/start/end")
+            self.assertEqual([c["parameters"] for a in answers for c in a["calls"]], expected)
+
     def test_info(self):
         path = self.write(several_kinds().close())
         found = self.json_of("info", path)

@@ -41,9 +41,9 @@
  * says why. Memory grows with the trace's events, and a small file can be made to stand for many: a
  * program that opens traces of strangers limits its memory.
  *
- * Threads: one thread at a time may use a handle, and free its answers; different handles are
- * independent. A question may use one more thread while it runs. The library starts no process, and
- * does not write to files or standard streams.
+ * Threads: one thread at a time may use a handle; different handles are independent. Any thread may
+ * read and free an answer at any time. A question may use one more thread while it runs. The
+ * library starts no process, and does not write to files or standard streams.
  */
 #ifndef TTDTRACE_TTDHEAP_H
 #define TTDTRACE_TTDHEAP_H
@@ -583,7 +583,7 @@ struct ttdheap_range {
 struct ttdheap_calls {
     struct ttdheap_answer answer;
     size_t count;
-    /** In the order of their effects. */
+    /** In the order of their effects. Their raw arguments belong to the answer. */
     const struct ttd_event *items;
     /** Number of the event to go on with; UINT64_MAX if there are no more. */
     uint64_t next;
