@@ -96,7 +96,7 @@ export class LifetimesView {
     this.gaps = new CommandLine('', 'Gaps between them');
     this.sizes = element('div');
     const by_time = histogram('lifetimes-by-time', 'Lived for',
-      lifetimeRows(lifetimes.by_time, duration));
+      lifetimeRows(lifetimes.by_time, (time) => (time ? duration(time) : 'too short to measure')));
     const by_calls = histogram('lifetimes-by-calls', 'Calls in between',
       lifetimeRows(lifetimes.by_calls, count));
     this.node = element('div', { class: 'columns' },

@@ -2,7 +2,7 @@
 // The flame graph as a view: what it shows, the pointer, the keyboard.
 import { OUTWARD_LEVELS, inwardTree, outwardTree } from './calls.js';
 import { button, choice, element, menu, segments, setText } from './dom.js';
-import { baseName, bytes, percent, things } from './format.js';
+import { baseName, bytes, briefName, percent, things } from './format.js';
 import { BoxColors, ModuleColors } from './flame_colors.js';
 import { LEVELS_MAX, boxAt, boxLines, depthOf, drawBoxes, flameHeight, foldedOf, layOut } from './flame.js';
 import { graphButtons } from './export.js';
@@ -143,10 +143,12 @@ export class FlameView {
     const box = this.boxes.find((other) => other.node >= 0 && other.node === this.selected);
     let said = `${this.source.title()}: ${this.format(sums.total[root])}`;
     said += this.source.note();
-    if (root) said += `, in ${tree.function(root).short}`;
+    if (root) said += `, in ${tree.function(root).plain}`;
     if (this.state.get('direction') === 'outward') said += `, at most ${OUTWARD_LEVELS} levels`;
     if (depthOf(this.boxes) >= LEVELS_MAX) said += ', deeper calls are not drawn';
-    if (this.search.is_on) said += `, ${percent(sums.total[0], this.all) || 'none'} of all: only what “${this.search.text}” leads to`;
+    if (this.search.is_on) said += `, ${percent(sums.total[0], this.all) || 'none'} of all: only what “${briefName(this.search.text)}” leads to`;
+    const title = this.search.text || (root ? tree.function(root).name : '');
+    if (this.said.title !== title) this.said.title = title;
     if (box) said = this.linesOf(box).join(' · ');
     setText(this.said, said);
   }

@@ -122,6 +122,11 @@ export function plainName(name) {
   return name.slice(start, end);
 }
 
+/** A function's name where there is little room: without arguments and long template arguments. */
+export function briefName(name) {
+  return plainName(shortName(name));
+}
+
 /** Characters that change the direction of what stands around them: a name with them could be taken
  * for another one. */
 const DIRECTIONS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;

@@ -3,6 +3,7 @@
 import { OTHERS } from './calls.js';
 import { numbers, sums } from './data.js';
 import { comparePositions } from './format.js';
+import { Kept } from './kept.js';
 import { RefinedTicks } from './refine.js';
 
 /** The places of which the state is held: that of the cursor and the ends of the range. Each moves
@@ -66,6 +67,22 @@ export class Series {
     this.makeCursors();
   }
 
+  /** Replaces the changes of each tick. */
+  change(visit) {
+    const lists = { record: [], bytes: [], blocks: [] };
+    const [first, end] = [this.first.slice(), this.end.slice()];
+    first.forEach((from, tick) => {
+      const old = Object.fromEntries(Object.keys(lists).map((name) => [name, this[name].subarray(from, end[tick])]));
+      first[tick] = lists.record.length;
+      const made = visit(old, tick);
+      for (const [name, list] of Object.entries(lists)) made[name].forEach((value) => list.push(value));
+      end[tick] = lists.record.length;
+    });
+    Object.assign(this, { first, end });
+    for (const [name, list] of Object.entries(lists)) this[name] = Float64Array.from(list);
+    this.makeCursors();
+  }
+
   makeCursors() {
     this.cursors = [AT, FROM, TO].map(() => new SeriesCursor(this));
   }
@@ -126,6 +143,28 @@ export class Heap {
     this.atPeak = this.readPeak(part.at_peak);
     this.sumAll();
     if (part.at_peak.event !== undefined && !this.has_nested) this.insertPeak(part.at_peak, part.peak);
+    const highest = this.peakTick();
+    if (this.position[highest] === part.peak.position) this.peakPosition = part.peak.position;
+    this.kept = new Kept(part.kept);
+    if (!this.kept.is_empty) this.dropKept();
+  }
+
+  /** Takes the blocks that the runtimes keep out of all sums. */
+  dropKept() {
+    const { kept, position, all } = this;
+    const blocks = position.map((to, tick) => kept.between(tick ? position[tick - 1] : null, to));
+    Object.values(this.series).forEach((series, k) => {
+      series.change((changes, tick) => kept.without(changes, k, blocks[tick]));
+    });
+    kept.takeFrom(this.atPeak, this.part.peak.position);
+    this.sumAll();
+    kept.positions = position;
+    kept.sums = {};
+    for (const unit of ['bytes', 'blocks']) {
+      kept.sums[unit] = all[unit].map((value, tick) => value - this.all[unit][tick]);
+      this[unit] = this[unit].map((value, tick) => value - kept.sums[unit][tick]);
+    }
+    this.peak = this.peak.map((value, tick) => Math.max(this.bytes[tick], value - kept.sums.bytes[tick]));
   }
 
   /** Makes the peak a tick of its own, in front of the one in whose stretch it is. Where blocks lie
@@ -259,8 +298,9 @@ export class Heap {
     return this.memory.time.reduce((best, _, i) => (best < 0 || distance(i) <= distance(best) ? i : best), -1);
   }
 
-  /** The tick in which most was live. */
+  /** The tick in which most was live: like the command, of all blocks, those of the runtimes too. */
   peakTick() {
+    if (this.peakPosition) return this.tickAt(this.peakPosition);
     let best = 0;
     for (let i = 1; i < this.count; i++) if (this.peak[i] > this.peak[best]) best = i;
     return best;

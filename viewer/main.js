@@ -14,7 +14,7 @@ import { Exact } from './exact.js';
 import { errorsView, leaksView } from './findings.js';
 import { FlameView } from './flame_view.js';
 import { Figures } from './figures.js';
-import { count, duration, plainName, shortName, things } from './format.js';
+import { count, duration, briefName, things } from './format.js';
 import { Heap } from './heap.js';
 import { Keys, TimelinePointer } from './input.js';
 import { MemoryView } from './memory_view.js';
@@ -58,7 +58,7 @@ class Page {
     this.timeline = new Timeline(this.heap, this.state, this.notes, this.scope, this);
     this.verdicts = new Verdicts(this);
     this.ticks = new TimelineTable(this.heap, this.state, this.timeline, this.commands);
-    this.figures = new Figures(this.heap, this.state, this.scope);
+    this.figures = new Figures(this.heap, this.state, this.scope, this.timeline);
     this.keys = new Keys(this);
     this.flame = new FlameView(this.makeSource(), this.state);
     this.sites = new SitesView(this.heap, this.state, this.pieces, this.makeClasses());
@@ -180,7 +180,7 @@ class Page {
     const { state } = this;
     this.heading = element('h2');
     this.playButton = button('▶', () => this.play(), { 'aria-label': 'Play', title: 'Space' });
-    return element('div', { class: 'bar' }, this.heading,
+    return element('div', { class: 'bar one-line' }, this.heading,
       element('span', { class: 'dim hint' }, 'drag to move, at the lower edge for a range · wheel to zoom · click a name to follow it'),
       this.playButton, button('Peak', () => this.goToPeak()),
       ...(this.exact ? [button('‹', () => this.step(-1), { 'aria-label': 'One call back' }),
@@ -299,7 +299,8 @@ class Page {
     this.figures.draw();
     setText(this.heading, `Live ${this.timeline.unit() === 'blocks' ? 'blocks' : 'memory'}` +
       `${this.state.get('plot').endsWith('sites') ? ' by function' : ''}` +
-      `${this.search.is_on ? `: “${plainName(shortName(this.search.text))}”` : ''}`);
+      `${this.search.is_on ? `: “${briefName(this.search.text)}”` : ''}`);
+    if (this.heading.title !== this.search.text) this.heading.title = this.search.text;
     if (this.place.firstChild !== view.made.node) this.place.replaceChildren(view.made.node);
     if (this.place.ariaLabel !== view.title) this.place.ariaLabel = view.title;
     const { address } = this;

@@ -128,7 +128,10 @@ export class HeapSource {
 
   note() {
     const text = this.is_change ? `: ${this.changeText(this.nets[0], this.wholes[0])}` : '';
-    return text + nestedText(this.heap, this.state);
+    const measure = measureOf(this.state);
+    const position = measure === MEASURES.live ? this.heap.position[this.state.get('at')]
+      : measure === MEASURES.peak ? this.heap.part.peak.position : null;
+    return text + nestedText(this.heap, this.state) + (position && !this.search.is_on ? this.heap.kept.text(position) : '');
   }
 
   /** Whether what is shown has grown or shrunk: its colours say so. */

@@ -239,7 +239,7 @@ export class MemoryView {
       const swatch = element('i');
       swatch.style.background = colors.series[this.pieces.functions.of(key)];
       return element('li', { title: this.calls.functions[key].name }, swatch,
-        this.calls.functions[key].short);
+        this.calls.functions[key].plain);
     }));
   }
 

@@ -64,7 +64,7 @@ const COUNTED = 'Blocks that the C and C++ runtimes keep until the end, which th
 export class RangeView {
   constructor({ parts, pieces, heap, state, scope, exact }) {
     Object.assign(this, { diff: parts.diff, pieces, heap, state, scope, exact });
-    this.has_kept = Number(parts.leaks.runtime_blocks) > 0;
+    this.has_kept = Number(parts.leaks.runtime_blocks) > 0 && (exact || heap.kept.sites.size > 0);
     this.spans = new Spans(parts.heap.spans, heap);
     this.figures = element('dl', { class: 'figures', 'aria-live': 'polite' });
     this.note = element('p', { class: 'dim' });
@@ -139,9 +139,10 @@ export class RangeView {
 
   /** The sentences about the range between two ticks. */
   remarks(from, to) {
-    const { heap, state, shown, counted } = this;
+    const { heap, state, shown, counted, pieces } = this;
     const is_rounded = from !== state.get('from') || to !== state.get('to');
     return [
+      pieces.search?.is_on ? 'These figures are of the whole heap, not only of what the search finds.' : '',
       is_rounded ? `Rounded outwards to the range from ${heap.position[from]} to ` +
         `${heap.position[to]}: this page knows the blocks of ${count(heap.count)} moments at every ` +
         `${count(this.spans.width)}th of them.` : '',

@@ -34,6 +34,15 @@ export class RefinedTicks {
     return ticks;
   }
 
+  /** Takes what the runtimes keep out of stretches. */
+  dropKept({ kept }, stretches) {
+    if (kept.is_empty) return;
+    stretches.forEach((stretch, i) => {
+      const before = stretches[i - 1];
+      kept.takeFromStretch(stretch, before?.base === stretch.base ? before.position : this.base.position[stretch.base]);
+    });
+  }
+
   values(name, ticks, pick) {
     const values = new Float64Array(ticks.length);
     ticks.forEach((tick, i) => { values[i] = pick(tick, this.base[name][tick.base], values[i - 1]); });
@@ -42,6 +51,7 @@ export class RefinedTicks {
 
   apply(heap, moments, stretches) {
     this.series.forEach(({ series }) => series.toBase(this.ticks));
+    this.dropKept(heap, stretches);
     const ticks = this.list(stretches);
     heap.position = ticks.map(({ base, stretch }) => (stretch || {
       position: this.base.position[base],

@@ -45,7 +45,8 @@ export class Spans {
   quadrants(from, to) {
     const { all } = this.heap;
     const { allocations, allocated } = this.heap.activity(from, to);
-    const added = { blocks: allocations, bytes: allocated };
+    const kept = this.heap.kept.between(this.heap.position[from], this.heap.position[to]);
+    const added = { blocks: allocations - kept.length, bytes: allocated - kept.reduce((sum, { bytes }) => sum + bytes, 0) };
     const aofi = this.released(from, to);
     const found = { aifi: {}, aifo: {}, aofi, aofo: {} };
     for (const unit of ['blocks', 'bytes']) {

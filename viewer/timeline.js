@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The timeline: how much was live, by whom, and how fast it came and went.
 import { button, element, setText } from './dom.js';
-import { bytes, count, duration, moment, percent, short, signed, things } from './format.js';
+import { bytes, count, duration, moment, briefName, percent, short, signed, things } from './format.js';
 import { graphButtons } from './export.js';
 import { CanvasSurface, palette, sizeOf } from './surface.js';
 
@@ -279,8 +279,21 @@ export class Timeline {
     if (this.drawn?.key === key && this.drawn.ticks === heap.position) return this.drawn;
     const rows = is_stacked ? this.functions.rows(heap, unit, mask) : [];
     this.drawn = { key, ticks: heap.position, rows,
-      total: mask ? this.maskedTotal(unit, mask) : heap[unit] };
+      total: this.followed[unit] };
     return this.drawn;
+  }
+
+  /** Live bytes and blocks by tick of what the search finds, kept until it is another one; the heap
+   * itself without a search. */
+  get followed() {
+    const { heap, search } = this;
+    const mask = search.mask(heap.sites);
+    if (!mask) return heap;
+    if (this.found?.mask !== mask || this.found.ticks !== heap.position) {
+      this.found = { mask, ticks: heap.position, text: search.text,
+        bytes: this.maskedTotal('bytes', mask), blocks: this.maskedTotal('blocks', mask) };
+    }
+    return this.found;
   }
 
   maskedTotal(unit, mask) {
@@ -444,7 +457,7 @@ export class Timeline {
     surface.text('alloc', LEFT - 6, middle - half / 2, colors.dim, { align: 'right' });
     surface.text('free', LEFT - 6, middle + half / 2, colors.dim, { align: 'right' });
     if (this.axis === 'time' && most && surface.width - right > 100) {
-      surface.text(`up to ${short(most / ((to - from) / columns / 1e9))} calls/s`, right + 8, middle, colors.dim);
+      surface.text(`up to ${short(most / ((to - from) / columns / 1e9))} calls/s${this.search.is_on ? ', of all' : ''}`, right + 8, middle, colors.dim);
     }
   }
 
@@ -497,11 +510,11 @@ export class Timeline {
 
   describe() {
     const tick = this.state.get('at');
-    const { heap } = this;
+    const { heap, followed } = this;
     const memory = this.memoryText();
     this.canvas.setAttribute('aria-valuenow', tick);
     this.canvas.setAttribute('aria-valuetext', `${this.scope.has_times ? `${moment(heap.time[tick])}, ` : ''}position ` +
-      `${heap.position[tick]}: ${count(heap.bytes[tick])} bytes in ${count(heap.blocks[tick])} ` +
-      `blocks live${memory && `; ${memory}`}`);
+      `${heap.position[tick]}: ${count(followed.bytes[tick])} bytes in ${count(followed.blocks[tick])} ` +
+      `blocks live${followed === heap ? '' : ` of “${briefName(followed.text)}”`}${memory && `; ${memory}`}`);
   }
 }

@@ -69,7 +69,8 @@ export class TimelineTable {
       values[tick] >= from && values[tick] <= to));
     setText(this.note, `${things(this.table.rows.length, 'moment')}. Amounts that come and go, and the ` +
       'most that was live, are of the time since the moment before. Enter moves the cursor there. ' +
-      'The command has round stretches of its own.');
+      'The command has round stretches of its own' +
+      `${heap.kept.is_empty ? '' : ', and counts what the runtimes keep'}.`);
     this.command.set(this.commands.line('timeline', '--over',
       timeline.axis === 'event' ? 'position' : 'time', '--points', '200'));
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The verdicts: what `summary` says, as cards that name whose doing it is, and lead there.
 import { button, element } from './dom.js';
-import { baseName, bytes, count, duration, moment, percent, plainName, short, shortName, things } from './format.js';
+import { baseName, bytes, count, duration, moment, briefName, percent, short, things } from './format.js';
 import { palette } from './surface.js';
 
 const CURVE = 60;
@@ -72,7 +72,7 @@ export class Verdicts {
     const node = element('article', { class: `verdict${action ? '' : ' calm'}` },
       element('h2', {}, title, doubt ? element('span', { class: 'badge', title: doubt }, 'uncertain') : ''),
       element('div', { class: 'value' }, value, curve || ''),
-      whole ? element('code', { title: whole }, plainName(shortName(whole))) : '',
+      whole ? element('code', { title: whole }, briefName(whole)) : '',
       element('p', {}, lines.filter((line) => line).join('; '), doubt ? `. Uncertain: ${doubt}` : ''),
       owner && this.place(owner) ? element('p', { class: 'place' }, this.place(owner)) : '',
       action ? button(`${action[0]} →`, () => this.go(action[1], number), { class: 'act' }) : '');

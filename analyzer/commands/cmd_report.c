@@ -45,13 +45,15 @@ static enum ttd_status report_wants_stack(void *context, ttd_id stack, bool *is_
 /* Writes two parts of the page: the heap in the course of time, and the lifetimes. The filters of
  * the user apply to both. */
 static int cmd_report_write_heap(struct session *session, const struct page_facts *facts,
-                                 struct report_findings *findings, struct page_calls *calls)
+                                 const struct heap_trace *trace, struct report_findings *findings,
+                                 struct page_calls *calls)
 {
     struct heap_site_table sites = heap_usage_site_table(&findings->usage);
     struct page_heap heap = {.ticks = &findings->ticks,
                              .usage = &findings->usage,
                              .memory = &findings->info.stats.memory,
                              .leaks = &findings->leaks,
+                             .judge = &trace->hook.judge,
                              .calls = calls,
                              .sites_max = facts->is_exact ? SIZE_MAX : PAGE_SITES_MAX};
     session->uses_times = true;
@@ -145,6 +147,26 @@ static int report_write_parts(struct session *session, const struct page_facts *
     return status;
 }
 
+/* Drops the blocks that the runtimes keep from those live at the peak, as `peak` does. */
+static void cmd_report_drop_kept(const struct heap_stack_judge *judge,
+                                 struct report_findings *findings)
+{
+    struct heap_groups *groups = &findings->ticks.at_peak;
+    for (size_t i = 0; i < findings->leaks.runtime_block_count; i++) {
+        const struct heap_block *block = &findings->leaks.runtime_blocks[i];
+        if (ttd_position_compare(block->allocated, findings->ticks.peak.position) <= 0)
+            heap_groups_subtract(groups, block);
+    }
+    for (size_t i = 0; i < groups->count && judge->keeps; i++) {
+        struct heap_group *group = &groups->items[i];
+        if (!judge->keeps(judge->context, group->key.stack))
+            continue;
+        groups->blocks -= group->blocks;
+        groups->bytes -= group->bytes;
+        group->blocks = group->bytes = 0;
+    }
+}
+
 /* Writes the data of the page. Stacks are numbers of nodes in one tree of calls. The tree is
  * written last, when all parts have named their stacks. */
 static int cmd_report_write_data(struct session *session, const struct page_facts *facts,
@@ -160,7 +182,8 @@ static int cmd_report_write_data(struct session *session, const struct page_fact
     session->options.view.limit = session->report.limit = REPORT_GROUPS_MAX;
     session->has_reasons = true;
     page_write_facts(&session->report, facts);
-    int status = cmd_report_write_heap(session, facts, findings, &calls);
+    int status = cmd_report_write_heap(session, facts, trace, findings, &calls);
+    cmd_report_drop_kept(&trace->hook.judge, findings);
     page_begin_report(session, command_summary.name);
     if (status == STATUS_OK)
         status = summary_print(session, &view, facts, findings, false);

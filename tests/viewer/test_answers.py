@@ -11,7 +11,7 @@ import oracle
 import support
 import test_page
 from support import Script
-from test_page import MODE, NAME, PageCase, churn, evil, leaking, whole
+from test_page import MODE, NAME, PageCase, churn, evil, kept, leaking, whole
 
 # The texts that are hard to read: those on elements whose contrast to what is behind them is too low.
 HARD_TO_READ = """(() => {
@@ -401,6 +401,106 @@ class Timeline(PageCase):
             for first, last in ((at, at + 9), (at - 9, at), (at - 30, at + 30), (at + 1, at + 2), (at - 2, at - 1)):
                 test_page.Limits.check_sums(self, test_page.Limits.choose(self, first, last))
         self.check_silence()
+
+    def check_state(self, trace, position, has_series):
+        """What the page has live is what `state` has: in all, by function, thread and heap."""
+        self.go(f"#at={position}")
+        state = self.json_of("state", trace, "--at", position, "--by", "function", "--limit", "0")
+        figures = self.texts("main > section > .figures dd")
+        self.assertIn(f"{state['live_bytes']:,} byte", figures[1], position)
+        self.assertEqual(whole(figures[2]), state["live_blocks"], position)
+        self.assertEqual(sorted((whole(cells[2][1]), whole(cells[3][0])) for cells in
+                                self.rows(".sites-panel") if whole(cells[3][0])),
+                         sorted((group["bytes"], group["blocks"]) for group in state["groups"]))
+        for by in ("thread", "heap") if has_series else ():
+            self.go(f"#at={position}&by={by}")
+            self.assertEqual(sorted((whole(cells[2][1]), whole(cells[3][0])) for cells in
+                                    self.rows(".sites-panel") if whole(cells[3][0])),
+                             sorted((item["bytes"], item["blocks"]) for item in state[by + "s"]))
+
+    def test_what_the_runtimes_keep_does_not_count(self):
+        """Neither blocks whose addresses the trace lists nor thread-local storage."""
+        for has_released in (False, True):
+            trace = self.write(kept(has_released), str(has_released))
+            self.show(trace)
+            peak = self.json_of("peak", trace)
+            at = "heapPage.heap.peakTick()"
+            self.assertEqual(evaluate(f"heapPage.heap.position[{at}]"), peak["position"])
+            self.assertEqual(evaluate(f"[heapPage.heap.bytes[{at}], heapPage.heap.blocks[{at}]]"),
+                             [peak["live_bytes"], peak["live_blocks"]])
+            self.assertEqual(evaluate("heapPage.parts.summary.peak"),
+                             self.json_of("summary", trace)["peak"] | {
+                                 "owner": evaluate("heapPage.parts.summary.peak.owner")})
+            kept_then = self.run_ok("peak", trace).text.splitlines()[1].split(" (")[0]
+            self.assertIn("3 blocks, 73,314 bytes kept by the C/C++ runtime, not counted", kept_then)
+            self.assertIn(kept_then, self.texts(".flame-panel .said")[0])
+            for position in self.positions()[::3]:
+                self.check_state(trace, position, not has_released)
+            self.go("#measure=peak")
+            self.assertEqual(sum(whole(cells[2][1]) for cells in self.rows(".sites-panel")),
+                             peak["live_bytes"])
+        self.check_silence()
+
+    def test_figures_follow_the_search(self):
+        trace = self.write(shop())
+        self.show(trace, "#search=audit")
+        live, blocks, peak, _, grown = self.texts("main > section > .figures dd")[1:]
+        total, count = evaluate("(({ timeline: { followed }, state }) => [followed.bytes[state.get('at')], "
+                                "followed.blocks[state.get('at')]])(heapPage)")
+        rows = self.rows(".sites-panel")
+        self.assertEqual((total, count), (whole(rows[0][2][1]), whole(rows[0][3][0])))
+        self.assertIn(f"{total:,} bytes of “audit”", live)
+        self.assertIn(f"{count:,} of “audit”, ", blocks)
+        self.assertIn(evaluate("heapPage.heap.bytes[heapPage.state.get('at')].toLocaleString('en-US')"),
+                      self.run_ok("state", trace, "--at", evaluate(
+                          "heapPage.heap.position[heapPage.state.get('at')]")).text)
+        self.assertIn("of “audit”, at ", peak)
+        self.assertIn("of “audit”, +", grown)
+        self.assertIn("live of “audit”", evaluate("heapPage.timeline.canvas.getAttribute('aria-valuetext')"))
+        self.go("#search=audit&view=range")
+        self.assertIn("of the whole heap", evaluate("document.querySelector('.view').textContent"))
+        self.go("#")
+        self.assertNotIn("of “", "".join(self.texts("main > section > .figures dd")))
+        self.check_silence()
+
+    def test_long_names_are_short_in_sentences(self):
+        script = Script().basics()
+        name = "void_outer::fill<" + "std::vector<int;_std::allocator<int>_>;_" * 5 + "int>(int)"
+        script.add("symbol", module=1, offset=0x100, frames=f"{name}@fill.cpp@3")
+        script.alloc(0x1000, 100, stack=1)
+        self.show(self.write(script.close()))
+        evaluate("heapPage.state.set({ search: heapPage.calls.functions.find(({ name }) => "
+                 "name.includes('fill')).name }), 1")
+        self.settle()
+        said = evaluate("[heapPage.flame.said.textContent, heapPage.flame.said.title]")
+        self.assertIn("“void_outer::fill<…>” leads to", said[0])
+        self.assertIn("std::allocator<int>", said[1])
+
+    def test_a_long_search_leaves_the_bar_alone(self):
+        opened = test_page.opened
+        size = evaluate("[innerWidth, innerHeight]")
+        self.show(self.write(shop()))
+        height = "document.querySelector('.one-line').offsetHeight"
+        try:
+            opened.size(1280, 800)
+            self.settle()
+            before = evaluate(height)
+            for text in ("render_price+at+all", "x" * 200):
+                self.go(f"#search={text}")
+                self.assertEqual(evaluate(height), before)
+                self.assertTrue(evaluate("document.documentElement.scrollWidth <= innerWidth"))
+        finally:
+            opened.size(*size)
+            self.settle()
+
+    def test_lifetimes_use_the_words_of_the_command(self):
+        script = Script().basics()
+        script.alloc(0x1000, 100, wall=5)
+        script.free(0x1000, wall=5)
+        trace = self.write(script.close())
+        self.assertIn("too short to measure", self.run_ok("lifetimes", trace).text)
+        self.show(trace, "#view=lifetimes")
+        self.assertEqual(self.rows(".view section")[0][0][0], "too short to measure")
 
     def test_slash_searches(self):
         trace = self.write(shop())

@@ -13,7 +13,7 @@ import oracle
 import support
 import test_page
 from support import Script
-from test_page import PLACES, churn, whole
+from test_page import PLACES, churn, kept, whole
 
 WAIT_SECONDS = 60
 
@@ -85,6 +85,23 @@ class Numbers(ExactCase):
                     self.assertEqual(whole(self.texts("main > section > .figures dd small")[1]),
                                      found["live_bytes"])
             self.check_silence()
+
+    def test_what_the_runtimes_keep_between_ticks(self):
+        trace = self.write(kept(True))
+        self.show_exact(trace)
+        events = self.run_ok("events", "--format", "json", trace).json_lines
+        taken = [event["time_end"] if event["action"] == "Alloc" else event["time_start"]
+                 for event in events if event.get("address", event.get("base_address")) in
+                 ("0x100000", "0x300000", "0x400000", "0x500000")]
+        self.assertEqual(len(taken), 5)
+        for position in (*taken, *self.between(trace)[:3]):
+            self.visit(f"#at={position}")
+            found = self.json_of("state", trace, "--at", position)
+            self.assertEqual(evaluate(
+                "(({ heap, state }, at = state.get('at')) => [heap.position[at], heap.bytes[at], heap.blocks[at], "
+                "heap.bySite.at(at).bytes.reduce((a, b) => a + b, 0)])(heapPage)"),
+                [position, found["live_bytes"], found["live_blocks"], found["live_bytes"]])
+        self.check_silence()
 
     def test_threads_and_heaps(self):
         trace = self.write(churn(5000, 2))

@@ -150,6 +150,32 @@ def churn(count, seed):
     return script.close(wall=count * 1000)
 
 
+def kept(has_released):
+    """Calls around a peak, with blocks that the runtimes keep from before it, before its tick ends and
+    after it, and thread-local storage, some of it released if `has_released`."""
+    script = Script(events_per_chunk=500).basics()
+    script.add("module", path="/lib64/ld-linux-x86-64.so.2", bias=0x9000000,
+               begin=0x9000000, end=0x9100000, position="0:0")
+    script.add("stack", parent=2, module=3, offset=0x10)    # 5
+    script.add("symbol", module=3, offset=0x10, frames="_dl_allocate_tls@dl-tls.c@9")
+    script.alloc(0x100000, 72704, stack=3)
+    script.alloc(0x200000, 304, stack=5)
+    script.alloc(0x300000, 306, stack=5, thread=2)
+    for i in range(6000):
+        if i == 3005:
+            script.alloc(0x400000, 40, stack=2, thread=2)
+            if has_released:
+                script.free(0x300000)
+        script.alloc(0x1000000 + 0x1000 * i, 100 + i % 7, stack=2 + i % 3, thread=1 + i % 2)
+        if i >= 3000:
+            script.free(0x1000000 + 0x1000 * (i - 3000))
+            script.free(0x1000000 + 0x1000 * i)
+    script.alloc(0x500000, 1024, stack=3)
+    script.add("blocks", list=3, position="FFFF:0",
+               blocks="0x100000:72704,0x400000:40,0x500000:1024,0x600000:1")
+    return script.close()
+
+
 def evil():
     script = Script().basics()
     for i, name in enumerate(EVIL):

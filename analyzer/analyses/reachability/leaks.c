@@ -293,6 +293,9 @@ enum ttd_status heap_leaks_end(struct heap_leaks *leaks, const struct heap_trace
     struct leaks_search *search = leaks->search;
     enum ttd_status status = leaks_classify(search, trace, error);
     leaks_end_graph(search);
+    leaks->runtime_blocks = search->kept.candidates;
+    leaks->runtime_block_count = search->kept.count;
+    search->kept.candidates = NULL;
     if (status == TTD_OK)
         status = leaks_find_when(search, trace, error);
     if (status == TTD_OK)
@@ -324,6 +327,8 @@ void heap_leaks_free(struct heap_leaks *leaks)
     for (int kind = 0; kind < HEAP_LEAK_KINDS; kind++)
         heap_groups_free(&leaks->kinds[kind]);
     heap_groups_free(&leaks->runtime.groups);
+    free(leaks->runtime_blocks);
+    leaks->runtime_blocks = NULL;
     free(leaks->lost_ranges);
     free(leaks->lost);
     free(leaks->below);

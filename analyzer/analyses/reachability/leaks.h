@@ -134,6 +134,9 @@ struct heap_leaks {
      * blocks below them. */
     struct heap_groups kinds[HEAP_LEAK_KINDS];
     struct heap_runtime runtime;
+    /** The blocks in `runtime`. */
+    struct heap_block *runtime_blocks;
+    size_t runtime_block_count;
     /** Until heap_leaks_end(). */
     struct leaks_search *search;
 };

@@ -177,6 +177,7 @@ enum ttd_status heap_kept_decide(struct heap_kept *kept, struct heap_cursor *cur
 {
     enum ttd_status status = TTD_OK;
     bool needs_end = false;
+    size_t decided = 0;
     for (size_t i = 0; i < kept->count && !needs_end; i++)
         needs_end = !heap_kept_has_stack(kept, &kept->candidates[i]);
     if (needs_end)
@@ -186,7 +187,11 @@ enum ttd_status heap_kept_decide(struct heap_kept *kept, struct heap_cursor *cur
         bool stays =
             heap_kept_has_stack(kept, block) || state_kept_is_live(&cursor->replay.live, block);
         status = stays ? heap_groups_add(&runtime->groups, block) : add(context, block);
+        if (stays)
+            kept->candidates[decided++] = *block;
     }
+    if (status == TTD_OK)
+        kept->count = decided;
     return status;
 }
 

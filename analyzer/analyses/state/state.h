@@ -93,7 +93,8 @@ typedef enum ttd_status heap_kept_function(void *context, const struct heap_bloc
 
 /**
  * Decides on all deferred blocks: adds them to `runtime`, or passes them to `add`. If any of their
- * addresses is listed, the cursor goes to the end of the trace.
+ * addresses is listed, the cursor goes to the end of the trace. The candidates are then the blocks
+ * of `runtime`.
  *
  * @return TTD_OK, the status of `add`, or as heap_cursor_seek().
  */

@@ -161,6 +161,8 @@ enum ttd_status page_write_heap(struct report *report, const struct page_heap *h
     if (status == TTD_OK)
         status = page_lost_json(&row, heap->leaks, &sites);
     if (status == TTD_OK)
+        status = page_kept_json(&row, heap, &sites);
+    if (status == TTD_OK)
         status = model_sites_json(&row, &sites, heap->ticks, heap->calls);
     model_names_json(report, &row, heap->ticks);
     row_end_object(&row);

@@ -197,6 +197,8 @@ struct page_heap {
     const struct heap_memory_samples *memory;
     /** At the end of the range. */
     const struct heap_leaks *leaks;
+    /** Judges the stacks of blocks that the runtimes keep. */
+    const struct heap_stack_judge *judge;
     /** The tree that receives the frames of call sites. Written last, when all parts have added
      * theirs. */
     struct page_calls *calls;
@@ -247,6 +249,11 @@ enum ttd_status page_usage_json(struct row *row, const struct heap_usage *usage,
 enum ttd_status page_peak_json(struct row *row, const struct heap_ticks *ticks,
                                struct page_sites *sites);
 enum ttd_status page_lost_json(struct row *row, const struct heap_leaks *leaks,
+                               struct page_sites *sites);
+
+/** Writes the member `kept`: the call sites whose blocks the runtimes keep, and the other blocks
+ * that they keep, which the ticks count and no command does. */
+enum ttd_status page_kept_json(struct row *row, const struct page_heap *heap,
                                struct page_sites *sites);
 
 #endif

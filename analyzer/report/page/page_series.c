@@ -477,3 +477,68 @@ enum ttd_status page_lost_json(struct row *row, const struct heap_leaks *leaks,
     row_end_object(row);
     return status;
 }
+
+/* Whether the runtimes keep all blocks of a stack. */
+static bool series_keeps_stack(const struct heap_stack_judge *judge, ttd_id stack)
+{
+    return judge->keeps && judge->keeps(judge->context, stack);
+}
+
+/* The number of a kept block's record in a series; of the series by stack, its call site. */
+static enum ttd_status series_kept_number(const struct page_heap *heap, struct page_sites *sites,
+                                          const struct heap_block *block, enum heap_tick_key key,
+                                          uint32_t *number)
+{
+    const ttd_id keys[HEAP_TICK_KEYS] = {block->stack, block->thread, block->heap,
+                                         heap_class_of(block->size)};
+    if (key == HEAP_TICK_BY_STACK)
+        return page_sites_add(sites, block->stack, number);
+    *number = map_get(&heap->ticks->series[key].by_key, keys[key], 0);
+    assert(*number != MAP_NONE);
+    return TTD_OK;
+}
+
+/* Writes the kept blocks that the filters let pass: arrays, one for each property. */
+static enum ttd_status series_kept_blocks_json(struct row *row, const struct page_heap *heap,
+                                               struct page_sites *sites)
+{
+    static const char *const names[HEAP_TICK_KEYS] = {"stack", "thread", "heap", "size"};
+    const struct heap_leaks *leaks = heap->leaks;
+    const struct hash_map *seen = &heap->ticks->series[HEAP_TICK_BY_STACK].by_key;
+    enum ttd_status status = TTD_OK;
+    for (int column = 0; column < HEAP_TICK_KEYS + 2; column++) {
+        row_begin_array(row, column < HEAP_TICK_KEYS    ? names[column]
+                             : column == HEAP_TICK_KEYS ? "bytes"
+                                                        : "position");
+        for (size_t i = 0; i < leaks->runtime_block_count && status == TTD_OK; i++) {
+            const struct heap_block *block = &leaks->runtime_blocks[i];
+            uint32_t number = 0;
+            if (map_get(seen, block->stack, 0) == MAP_NONE)
+                continue;
+            if (column < HEAP_TICK_KEYS)
+                status =
+                    series_kept_number(heap, sites, block, (enum heap_tick_key)column, &number);
+            if (column > HEAP_TICK_KEYS)
+                row_position(row, NULL, block->allocated);
+            else
+                row_unsigned(row, NULL, column < HEAP_TICK_KEYS ? number : block->size);
+        }
+        row_end_array(row);
+    }
+    return status;
+}
+
+enum ttd_status page_kept_json(struct row *row, const struct page_heap *heap,
+                               struct page_sites *sites)
+{
+    row_begin_object(row, "kept");
+    row_begin_array(row, "sites");
+    for (size_t i = 0; i < sites->count; i++)
+        if (!page_sites_is_other(sites, (uint32_t)i) &&
+            series_keeps_stack(heap->judge, sites->stacks[i]))
+            row_unsigned(row, NULL, i);
+    row_end_array(row);
+    enum ttd_status status = series_kept_blocks_json(row, heap, sites);
+    row_end_object(row);
+    return status;
+}
