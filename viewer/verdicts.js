@@ -78,8 +78,9 @@ export class Verdicts {
       action ? button(`${action[0]} →`, () => this.go(action[1], number), { class: 'act' }) : '');
     node.dataset.verdict = kind;
     if (action) {
-      node.style.setProperty('--c', color < 0 ? this.colors.accent : this.colors.series[color]);
-      node.style.setProperty('--ink', color < 0 ? this.colors.accent : this.colors.inks[color]);
+      const plain = kind === 'errors' ? this.colors.alarm : this.colors.accent;
+      node.style.setProperty('--c', color < 0 ? plain : this.colors.series[color]);
+      node.style.setProperty('--ink', color < 0 ? plain : this.colors.inks[color]);
     }
     return node;
   }
