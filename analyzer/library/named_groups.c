@@ -140,18 +140,25 @@ static struct ttdheap_group *named_add_group(struct group_list *list,
 enum ttd_status named_add_groups(struct group_list *list, struct view *view,
                                  struct heap_groups *groups, uint32_t kind)
 {
+    bool is_by_stack = view->options.by == VIEW_BY_STACK;
+    struct view_options by_function = {.by = VIEW_BY_FUNCTION};
+    struct view functions;
     struct heap_site_table sites = heap_groups_site_table(groups);
+    view_init(&functions, &by_function, view->definitions);
     enum ttd_status status = view_group(view, &sites);
     for (size_t i = 0; i < groups->count && status == TTD_OK; i++) {
         struct heap_key key = groups->items[i].key;
         struct ttdheap_group *record = named_add_group(list, &groups->items[i], kind);
-        if (!record)
-            return TTD_ERROR_NO_MEMORY;
-        if (view->options.by == VIEW_BY_STACK)
+        status = record ? TTD_OK : TTD_ERROR_NO_MEMORY;
+        if (status == TTD_OK && is_by_stack) {
             record->stack = key.stack;
-        else
-            named_set_label(view->definitions, record, view_find_label(view, key));
+            status = view_find_key(&functions, &key);
+        }
+        if (status == TTD_OK)
+            named_set_label(view->definitions, record,
+                            view_find_label(is_by_stack ? &functions : view, key));
     }
+    view_free(&functions);
     return status;
 }
 

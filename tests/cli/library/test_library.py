@@ -107,6 +107,21 @@ class Library(TestCase):
             for by in ("stack", "function", "file", "module", "thread", "heap"):
                 self.check_state(path, at, by)
 
+    def test_names_of_stacks(self):
+        """A stack has the name of the function that groups by function count it for."""
+        path = self.write(several_kinds().close())
+        for word in ("groups/{}", "leaks/{}", "diff/{}/start/end"):
+            sums = []
+            for by in ("stack", "function"):
+                [answer] = self.ask(path, word.format(by))
+                found = {}
+                for group in answer["groups"]:
+                    key = (group["kind"], group["name"], group["module"], group["id"])
+                    found[key] = found.get(key, 0) + group["bytes"]
+                sums.append(found)
+            self.assertTrue(all(name for _, name, _, number in sums[0] if not number), sums)
+            self.assertEqual(*sums, word)
+
     def test_random_states(self):
         """Of traces with calls that overlap, fail and never return."""
         for seed in range(10):

@@ -284,8 +284,8 @@ enum ttdheap_by {
 
 /** Blocks that have a property in common. */
 struct ttdheap_group {
-    /** The property's name: of the function, file, thread, heap or class. Empty for stacks, for
-     * sizes, and if it is not known. */
+    /** The property's name: of the function, file, thread, heap or class; of a stack, its function
+     * as TTDHEAP_BY_FUNCTION groups it. Empty for sizes, and if it is not known. */
     struct ttd_string name;
     /** Path of the function's module. */
     struct ttd_string module;
