@@ -13,7 +13,6 @@
 #include "channel_pool.h"
 #include "channel_record.h"
 #include "collect/channel/host.h"
-#include "collect/channel/stream.h"
 #include "collect/channel/translate.h"
 #include "collect/process/heaps.h"
 #include "collect/process/origin.h"

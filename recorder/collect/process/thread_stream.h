@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collect/channel/stream.h"
+#include "collect/channel/host.h"
 #include "collect/channel/translate.h"
 #include "collect/trace/process_trace.h"
 

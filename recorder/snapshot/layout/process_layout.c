@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "channel.h"
-#include "snapshot/layout/backing.h"
+#include "snapshot/layout/maps.h"
 #include "snapshot/layout/glibc.h"
 #include "snapshot/layout/tls.h"
 

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "snapshot/layout/backing.h"
+#include "snapshot/layout/maps.h"
 
 static enum backing_kind kind_of(const char *name, bool is_shared)
 {

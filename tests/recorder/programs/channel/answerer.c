@@ -21,7 +21,6 @@
 
 #include "recorder/channel_pool.h"
 #include "recorder/collect/channel/host.h"
-#include "recorder/collect/channel/stream.h"
 #include "recorder/collect/channel/translate.h"
 
 enum { CALLS_MAX = 65536, TICK_MS = 1, UNHELD_LOOKS = 100 };
