@@ -51,7 +51,7 @@ struct second_half {
 static enum ttd_status task_do_second(void *context)
 {
     const struct second_half *half = context;
-    return half->function(half->context, halves_middle(half->count), half->count);
+    return half->function(half->context, task_halves_middle(half->count), half->count);
 }
 
 enum ttd_status halves_do(halves_function function, void *first, void *second, size_t count)
@@ -61,7 +61,7 @@ enum ttd_status halves_do(halves_function function, void *first, void *second, s
     bool are_two = count >= WORTH_A_THREAD && task_has_processor();
     if (are_two)
         task_start(&task, task_do_second, &half);
-    enum ttd_status first_status = function(first, 0, halves_middle(count));
+    enum ttd_status first_status = function(first, 0, task_halves_middle(count));
     enum ttd_status second_status = are_two ? task_wait(&task) : task_do_second(&half);
     return first_status == TTD_OK ? second_status : first_status;
 }

@@ -77,7 +77,7 @@ enum ttd_status task_wait(struct task *task);
 typedef enum ttd_status (*halves_function)(void *context, size_t begin, size_t end);
 
 /** Where the second half begins. */
-static inline size_t halves_middle(size_t count)
+static inline size_t task_halves_middle(size_t count)
 {
     return count / 2;
 }

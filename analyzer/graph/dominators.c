@@ -160,18 +160,18 @@ static enum ttd_status graph_find_dominators(struct spanning_tree *tree, const s
                                              const struct graph_upper *upper)
 {
     struct finder finder = {.tree = tree, .graph = graph, .upper = upper};
-    finder.links = array_new(tree->reached, sizeof *finder.links);
+    finder.links = graph_array_new(tree->reached, sizeof *finder.links);
     if (finder.links) {
         finder.source_count = dominators_allot_sources(tree, finder.links);
-        finder.sources = array_new(finder.source_count, sizeof *finder.sources);
+        finder.sources = graph_array_new(finder.source_count, sizeof *finder.sources);
     }
     bool has_memory = finder.sources;
     if (has_memory) {
         (void)halves_do(dominators_sort_sources, &finder, &finder, tree->node_count);
         dominators_find_semidominators(&finder);
     }
-    array_free(finder.sources, finder.source_count, sizeof *finder.sources);
-    array_free(finder.links, tree->reached, sizeof *finder.links);
+    graph_array_free(finder.sources, finder.source_count, sizeof *finder.sources);
+    graph_array_free(finder.links, tree->reached, sizeof *finder.links);
     if (has_memory)
         find_dominators(tree);
     spanning_tree_trim(tree);
@@ -201,7 +201,7 @@ static void dominators_sum_up(const struct graph_dominators *dominators,
     for (uint32_t number = tree->reached - 1; number > 0; number--) {
         uint32_t parent = tree->parents[number];
         sums->extents[parent] += sums->extents[number];
-        sums->bytes[parent] = add_saturated(sums->bytes[parent], sums->bytes[number]);
+        sums->bytes[parent] = graph_add_saturated(sums->bytes[parent], sums->bytes[number]);
     }
 }
 
@@ -242,11 +242,11 @@ static void dominators_lay_out(const struct graph_dominators *dominators,
 static enum ttd_status dominators_allocate(struct graph_dominators *dominators)
 {
     uint32_t count = dominators->count;
-    dominators->parents = array_new(count, sizeof *dominators->parents);
-    dominators->order = array_new(count, sizeof *dominators->order);
-    dominators->ranks = array_new(count, sizeof *dominators->ranks);
-    dominators->extents = array_new(count, sizeof *dominators->extents);
-    dominators->bytes = array_new(count, sizeof *dominators->bytes);
+    dominators->parents = graph_array_new(count, sizeof *dominators->parents);
+    dominators->order = graph_array_new(count, sizeof *dominators->order);
+    dominators->ranks = graph_array_new(count, sizeof *dominators->ranks);
+    dominators->extents = graph_array_new(count, sizeof *dominators->extents);
+    dominators->bytes = graph_array_new(count, sizeof *dominators->bytes);
     bool has_memory = dominators->parents && dominators->order && dominators->ranks &&
                       dominators->extents && dominators->bytes;
     for (uint32_t node = 0; has_memory && node < count; node++) {
@@ -261,8 +261,8 @@ static enum ttd_status dominators_make_tree(struct graph_dominators *dominators,
 {
     dominators->count = tree->node_count;
     dominators->reached = tree->reached;
-    struct sums sums = {.extents = array_new(tree->reached, sizeof *sums.extents),
-                        .bytes = array_new(tree->reached, sizeof *sums.bytes)};
+    struct sums sums = {.extents = graph_array_new(tree->reached, sizeof *sums.extents),
+                        .bytes = graph_array_new(tree->reached, sizeof *sums.bytes)};
     enum ttd_status status = dominators_allocate(dominators);
     if (status == TTD_OK && !(sums.extents && sums.bytes))
         status = TTD_ERROR_NO_MEMORY;
@@ -270,8 +270,8 @@ static enum ttd_status dominators_make_tree(struct graph_dominators *dominators,
         dominators_sum_up(dominators, tree, sizes, &sums);
         dominators_lay_out(dominators, tree, &sums);
     }
-    array_free(sums.extents, tree->reached, sizeof *sums.extents);
-    array_free(sums.bytes, tree->reached, sizeof *sums.bytes);
+    graph_array_free(sums.extents, tree->reached, sizeof *sums.extents);
+    graph_array_free(sums.bytes, tree->reached, sizeof *sums.bytes);
     return status;
 }
 
@@ -301,11 +301,11 @@ enum ttd_status graph_dominate(const struct graph *graph,
 void graph_dominators_free(struct graph_dominators *dominators)
 {
     uint32_t count = dominators->count;
-    array_free(dominators->parents, count, sizeof *dominators->parents);
-    array_free(dominators->order, count, sizeof *dominators->order);
-    array_free(dominators->ranks, count, sizeof *dominators->ranks);
-    array_free(dominators->extents, count, sizeof *dominators->extents);
-    array_free(dominators->bytes, count, sizeof *dominators->bytes);
+    graph_array_free(dominators->parents, count, sizeof *dominators->parents);
+    graph_array_free(dominators->order, count, sizeof *dominators->order);
+    graph_array_free(dominators->ranks, count, sizeof *dominators->ranks);
+    graph_array_free(dominators->extents, count, sizeof *dominators->extents);
+    graph_array_free(dominators->bytes, count, sizeof *dominators->bytes);
     *dominators = (struct graph_dominators){0};
 }
 
@@ -334,7 +334,7 @@ enum ttd_status graph_retained_by_group(const struct graph_dominators *dominator
 {
     /* By group: the end of the range that its last node dominates, if no node of the range
      * dominates it. */
-    uint32_t *ends = array_new(group_count, sizeof *ends);
+    uint32_t *ends = graph_array_new(group_count, sizeof *ends);
     if (!ends)
         return TTD_ERROR_NO_MEMORY;
     for (uint32_t i = 0; i < group_count; i++)
@@ -347,8 +347,8 @@ enum ttd_status graph_retained_by_group(const struct graph_dominators *dominator
         struct graph_retained *sum = &retained[groups[node]];
         ends[groups[node]] = number + dominators->extents[node];
         sum->blocks += dominators->extents[node];
-        sum->bytes = add_saturated(sum->bytes, dominators->bytes[node]);
+        sum->bytes = graph_add_saturated(sum->bytes, dominators->bytes[node]);
     }
-    array_free(ends, group_count, sizeof *ends);
+    graph_array_free(ends, group_count, sizeof *ends);
     return TTD_OK;
 }

@@ -146,9 +146,9 @@ enum ttd_status graph_paths_find(const struct graph *graph, unsigned unused_flag
 {
     uint32_t count = graph->node_count;
     *paths = (struct graph_paths){.node_count = count};
-    paths->distances = array_new(count, sizeof *paths->distances);
-    paths->origins = array_new(count, sizeof *paths->origins);
-    struct wave wave = {.paths = paths, .queue = array_new(count, sizeof *wave.queue)};
+    paths->distances = graph_array_new(count, sizeof *paths->distances);
+    paths->origins = graph_array_new(count, sizeof *paths->origins);
+    struct wave wave = {.paths = paths, .queue = graph_array_new(count, sizeof *wave.queue)};
     bool has_memory = paths->distances && paths->origins && wave.queue;
     for (uint32_t node = 0; has_memory && node < count; node++) {
         paths->distances[node] = GRAPH_NONE;
@@ -156,14 +156,14 @@ enum ttd_status graph_paths_find(const struct graph *graph, unsigned unused_flag
     }
     if (has_memory)
         graph_find_paths(&wave, graph, unused_flags);
-    array_free(wave.queue, count, sizeof *wave.queue);
+    graph_array_free(wave.queue, count, sizeof *wave.queue);
     return has_memory ? TTD_OK : TTD_ERROR_NO_MEMORY;
 }
 
 void graph_paths_free(struct graph_paths *paths)
 {
-    array_free(paths->distances, paths->node_count, sizeof *paths->distances);
-    array_free(paths->origins, paths->node_count, sizeof *paths->origins);
+    graph_array_free(paths->distances, paths->node_count, sizeof *paths->distances);
+    graph_array_free(paths->origins, paths->node_count, sizeof *paths->origins);
     *paths = (struct graph_paths){0};
 }
 
@@ -197,10 +197,10 @@ enum ttd_status graph_reverse_init(struct graph_reverse *reverse, const struct g
         .node_count = graph->node_count,
         .edge_count = graph->edge_count,
         .root_count = graph->root_count,
-        .first = array_new(bounds, sizeof *reverse->first),
-        .sources = array_new((size_t)graph->edge_count, sizeof *reverse->sources),
-        .first_root = array_new(bounds, sizeof *reverse->first_root),
-        .roots = array_new((size_t)graph->root_count, sizeof *reverse->roots),
+        .first = graph_array_new(bounds, sizeof *reverse->first),
+        .sources = graph_array_new((size_t)graph->edge_count, sizeof *reverse->sources),
+        .first_root = graph_array_new(bounds, sizeof *reverse->first_root),
+        .roots = graph_array_new((size_t)graph->root_count, sizeof *reverse->roots),
     };
     if (!reverse->first || !reverse->sources || !reverse->first_root || !reverse->roots)
         return TTD_ERROR_NO_MEMORY;
@@ -211,9 +211,9 @@ enum ttd_status graph_reverse_init(struct graph_reverse *reverse, const struct g
 void graph_reverse_free(struct graph_reverse *reverse)
 {
     size_t bounds = (size_t)reverse->node_count + 1;
-    array_free(reverse->first, bounds, sizeof *reverse->first);
-    array_free(reverse->sources, (size_t)reverse->edge_count, sizeof *reverse->sources);
-    array_free(reverse->first_root, bounds, sizeof *reverse->first_root);
-    array_free(reverse->roots, (size_t)reverse->root_count, sizeof *reverse->roots);
+    graph_array_free(reverse->first, bounds, sizeof *reverse->first);
+    graph_array_free(reverse->sources, (size_t)reverse->edge_count, sizeof *reverse->sources);
+    graph_array_free(reverse->first_root, bounds, sizeof *reverse->first_root);
+    graph_array_free(reverse->roots, (size_t)reverse->root_count, sizeof *reverse->roots);
     *reverse = (struct graph_reverse){0};
 }

@@ -111,13 +111,13 @@ static void classes_name_by_lowest(const struct search *search)
 enum ttd_status graph_components(const struct graph *graph, const uint8_t *outside,
                                  uint32_t *lowest)
 {
-    uint32_t count = count_zeros(outside, graph->node_count);
+    uint32_t count = graph_count_zeros(outside, graph->node_count);
     struct search search = {.graph = graph,
                             .outside = outside,
                             .count = count,
                             .indexes = lowest,
-                            .stacks = array_new(count, sizeof *search.stacks),
-                            .cursors = array_new(count, sizeof *search.cursors),
+                            .stacks = graph_array_new(count, sizeof *search.stacks),
+                            .cursors = graph_array_new(count, sizeof *search.cursors),
                             .next_index = 1,
                             .next_component = count};
     bool has_memory = search.stacks && search.cursors;
@@ -132,8 +132,8 @@ enum ttd_status graph_components(const struct graph *graph, const uint8_t *outsi
     }
     if (has_memory)
         classes_name_by_lowest(&search);
-    array_free(search.stacks, count, sizeof *search.stacks);
-    array_free(search.cursors, count, sizeof *search.cursors);
+    graph_array_free(search.stacks, count, sizeof *search.stacks);
+    graph_array_free(search.cursors, count, sizeof *search.cursors);
     return has_memory ? TTD_OK : TTD_ERROR_NO_MEMORY;
 }
 
@@ -259,7 +259,7 @@ static enum ttd_status classes_make_passes(const struct graph *graph, uint8_t *m
                                            unsigned left_out, bool has_followed)
 {
     struct marker marker = {.graph = graph, .marks = marks, .has_followed = has_followed};
-    marker.stack = array_new(graph->node_count, sizeof *marker.stack);
+    marker.stack = graph_array_new(graph->node_count, sizeof *marker.stack);
     if (!marker.stack)
         return TTD_ERROR_NO_MEMORY;
     unsigned flags = classes_flags_of(graph);
@@ -272,7 +272,7 @@ static enum ttd_status classes_make_passes(const struct graph *graph, uint8_t *m
         classes_mark_begin(&marker);
         classes_mark_follow(&marker);
     }
-    array_free(marker.stack, graph->node_count, sizeof *marker.stack);
+    graph_array_free(marker.stack, graph->node_count, sizeof *marker.stack);
     return TTD_OK;
 }
 
@@ -342,11 +342,11 @@ static enum ttd_status classes_find_leaders(const struct graph *graph, const uin
                                             uint32_t *leaders)
 {
     uint32_t count = graph->node_count;
-    uint32_t lost = count_zeros(marks, count);
-    uint32_t *lowest = array_new(count, sizeof *lowest);
+    uint32_t lost = graph_count_zeros(marks, count);
+    uint32_t *lowest = graph_array_new(count, sizeof *lowest);
     uint32_t *stack = NULL;
     enum ttd_status status = lowest ? graph_components(graph, marks, lowest) : TTD_ERROR_NO_MEMORY;
-    if (status == TTD_OK && !(stack = array_new(lost, sizeof *stack)))
+    if (status == TTD_OK && !(stack = graph_array_new(lost, sizeof *stack)))
         status = TTD_ERROR_NO_MEMORY;
     if (status == TTD_OK) {
         struct collection collection = {graph, marks, lowest, leaders, stack};
@@ -358,8 +358,8 @@ static enum ttd_status classes_find_leaders(const struct graph *graph, const uin
         }
         classes_find_last_leaders(leaders, count);
     }
-    array_free(stack, lost, sizeof *stack);
-    array_free(lowest, count, sizeof *lowest);
+    graph_array_free(stack, lost, sizeof *stack);
+    graph_array_free(lowest, count, sizeof *lowest);
     return status;
 }
 
@@ -367,7 +367,7 @@ enum ttd_status graph_classes_mark(const struct graph *graph, struct graph_class
 {
     uint32_t count = graph->node_count;
     *classes = (struct graph_classes){.node_count = count};
-    classes->marks = array_new(count, sizeof *classes->marks);
+    classes->marks = graph_array_new(count, sizeof *classes->marks);
     return classes->marks ? graph_mark(graph, classes->marks) : TTD_ERROR_NO_MEMORY;
 }
 
@@ -381,7 +381,7 @@ enum ttd_status graph_classes_lead(const struct graph *graph, struct graph_class
     uint32_t count = graph->node_count;
     if (!count || !memchr(classes->marks, 0, count))
         return TTD_OK;
-    classes->leaders = array_new(count, sizeof *classes->leaders);
+    classes->leaders = graph_array_new(count, sizeof *classes->leaders);
     return classes->leaders ? classes_find_leaders(graph, classes->marks, classes->leaders)
                             : TTD_ERROR_NO_MEMORY;
 }
@@ -394,7 +394,7 @@ enum ttd_status graph_classify(const struct graph *graph, struct graph_classes *
 
 void graph_classes_free(struct graph_classes *classes)
 {
-    array_free(classes->marks, classes->node_count, sizeof *classes->marks);
-    array_free(classes->leaders, classes->node_count, sizeof *classes->leaders);
+    graph_array_free(classes->marks, classes->node_count, sizeof *classes->marks);
+    graph_array_free(classes->leaders, classes->node_count, sizeof *classes->leaders);
     *classes = (struct graph_classes){0};
 }

@@ -50,8 +50,8 @@ enum ttd_status graph_upper_init(struct graph_upper *upper, const struct graph *
         return TTD_ERROR_NO_MEMORY;
     upper->count = group_count + 1;
     upper->edge_count = (uint32_t)edge_count;
-    upper->first = array_new((size_t)upper->count + 1, sizeof *upper->first);
-    upper->targets = array_new(upper->edge_count, sizeof *upper->targets);
+    upper->first = graph_array_new((size_t)upper->count + 1, sizeof *upper->first);
+    upper->targets = graph_array_new(upper->edge_count, sizeof *upper->targets);
     if (!upper->first || !upper->targets)
         return TTD_ERROR_NO_MEMORY;
     if (query->groups)
@@ -62,8 +62,8 @@ enum ttd_status graph_upper_init(struct graph_upper *upper, const struct graph *
 
 void graph_upper_free(struct graph_upper *upper)
 {
-    array_free(upper->first, (size_t)upper->count + 1, sizeof *upper->first);
-    array_free(upper->targets, upper->edge_count, sizeof *upper->targets);
+    graph_array_free(upper->first, (size_t)upper->count + 1, sizeof *upper->first);
+    graph_array_free(upper->targets, upper->edge_count, sizeof *upper->targets);
     *upper = (struct graph_upper){0};
 }
 
@@ -163,29 +163,30 @@ enum ttd_status spanning_tree_init(struct spanning_tree *tree, const struct grap
     uint32_t count = graph->node_count + upper->count;
     *tree = (struct spanning_tree){
         .node_count = count,
-        .visits = array_new(count, sizeof *tree->visits),
-        .nodes = array_new(count, sizeof *tree->nodes),
-        .parents = array_new(count, sizeof *tree->parents),
-        .earliest = array_new(count, sizeof *tree->earliest),
+        .visits = graph_array_new(count, sizeof *tree->visits),
+        .nodes = graph_array_new(count, sizeof *tree->nodes),
+        .parents = graph_array_new(count, sizeof *tree->parents),
+        .earliest = graph_array_new(count, sizeof *tree->earliest),
     };
     size_t groups = (size_t)spanning_group_count(graph) + 1;
-    struct search search = {tree, graph, upper, .cursors = array_new(count, sizeof *search.cursors),
-                            .begins = array_new(groups, sizeof *search.begins)};
+    struct search search = {tree, graph, upper,
+                            .cursors = graph_array_new(count, sizeof *search.cursors),
+                            .begins = graph_array_new(groups, sizeof *search.begins)};
     bool has_memory = search.cursors && search.begins && tree->visits && tree->nodes &&
                       tree->parents && tree->earliest;
     if (has_memory) {
         spanning_find_begins(&search);
         spanning_follow_edges(&search);
     }
-    array_free(search.cursors, count, sizeof *search.cursors);
-    array_free(search.begins, groups, sizeof *search.begins);
+    graph_array_free(search.cursors, count, sizeof *search.cursors);
+    graph_array_free(search.begins, groups, sizeof *search.begins);
     return has_memory ? TTD_OK : TTD_ERROR_NO_MEMORY;
 }
 
 void spanning_tree_trim(struct spanning_tree *tree)
 {
-    array_free(tree->visits, tree->node_count, sizeof *tree->visits);
-    array_free(tree->earliest, tree->node_count, sizeof *tree->earliest);
+    graph_array_free(tree->visits, tree->node_count, sizeof *tree->visits);
+    graph_array_free(tree->earliest, tree->node_count, sizeof *tree->earliest);
     tree->visits = NULL;
     tree->earliest = NULL;
 }
@@ -193,7 +194,7 @@ void spanning_tree_trim(struct spanning_tree *tree)
 void spanning_tree_free(struct spanning_tree *tree)
 {
     spanning_tree_trim(tree);
-    array_free(tree->nodes, tree->node_count, sizeof *tree->nodes);
-    array_free(tree->parents, tree->node_count, sizeof *tree->parents);
+    graph_array_free(tree->nodes, tree->node_count, sizeof *tree->nodes);
+    graph_array_free(tree->parents, tree->node_count, sizeof *tree->parents);
     *tree = (struct spanning_tree){0};
 }

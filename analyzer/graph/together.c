@@ -73,7 +73,7 @@ static void together_add_node(struct graph_retained *sums, uint64_t bits, uint64
     for (; bits; bits &= bits - 1) {
         struct graph_retained *sum = &sums[__builtin_ctzll(bits)];
         sum->blocks++;
-        sum->bytes = add_saturated(sum->bytes, size);
+        sum->bytes = graph_add_saturated(sum->bytes, size);
     }
 }
 
@@ -105,17 +105,17 @@ static void together_sum_up(const struct marking *marking, const struct graph_le
 static bool together_begin(struct marking *marking, const struct graph *graph)
 {
     marking->graph = graph;
-    marking->bits = array_new(graph->node_count, sizeof *marking->bits);
-    marking->ring = array_new(graph->node_count, sizeof *marking->ring);
-    marking->waits = array_new(graph->node_count, sizeof *marking->waits);
+    marking->bits = graph_array_new(graph->node_count, sizeof *marking->bits);
+    marking->ring = graph_array_new(graph->node_count, sizeof *marking->ring);
+    marking->waits = graph_array_new(graph->node_count, sizeof *marking->waits);
     return marking->bits && marking->ring && marking->waits;
 }
 
 static void together_end(struct marking *marking)
 {
-    array_free(marking->bits, marking->graph->node_count, sizeof *marking->bits);
-    array_free(marking->ring, marking->graph->node_count, sizeof *marking->ring);
-    array_free(marking->waits, marking->graph->node_count, sizeof *marking->waits);
+    graph_array_free(marking->bits, marking->graph->node_count, sizeof *marking->bits);
+    graph_array_free(marking->ring, marking->graph->node_count, sizeof *marking->ring);
+    graph_array_free(marking->waits, marking->graph->node_count, sizeof *marking->waits);
 }
 
 enum ttd_status graph_retained_together(const struct graph *graph,

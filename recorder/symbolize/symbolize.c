@@ -59,10 +59,10 @@ static int symbolize_start(struct worker_job *job, struct child *child)
 static bool symbolize_listen_to(struct wire_decoder *decoder, int fd, unsigned module_time,
                                 int64_t end)
 {
-    int64_t module_end = milliseconds() + module_time;
+    int64_t module_end = symbolize_milliseconds() + module_time;
     size_t module = decoder->module;
     while (!decoder->is_finished && !stopped) {
-        int64_t remaining = (module_end < end ? module_end : end) - milliseconds();
+        int64_t remaining = (module_end < end ? module_end : end) - symbolize_milliseconds();
         if (remaining <= 0)
             return false;
         struct pollfd event = {.fd = fd, .events = POLLIN};
@@ -77,7 +77,7 @@ static bool symbolize_listen_to(struct wire_decoder *decoder, int fd, unsigned m
             return false;
         if (decoder->module != module) {
             module = decoder->module;
-            module_end = milliseconds() + module_time;
+            module_end = symbolize_milliseconds() + module_time;
         }
     }
     return decoder->is_finished;
@@ -110,7 +110,7 @@ static void symbolize_ask_helper(struct wire_decoder *decoder,
                                  const struct symbolize_options *options)
 {
     struct helper *helper = options->helper;
-    int64_t now = milliseconds();
+    int64_t now = symbolize_milliseconds();
     if (!helper_ask(helper, decoder->modules, decoder->count, now + options->module_time))
         return;
     if (symbolize_listen_to(decoder, helper->fd, options->module_time, now + options->total_time))
@@ -125,9 +125,9 @@ static int symbolize_run(struct wire_decoder *decoder, const struct symbolize_op
     if (options->helper && !symbolize_only_empty_left(decoder) && !stopped)
         symbolize_ask_helper(decoder, options);
     /* The whole time limit is for the children: the helper's time does not count. */
-    int64_t end = milliseconds() + options->total_time;
+    int64_t end = symbolize_milliseconds() + options->total_time;
     while (!decoder->is_finished && !symbolize_only_empty_left(decoder)) {
-        int64_t remaining = end - milliseconds();
+        int64_t remaining = end - symbolize_milliseconds();
         if (stopped)
             return EINTR;
         if (remaining <= 0)
@@ -150,7 +150,7 @@ static int symbolize_run(struct wire_decoder *decoder, const struct symbolize_op
         close(child.fd);
         kill(child.pid, SIGKILL);
         worker_wait(child.pid);
-        if (!is_done && !stopped && milliseconds() < end)
+        if (!is_done && !stopped && symbolize_milliseconds() < end)
             symbolize_degrade(decoder, summary);
     }
     return 0;

@@ -180,7 +180,7 @@ bool symbolize_is_stopped(void);
 /* Monotonic time in milliseconds, for deadlines. */
 
 /** Returns CLOCK_MONOTONIC in milliseconds. */
-static inline int64_t milliseconds(void)
+static inline int64_t symbolize_milliseconds(void)
 {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Names in the product: a stack, a profile or a list of files must say by them where one is. No
 static function shares its name with a function of another file, and no two files share theirs. The
-name of a static function in a source file has a word of the file or of its folder; or its first word
-is a command that the file defines, or begins names of this file only. Exits 1 and lists the names
-that do not."""
+name of a static function has a word of the file or of its folder, or, in a header, of a type there;
+or its first word is a command that the file defines, or begins names of this file only. Exits 1 and
+lists the names that do not."""
 
 import collections
 import pathlib
@@ -20,6 +20,15 @@ FUNCTION = re.compile(r'^(?P<words>[A-Za-z_][^;{}()=]*?)(?P<name>\w+)\('
                       r'(?:[^(){};]|\((?:[^(){};]|\([^(){};]*\))*\))*\)\s*\{', re.MULTILINE)
 
 
+# A type that a header defines or declares.
+TYPE = re.compile(r'^(?:struct|union|enum) (\w+)(?: \{|;)', re.MULTILINE)
+# Of inline functions in headers: the beginnings of the names of both libraries, and other
+# libraries' functions, which a header takes the place of.
+PREFIXED = re.compile(r'ttd_|heap_|LZ4_|pthread_')
+# Hooks begin and end with these, which are declared beside the thread's part of their work.
+ELSEWHERE = {'target_enter', 'target_leave'}
+
+
 def functions(text):
     """Yields the name of each function that a file defines, and whether it is static."""
     code = ATTRIBUTE.sub('', DIRECTIVE.sub('', COMMENT_OR_STRING.sub('', text)))
@@ -29,7 +38,7 @@ def functions(text):
 
 def without_plural(word):
     """Returns the word as it is compared, such that "category" and "categories" are one."""
-    return re.sub(r'(ies|y)$', 'i', word) if word.endswith(('ies', 'y')) else word.rstrip('s')
+    return re.sub(r'(?:ies|(?<![aeo])y)$', 'i', word.rstrip('s') if word[-3:] != 'ies' else word)
 
 
 def words(name):
@@ -37,8 +46,11 @@ def words(name):
 
 
 def own_words(path):
-    """Returns the words of a file, of its folder, and of the commands that it defines."""
+    """Returns the words of a file, of its folder, of the commands that it defines, and, in a
+    header, of its types."""
     own = {word for part in (path.stem, path.parent.name) for word in words(part)}
+    if path.suffix == '.h':
+        own.update(word for tag in TYPE.findall(path.read_text()) for word in words(tag))
     if path.name.startswith('cmd_'):
         own.update(map(without_plural, re.findall(r'^ +\.name = "(\w+)",$', path.read_text(),
                                                   re.MULTILINE)))
@@ -48,13 +60,14 @@ def own_words(path):
 def without_module(root, statics):
     """Yields a problem for each static function whose name does not say in which file it is."""
     beginners = collections.defaultdict(collections.Counter)
-    own = {source: own_words(root / source) for _, source in statics if source.endswith('.c')}
+    own = {source: own_words(root / source) for _, source in statics}
     for name, source in statics:
         beginners[words(name)[0]][source] += 1
     for name, source in sorted(statics):
         sharers = beginners[words(name)[0]]
         is_alone = len(sharers) == 1 and sharers[source] > 1
-        if source in own and own[source].isdisjoint(words(name)) and not is_alone:
+        is_other = source.endswith('.h') and (PREFIXED.match(name) or name in ELSEWHERE)
+        if own[source].isdisjoint(words(name)) and not is_alone and not is_other:
             yield f'{source}: the name {name}() lacks a word of its file'
 
 

@@ -226,7 +226,7 @@ static void row_move_table(struct row *row, const struct heap_move_table *table,
 {
     row_unsigned(row, "total_groups", table->count);
     ROW_EACH(row, "groups", struct heap_move_group, group, table->groups,
-             row_listed(row, table->count))
+             section_row_listed(row, table->count))
     row_move_group(row, group, is_inferred);
 }
 

@@ -103,7 +103,8 @@ static void data_usage(struct report *report, const struct heap_usage *usage)
     row_text(&row, "by", view_key_name(report->view->options.by));
     row_unsigned(&row, "total_groups", usage->count);
     row_wrapper(&row, &amounts);
-    ROW_EACH(&row, "groups", struct heap_site, site, usage->sites, row_listed(&row, usage->count))
+    ROW_EACH(&row, "groups", struct heap_site, site, usage->sites,
+             section_row_listed(&row, usage->count))
     {
         row_usage_site(&row, site);
         row_site(&row, site->key);

@@ -345,7 +345,7 @@ void report_errors(struct report *report, const struct report_errors *data)
         return;
     }
     row_open(&row, report);
-    size_t count = row_listed(&row, errors->count);
+    size_t count = section_row_listed(&row, errors->count);
     if (!row.is_json) {
         csv_errors(&row, data, count);
         return;

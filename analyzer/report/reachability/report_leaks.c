@@ -223,7 +223,7 @@ static void json_leaks(struct row *row, const struct report_leaks *data)
     row_known_findings(row, REPORT_BLOCKS);
     size_t number = 0;
     ROW_EACH(row, "groups", struct heap_group, group, data->groups->items,
-             row_listed(row, data->groups->count))
+             section_row_listed(row, data->groups->count))
     json_leak(row, data, group, ++number);
     row_runtime_groups(row);
 }
@@ -255,7 +255,8 @@ static void csv_leaks(struct row *row, const struct report_leaks *data)
     const struct report_runtime *runtime = &row->report->runtime;
     const struct heap_groups *groups = data->groups;
     size_t number = 0;
-    ROW_EACH(row, "groups", struct heap_group, group, groups->items, row_listed(row, groups->count))
+    ROW_EACH(row, "groups", struct heap_group, group, groups->items,
+             section_row_listed(row, groups->count))
     {
         number += !row->is_header;
         csv_leak(row, data, "leak", group, group, number);
@@ -263,7 +264,7 @@ static void csv_leaks(struct row *row, const struct report_leaks *data)
     if (!runtime->is_shown)
         return;
     ROW_EACH(row, "runtime_groups", struct heap_group, group, runtime->groups->items,
-             row_listed(row, runtime->groups->count))
+             section_row_listed(row, runtime->groups->count))
     csv_leak(row, data, "runtime", group, NULL, 0);
 }
 
@@ -276,7 +277,7 @@ static void leaks_csv_growths(struct row *row, const struct report_leaks *data)
     if (row->report->view->options.by != VIEW_BY_STACK)
         return;
     ROW_EACH(row, "grown", struct report_growth, growth, known_findings->growths,
-             row_listed(row, known_findings->growth_count))
+             section_row_listed(row, known_findings->growth_count))
     {
         row_text(row, NULL, "grown");
         row_null(row, NULL);

@@ -107,7 +107,8 @@ void row_group(struct row *row, const struct heap_group *group)
 void row_groups(struct row *row, const char *key, const struct heap_groups *groups,
                 const char *column, const char *kind)
 {
-    ROW_EACH(row, key, struct heap_group, group, groups->items, row_listed(row, groups->count))
+    ROW_EACH(row, key, struct heap_group, group, groups->items,
+             section_row_listed(row, groups->count))
     {
         if (kind && !row->is_json)
             row_text(row, column, kind);

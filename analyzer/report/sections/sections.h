@@ -25,7 +25,7 @@ static inline size_t report_shown(size_t count, size_t limit)
 
 /** Does the same by report->limit. CSV has no place to say how many records it leaves out: they are
  * counted in report->left_out. */
-static inline size_t row_listed(struct row *row, size_t count)
+static inline size_t section_row_listed(struct row *row, size_t count)
 {
     size_t shown = report_shown(count, row->report->limit);
     if (!row->is_json)

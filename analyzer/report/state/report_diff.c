@@ -422,7 +422,7 @@ static void diff_row_changes(struct row *row, const struct report_compare *data)
     for (int i = 0; i < HEAP_CHANGE_KINDS; i++)
         row_unsigned(row, totals[i], data->comparison->kinds[i]);
     ROW_EACH(row, "changes", struct heap_change, change, data->comparison->changes,
-             row_listed(row, diff_wanted(data)))
+             section_row_listed(row, diff_wanted(data)))
     diff_row_change(row, data, change, &fingerprinter);
     fingerprinter_free(&fingerprinter);
 }

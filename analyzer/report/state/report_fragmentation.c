@@ -108,7 +108,7 @@ void report_fragmentation(struct report *report, const struct heap_fragmentation
     fragmentation_row_region_sums(&row, &fragmentation->total);
     row_unsigned(&row, "total_regions", fragmentation->count);
     ROW_EACH(&row, "regions", struct heap_region, region, fragmentation->regions,
-             row_listed(&row, fragmentation->count))
+             section_row_listed(&row, fragmentation->count))
     {
         row_hex(&row, "begin", region->begin);
         row_hex(&row, "last", region->last);

@@ -265,7 +265,7 @@ static void data_family(struct report *report, const struct report_family *data)
     row_end_array(&row);
     row_unsigned(&row, "total_groups", data->site_count);
     ROW_EACH(&row, "groups", struct report_family_site, site, data->sites,
-             row_listed(&row, data->site_count))
+             section_row_listed(&row, data->site_count))
     row_family_site(&row, data, site);
     row_end_object(&row);
 }

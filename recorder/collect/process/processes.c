@@ -17,7 +17,7 @@
 static int processes_open_pidfd(uint32_t pid)
 {
     int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (pidfd < 0 || descriptor_may_stay(pidfd, DESCRIPTORS_OF_PROCESSES))
+    if (pidfd < 0 || trace_descriptor_may_stay(pidfd, DESCRIPTORS_OF_PROCESSES))
         return pidfd;
     close(pidfd);
     return -1;

@@ -103,7 +103,7 @@ static bool closers_write_known_names(struct trace_closers *closers, struct trac
 static bool closers_is_preparing(const struct trace_closers *closers)
 {
     return symbolize_is_preparing(closers->names) &&
-           milliseconds() - closers->requested_at < PATIENCE_MS;
+           symbolize_milliseconds() - closers->requested_at < PATIENCE_MS;
 }
 
 /* Starts a lookup for a trace. Returns false if that is impossible now. */
@@ -111,7 +111,7 @@ static bool closers_request_names(struct trace_closers *closers, struct trace *t
 {
     if (!trace_prepare(trace, closers->names))
         return false;
-    closers->requested_at = milliseconds();
+    closers->requested_at = symbolize_milliseconds();
     return true;
 }
 

@@ -29,7 +29,7 @@ struct trace_closers {
     size_t first, waiting_count;
     unsigned failures;    /* incomplete traces */
     unsigned unwritten;   /* of these, traces that have a file */
-    int64_t requested_at; /* time of the last lookup, by milliseconds() */
+    int64_t requested_at; /* time of the last lookup, by symbolize_milliseconds() */
 };
 
 void trace_closers_init(struct trace_closers *closers);

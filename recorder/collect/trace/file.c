@@ -66,7 +66,7 @@ static int child_file_write(void *context, const void *data, size_t size)
     if (reason != 0)
         return reason;
     reason = file->output.write(file->output.context, data, size);
-    if (descriptor_may_stay(file->descriptor, DESCRIPTORS_OF_FILES))
+    if (trace_descriptor_may_stay(file->descriptor, DESCRIPTORS_OF_FILES))
         return reason;
     int closing = child_file_release(file);
     return reason != 0 ? reason : closing;

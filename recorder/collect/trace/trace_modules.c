@@ -259,7 +259,7 @@ static struct kept_file *trace_modules_free_entry(int fd)
     size_t i = 0;
     while (i < MODULE_FILES_MAX && kept_files[i].users > 0)
         i++;
-    bool has_room = descriptor_may_stay(fd, DESCRIPTORS_OF_FILES);
+    bool has_room = trace_descriptor_may_stay(fd, DESCRIPTORS_OF_FILES);
     return i < MODULE_FILES_MAX && has_room ? &kept_files[i] : NULL;
 }
 

@@ -83,7 +83,7 @@ const char *allocators_find(const struct module *module);
 /** Quarters of the limit; a descriptor below them may stay open. */
 enum { DESCRIPTORS_OF_FILES = 2, DESCRIPTORS_OF_PROCESSES = 3, DESCRIPTORS_ALL = 4 };
 
-static inline bool descriptor_may_stay(int descriptor, unsigned quarters)
+static inline bool trace_descriptor_may_stay(int descriptor, unsigned quarters)
 {
     struct rlimit limit;
     return getrlimit(RLIMIT_NOFILE, &limit) == 0 &&

@@ -151,7 +151,7 @@ static inline void *realloc_real(void *(*function)(void *, size_t), void *base, 
     HOOK_LONG void *long_##name(void *base, size_t size)                                           \
     {                                                                                              \
         HOOK_FRAME();                                                                              \
-        if (UNLIKELY(arena_owns(base)))                                                            \
+        if (UNLIKELY(real_arena_owns(base)))                                                       \
             return realloc_arena(base, size);                                                      \
         struct thread *thread = enter((uintptr_t)base);                                            \
         if (UNLIKELY(!thread))                                                                     \
@@ -165,13 +165,13 @@ static inline void *realloc_real(void *(*function)(void *, size_t), void *base, 
         REALLOCATION_BEGIN(thread, is_begun, TTD_API_REALLOC, (uintptr_t)base, size);              \
         unsigned end;                                                                              \
         void *block = realloc_real(function, base, size, &end);                                    \
-        reallocation_end(thread, is_begun, end, block);                                            \
+        reallocation_hook_end(thread, is_begun, end, block);                                       \
         return block;                                                                              \
     }                                                                                              \
                                                                                                    \
     HOOK_SHORT void *short_##name(void *base, size_t size)                                         \
     {                                                                                              \
-        if (arena_owns(base))                                                                      \
+        if (real_arena_owns(base))                                                                 \
             return realloc_arena(base, size);                                                      \
         if (enter##_SKIPS_BOTH(base, size))                                                        \
             HOOK_JUMP(function(base, size));                                                       \
@@ -199,7 +199,7 @@ EXPORT HOOK_CODE void *reallocarray(void *base, size_t count, size_t size)
 {
     HOOK_FRAME();
     size_t bytes;
-    if (UNLIKELY(arena_owns(base)))
+    if (UNLIKELY(real_arena_owns(base)))
         return __builtin_mul_overflow(count, size, &bytes) ? NULL : realloc_arena(base, bytes);
     if (UNLIKELY(!real_ready()))
         return NULL;
@@ -210,7 +210,7 @@ EXPORT HOOK_CODE void *reallocarray(void *base, size_t count, size_t size)
     REALLOCATION_BEGIN(thread, is_begun, TTD_API_REALLOCARRAY, (uintptr_t)base, count, size);
     unsigned end;
     void *block = c_reallocate_array(base, count, size, &end);
-    reallocation_end(thread, is_begun, end, block);
+    reallocation_hook_end(thread, is_begun, end, block);
     return block;
 }
 
@@ -218,7 +218,7 @@ EXPORT HOOK_CODE void *reallocarray(void *base, size_t count, size_t size)
     HOOK_LONG void long_##name(void *base)                                                         \
     {                                                                                              \
         HOOK_FRAME();                                                                              \
-        if (UNLIKELY(arena_owns(base)))                                                            \
+        if (UNLIKELY(real_arena_owns(base)))                                                       \
             return;                                                                                \
         struct thread *thread = base ? enter((uintptr_t)base) : NULL;                              \
         if (!thread) {                                                                             \
@@ -227,7 +227,7 @@ EXPORT HOOK_CODE void *reallocarray(void *base, size_t count, size_t size)
         }                                                                                          \
         RELEASE_BEGIN(thread, TTD_API_FREE, (uintptr_t)base);                                      \
         function(base);                                                                            \
-        release_end(thread);                                                                       \
+        release_hook_end(thread);                                                                  \
     }                                                                                              \
                                                                                                    \
     HOOK_SHORT void early_##name(void *base)                                                       \
@@ -238,7 +238,7 @@ EXPORT HOOK_CODE void *reallocarray(void *base, size_t count, size_t size)
                                                                                                    \
     HOOK_SHORT void short_##name(void *base)                                                       \
     {                                                                                              \
-        if (UNLIKELY(arena_owns(base)))                                                            \
+        if (UNLIKELY(real_arena_owns(base)))                                                       \
             return;                                                                                \
         if (UNLIKELY(!atomic_load_explicit(&real_is_ready, memory_order_acquire)))                 \
             HOOK_JUMP_VOID(early_##name(base));                                                    \
@@ -261,14 +261,14 @@ HOOK_FREE(__libc_free, real_libc.free, ENTER_LIBC)
     EXPORT HOOK_CODE void name parameters                                                          \
     {                                                                                              \
         HOOK_FRAME();                                                                              \
-        if (UNLIKELY(arena_owns(base) || !real_ready()))                                           \
+        if (UNLIKELY(real_arena_owns(base) || !real_ready()))                                      \
             return;                                                                                \
         struct thread *thread = base ? target_enter((uintptr_t)base) : NULL;                       \
         if (thread)                                                                                \
             RELEASE_BEGIN(thread, operation, __VA_ARGS__);                                         \
         real.free(base);                                                                           \
         if (thread)                                                                                \
-            release_end(thread);                                                                   \
+            release_hook_end(thread);                                                              \
     }
 
 HOOK_RARE_FREE(cfree, TTD_API_CFREE, (void *base), (uintptr_t)base)
@@ -324,7 +324,7 @@ EXPORT size_t malloc_usable_size(void *block)
         atomic_store(&is_noted, true);
         process_note(NOTE_USABLE_SIZES);
     }
-    if (UNLIKELY(arena_owns(block) || !real_ready()))
+    if (UNLIKELY(real_arena_owns(block) || !real_ready()))
         return 0;
     return real.malloc_usable_size(block);
 }

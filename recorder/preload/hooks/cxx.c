@@ -56,7 +56,7 @@ static inline void expect_no_exception(struct thread *thread)
             RELEASE_BEGIN(thread, operation, __VA_ARGS__);                                         \
         ((void(*) parameters)behind) arguments;                                                    \
         if (thread)                                                                                \
-            release_end(thread);                                                                   \
+            release_hook_end(thread);                                                              \
     }
 
 #else
@@ -148,7 +148,7 @@ static inline bool cxx_passes(bool has_runtime)
     {                                                                                              \
         HOOK_FRAME();                                                                              \
         void(*function) parameters = real_##name;                                                  \
-        if (UNLIKELY(arena_owns(base)))                                                            \
+        if (UNLIKELY(real_arena_owns(base)))                                                       \
             return;                                                                                \
         struct thread *thread =                                                                    \
             !base || cxx_passes(function != NULL) ? NULL : target_enter((uintptr_t)base);          \
@@ -159,7 +159,7 @@ static inline bool cxx_passes(bool has_runtime)
         else                                                                                       \
             real.free(base);                                                                       \
         if (thread)                                                                                \
-            release_end(thread);                                                                   \
+            release_hook_end(thread);                                                              \
     }                                                                                              \
                                                                                                    \
     HOOK_SHORT void early_##name parameters                                                        \
@@ -170,7 +170,7 @@ static inline bool cxx_passes(bool has_runtime)
                                                                                                    \
     HOOK_SHORT void short_##name parameters                                                        \
     {                                                                                              \
-        if (UNLIKELY(arena_owns(base)))                                                            \
+        if (UNLIKELY(real_arena_owns(base)))                                                       \
             return;                                                                                \
         if (UNLIKELY(!atomic_load_explicit(&real_is_ready, memory_order_acquire)))                 \
             HOOK_JUMP_VOID(early_##name arguments);                                                \

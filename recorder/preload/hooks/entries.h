@@ -76,7 +76,7 @@ struct redirection *entries_named(const char *name);
             RELEASE_BEGIN(thread, operation, __VA_ARGS__);                                         \
         ENTRY_CALL(void, function, parameters, arguments);                                         \
         if (LIKELY(thread))                                                                        \
-            release_end(thread);                                                                   \
+            release_hook_end(thread);                                                              \
     }
 
 /** A function that reallocates `base`, its first operand. It calls `real`, mostly itself, whose
@@ -91,7 +91,7 @@ struct redirection *entries_named(const char *name);
             REALLOCATION_BEGIN(thread, begun, operation, __VA_ARGS__);                             \
         type result = ENTRY_CALL(type, real, parameters, arguments);                               \
         if (LIKELY(thread))                                                                        \
-            reallocation_end(thread, begun, OP_REALLOC_END, block);                                \
+            reallocation_hook_end(thread, begun, OP_REALLOC_END, block);                           \
         return result;                                                                             \
     }
 

@@ -15,7 +15,7 @@
 #ifdef TTD_ATTACHED
 #define HOOK_FRAME()                                                                               \
     __asm__ volatile(".cfi_personality 0x1b, level_personality");                                  \
-    __attribute__((cleanup(attached_leave))) const int frame_ = 0;                                 \
+    __attribute__((cleanup(thread_attached_leave))) const int frame_ = 0;                          \
     (void)frame_;                                                                                  \
     attached_depth++
 #else
@@ -68,7 +68,7 @@
     const unsigned count_ = sizeof operands_ / sizeof *operands_
 
 /** The next step after an acquisition has returned `block`. */
-static inline enum level_next acquisition_next(struct thread *thread, uint64_t block)
+static inline enum level_next acquisition_hook_next(struct thread *thread, uint64_t block)
 {
     return LIKELY(!thread->is_special) || level_was_served(thread, block)
                ? LEVEL_RECORDS
@@ -80,7 +80,7 @@ static inline enum level_next acquisition_next(struct thread *thread, uint64_t b
 #define ACQUISITION_END(thread, operation, ...)                                                    \
     do {                                                                                           \
         RECORD_BEGIN(thread, __VA_ARGS__);                                                         \
-        enum level_next next_ = acquisition_next(thread, operands_[count_ - 1]);                   \
+        enum level_next next_ = acquisition_hook_next(thread, operands_[count_ - 1]);              \
         if (LIKELY(next_ == LEVEL_RECORDS)) {                                                      \
             thread->steps++;                                                                       \
             thread_record(thread, operation, &caller_, operands_, count_);                         \
@@ -120,7 +120,7 @@ static inline enum level_next acquisition_next(struct thread *thread, uint64_t b
     } while (0)
 
 /** Counts the return of a release, a step of the thread. */
-static inline void release_end(struct thread *thread)
+static inline void release_hook_end(struct thread *thread)
 {
     target_phase(thread, PHASE_RECORD);
     thread->released = 0;
@@ -148,8 +148,8 @@ static inline void release_end(struct thread *thread)
     } while (0)
 
 /** Appends the second record of a reallocation, with its result; `operation` is the record's. */
-static inline void reallocation_end(struct thread *thread, bool is_begun, unsigned operation,
-                                    void *block)
+static inline void reallocation_hook_end(struct thread *thread, bool is_begun, unsigned operation,
+                                         void *block)
 {
     uint64_t result = (uintptr_t)block;
     target_phase(thread, PHASE_RECORD);

@@ -19,10 +19,10 @@
             REALLOCATION_BEGIN(thread, begun, TTD_API_REALLOC, (uintptr_t)base, size);             \
         void *block = ENTRY_CALL(void *, function, parameters, arguments);                         \
         if (LIKELY(thread))                                                                        \
-            reallocation_end(thread, begun, OP_REALLOC_END, block);                                \
+            reallocation_hook_end(thread, begun, OP_REALLOC_END, block);                           \
         if (!block && base && (thread = target_enter((uintptr_t)base))) {                          \
             RELEASE_BEGIN(thread, TTD_API_FREE, (uintptr_t)base);                                  \
-            release_end(thread);                                                                   \
+            release_hook_end(thread);                                                              \
         }                                                                                          \
         return block;                                                                              \
     }
@@ -44,7 +44,8 @@ REALLOCATES_OR_FREES(reallocf, (void *base, size_t size), (base, size))
             REALLOCATION_BEGIN(thread, begun, TTD_API_REALLOCARRAY, base, count, size);            \
         int status = ENTRY_CALL(int, function, (void *, size_t, size_t), (pointer, count, size));  \
         if (LIKELY(thread))                                                                        \
-            reallocation_end(thread, begun, OP_REALLOC_END, status == 0 && block ? *block : NULL); \
+            reallocation_hook_end(thread, begun, OP_REALLOC_END,                                   \
+                                  status == 0 && block ? *block : NULL);                           \
         return status;                                                                             \
     }
 

@@ -60,7 +60,7 @@ PATCHED(void *, moz_arena_realloc, 3, (size_t arena, void *base, size_t size, ui
     bool is_begun;
     REALLOCATION_BEGIN(thread, is_begun, TTD_API_REALLOC, (uintptr_t)base, size);
     void *block = function(arena, base, size);
-    reallocation_end(thread, is_begun, OP_REALLOC_END, block);
+    reallocation_hook_end(thread, is_begun, OP_REALLOC_END, block);
     return block;
 }
 
@@ -80,7 +80,7 @@ PATCHED(void *, realloc, 2, (void *base, size_t size, uintptr_t behind))
     bool is_begun;
     REALLOCATION_BEGIN(thread, is_begun, TTD_API_REALLOC, (uintptr_t)base, size);
     void *block = function(base, size);
-    reallocation_end(thread, is_begun, OP_REALLOC_END, block);
+    reallocation_hook_end(thread, is_begun, OP_REALLOC_END, block);
     return block;
 }
 
@@ -94,7 +94,7 @@ PATCHED(void *, reallocarray, 3, (void *base, size_t count, size_t size, uintptr
     bool is_begun;
     REALLOCATION_BEGIN(thread, is_begun, TTD_API_REALLOCARRAY, (uintptr_t)base, count, size);
     void *block = function(base, count, size);
-    reallocation_end(thread, is_begun, OP_REALLOC_END, block);
+    reallocation_hook_end(thread, is_begun, OP_REALLOC_END, block);
     return block;
 }
 
@@ -107,7 +107,7 @@ PATCHED(void *, reallocarray, 3, (void *base, size_t count, size_t size, uintptr
             RELEASE_BEGIN(thread, operation, __VA_ARGS__);                                         \
         ((void(*) types)behind) arguments;                                                         \
         if (LIKELY(thread))                                                                        \
-            release_end(thread);                                                                   \
+            release_hook_end(thread);                                                              \
     }
 
 PATCHED_RELEASES(free, 1, TTD_API_FREE, (void *base, uintptr_t behind), (void *), (base),

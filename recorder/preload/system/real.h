@@ -153,7 +153,7 @@ void *arena_alloc(size_t size, size_t alignment);
 enum { ARENA_SIZE = 64 * 1024 };
 extern HIDDEN char arena_bytes[ARENA_SIZE];
 
-static inline bool arena_owns(const void *block)
+static inline bool real_arena_owns(const void *block)
 {
     return (uintptr_t)block - (uintptr_t)arena_bytes < ARENA_SIZE;
 }

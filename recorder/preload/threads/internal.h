@@ -21,7 +21,7 @@ extern struct attached attached __asm__(ATTACHED_SYMBOL) __attribute__((visibili
  * instructions before it is raised, and after it was lowered, the program counter shows it. */
 #define attached_depth thread_locals.attached.depth
 
-static inline __attribute__((always_inline)) void attached_leave(const int *unused)
+static inline __attribute__((always_inline)) void thread_attached_leave(const int *unused)
 {
     (void)unused;
     attached_depth--;

@@ -178,7 +178,7 @@ static bool unwind_is_same_frame(struct unwinder *unwinder, const struct unwind_
         return false;
     const struct known_frame *frame = &unwinder->frames[unwinder->depth - 1];
     return frame->sp == regs->sp && (!frame->is_bp_live || frame->bp == regs->bp) &&
-           frame->rule != RULE_NONE && frame->rule == find_rule(unwinder, regs->pc) &&
+           frame->rule != RULE_NONE && frame->rule == walk_find_rule(unwinder, regs->pc) &&
            unwind_count_valid(unwinder->arrivals, unwinder->depth - 1) == unwinder->depth - 1 &&
            (unwinder->check_count == 0 ||
             unwind_count_valid(unwinder->checks, unwinder->check_count) == unwinder->check_count);

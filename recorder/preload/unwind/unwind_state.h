@@ -59,7 +59,7 @@
  * makes one system call per capture instead of 23 (strace -c).
  *
  * By samples instead of instructions: walks of clang++ take 1.25 times as long without the rules
- * that the thread has used last (find_rule).
+ * that the thread has used last (walk_find_rule).
  */
 
 #include "preload/unwind/unwind.h"

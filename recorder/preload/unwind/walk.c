@@ -11,10 +11,10 @@ static bool meets_candidate(const struct unwinder *unwinder, struct walk *walk)
 {
     struct walk_place *place = &walk->place;
     uint32_t *candidates = &place->candidates;
-    while (candidate_sp(unwinder->frames, *candidates) < place->state.sp)
+    while (walk_candidate_sp(unwinder->frames, *candidates) < place->state.sp)
         --*candidates; /* the walk has passed it */
-    return *candidates > 0 && is_state_of(&unwinder->frames[*candidates - 1],
-                                          unwinder->pcs[*candidates - 1], &place->state);
+    return *candidates > 0 && walk_is_state_of(&unwinder->frames[*candidates - 1],
+                                               unwinder->pcs[*candidates - 1], &place->state);
 }
 
 /* Not inlined: the stack may be small, and its part of it is free again when a step needs more. */

@@ -9,14 +9,15 @@
 
 /** Returns the stack pointer of the innermost candidate; if there is none, one that no frame has.
  */
-static always_inline uintptr_t candidate_sp(const struct known_frame *frames, uint32_t candidates)
+static always_inline uintptr_t walk_candidate_sp(const struct known_frame *frames,
+                                                 uint32_t candidates)
 {
     return candidates > 0 ? frames[candidates - 1].sp : UINTPTR_MAX;
 }
 
 /** Whether a frame of the last capture had this very state. */
-static always_inline bool is_state_of(const struct known_frame *frame, uintptr_t known_pc,
-                                      const struct unwind_regs *state)
+static always_inline bool walk_is_state_of(const struct known_frame *frame, uintptr_t known_pc,
+                                           const struct unwind_regs *state)
 {
     return frame->sp == state->sp && known_pc == state->pc &&
            (!frame->is_bp_live || frame->bp == state->bp);
@@ -24,7 +25,7 @@ static always_inline bool is_state_of(const struct known_frame *frame, uintptr_t
 
 /** Puts a rule into the cache. A signal handler may jump out of here, and must leave no address
  * with the rule of another. */
-static always_inline void keep_rule(struct cached_rule *cached, uintptr_t pc, unwind_rule rule)
+static always_inline void walk_keep_rule(struct cached_rule *cached, uintptr_t pc, unwind_rule rule)
 {
     cached->pc = 0;
     atomic_signal_fence(memory_order_seq_cst);
@@ -34,7 +35,7 @@ static always_inline void keep_rule(struct cached_rule *cached, uintptr_t pc, un
 }
 
 /** Returns the rule for the return address `pc`. */
-static always_inline unwind_rule find_rule(struct unwinder *unwinder, uintptr_t pc)
+static always_inline unwind_rule walk_find_rule(struct unwinder *unwinder, uintptr_t pc)
 {
     if (!unwinder->cache)
         return rules_find(pc, &unwinder->scratch.lookup);
@@ -44,7 +45,7 @@ static always_inline unwind_rule find_rule(struct unwinder *unwinder, uintptr_t 
         return cached->rule;
     unwind_rule rule = rules_find(pc, &unwinder->scratch.lookup);
     if (rule_kind(rule) <= RULE_BP)
-        keep_rule(cached, pc, rule);
+        walk_keep_rule(cached, pc, rule);
     return rule;
 }
 
@@ -63,16 +64,16 @@ static always_inline bool take_fast_steps(struct unwinder *unwinder, uintptr_t o
     const struct new_frame *end = unwinder->new_frames + unwinder->capacity;
     struct unwind_regs state = place->state;
     uint32_t candidates = place->candidates;
-    uintptr_t next_sp = candidate_sp(frames, candidates);
+    uintptr_t next_sp = walk_candidate_sp(frames, candidates);
     bool is_met = false;
     while (frame < end && state.pc != 0) {
         while (next_sp < state.sp)
-            next_sp = candidate_sp(frames, --candidates);
+            next_sp = walk_candidate_sp(frames, --candidates);
         is_met = next_sp == state.sp &&
-                 is_state_of(&frames[candidates - 1], unwinder->pcs[candidates - 1], &state);
+                 walk_is_state_of(&frames[candidates - 1], unwinder->pcs[candidates - 1], &state);
         if (is_met)
             break;
-        unwind_rule rule = find_rule(unwinder, state.pc);
+        unwind_rule rule = walk_find_rule(unwinder, state.pc);
         frame->state = state;
         frame->rule = rule;
         frame->kind = NEW_FRAME_FAST;

@@ -193,7 +193,7 @@ static bool helper_send_all(int fd, const uint8_t *data, size_t size, int64_t un
     while (size > 0) {
         ssize_t n = send(fd, data, size, MSG_NOSIGNAL);
         if (n < 0 && errno == EAGAIN) {
-            int64_t remaining = until - milliseconds();
+            int64_t remaining = until - symbolize_milliseconds();
             struct pollfd event = {.fd = fd, .events = POLLOUT};
             if (remaining <= 0 || symbolize_is_stopped())
                 return false;

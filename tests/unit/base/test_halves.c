@@ -35,7 +35,7 @@ Test(halves, together_do_everything_once)
         memset(done, 0, sizeof done);
         cr_assert_eq(halves_do(work, &first, &second, counts[i]), TTD_OK);
         cr_assert_eq(first.begin, 0);
-        cr_assert_eq(first.end, halves_middle(counts[i]));
+        cr_assert_eq(first.end, task_halves_middle(counts[i]));
         cr_assert_eq(second.begin, first.end);
         cr_assert_eq(second.end, counts[i]);
         for (size_t thing = 0; thing < MANY; thing++)
