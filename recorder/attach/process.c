@@ -101,8 +101,8 @@ static bool process_can_suspend_filters(void)
 
 /* Looks for watchers of system calls and returns. */
 struct process_watch {
-    const char *reason;
     bool is_filtered;
+    bool has_shadow_stack;
 };
 
 static bool process_look(uint32_t pid, uint32_t tid, void *context)
@@ -111,23 +111,29 @@ static bool process_look(uint32_t pid, uint32_t tid, void *context)
     char features[128] = "";
     process_status_field(pid, tid, "x86_Thread_features", features, sizeof features);
     watch->is_filtered |= attach_process_status(pid, tid, "Seccomp") > 0;
-    if (strstr(features, "shstk"))
-        watch->reason = "it has a shadow stack, which does not allow to redirect calls; start it "
-                        "by ttdrecord instead";
-    return !watch->reason;
+    watch->has_shadow_stack |= strstr(features, "shstk") != NULL;
+    return true;
 }
 
-static bool process_refuse_watched(uint32_t pid, bool *is_filtered, char *reason, size_t size)
+static bool process_refuse_watched(uint32_t pid, bool is_held, bool *is_filtered, char *reason,
+                                   size_t size)
 {
-    struct process_watch watch = {NULL, false};
+    struct process_watch watch = {false, false};
+    const char *refusal = NULL, *other_way = "";
     attach_process_threads(pid, process_look, &watch);
-    if (!watch.reason && watch.is_filtered && !process_can_suspend_filters())
-        watch.reason = "a seccomp filter watches its system calls, and would not let the recorder "
-                       "in; run ttdrecord as root (with CAP_SYS_ADMIN), or start it by ttdrecord";
     *is_filtered = watch.is_filtered;
-    if (watch.reason)
-        snprintf(reason, size, "%s", watch.reason);
-    return !watch.reason;
+    if (watch.has_shadow_stack) {
+        refusal = "it has a shadow stack, which does not allow to redirect calls";
+        other_way = "; start it by ttdrecord instead";
+    } else if (watch.is_filtered && !process_can_suspend_filters()) {
+        refusal = "a seccomp filter watches its system calls, and would not let the recorder in; "
+                  "run ttdrecord as root (with CAP_SYS_ADMIN)";
+        other_way = ", or start it by ttdrecord";
+    }
+    /* A held program is being started by ttdrecord. */
+    if (refusal)
+        snprintf(reason, size, "%s%s", refusal, is_held ? "" : other_way);
+    return !refusal;
 }
 
 static bool process_refuse_traced(uint32_t pid, uint32_t tid, char *reason, size_t size)
@@ -232,5 +238,5 @@ bool attach_process_check(uint32_t pid, bool is_held, bool *is_filtered, char *r
            process_refuse_permission(pid, tid, reason, size) &&
            attach_refuse_stopped(pid, tid, reason, size) &&
            process_refuse_program(pid, tid, reason, size) &&
-           process_refuse_watched(pid, is_filtered, reason, size);
+           process_refuse_watched(pid, is_held, is_filtered, reason, size);
 }

@@ -36,6 +36,16 @@ print('ready', flush=True)
 input()
 """
 
+# Has a seccomp filter that allows all calls, and executes a program under it.
+FILTERED = """
+import ctypes, os, struct, sys
+libc = ctypes.CDLL(None)
+allow = ctypes.create_string_buffer(struct.pack('<HBBI', 6, 0, 0, 0x7fff0000))
+program = ctypes.create_string_buffer(struct.pack('<HxxxxxxQ', 1, ctypes.addressof(allow)))
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, program, 0, 0) == 0
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
 # Has a malloc() that changes few registers.
 LEAF = """
 #include <stdio.h>
@@ -244,11 +254,12 @@ class Permissions(Attach):
             self.recorder, self.user, self.environment = RECORDER, {}, dict(os.environ)
             return
         self.environment, self.recorder = public_recorder(self.directory)
-        library = self.recorder.parent / 'preload' / 'libttdattached.so'
-        library.parent.mkdir()
-        shutil.copy(pathlib.Path(PRELOAD).with_name(library.name), library)
-        library.parent.chmod(0o755)
-        library.chmod(0o755)
+        libraries = self.recorder.parent / 'preload'
+        libraries.mkdir()
+        libraries.chmod(0o755)
+        for name in 'libttdattached.so', 'libttdpreload.so':
+            shutil.copy(pathlib.Path(PRELOAD).with_name(name), libraries)
+            (libraries / name).chmod(0o755)
         self.user = {'user': NOBODY, 'group': NOBODY, 'extra_groups': []}
 
     def refusal_to_user(self, pid):
@@ -269,6 +280,16 @@ class Permissions(Attach):
         said = self.refusal_to_user(process.pid)
         self.assertRegex(said, 'a seccomp filter watches its system calls.*as root|to root only')
         self.assertEqual(self.tell(process, ''), [7])
+
+    def test_a_static_program_that_is_started_under_a_filter(self):
+        static = self.directory / 'static'
+        shutil.copy(program('counted_static'), static)
+        static.chmod(0o755)
+        result = subprocess.run([PYTHON, '-c', FILTERED, self.recorder, '-o', '/dev/null', static],
+                                capture_output=True, text=True, timeout=PATIENCE, cwd='/',
+                                stdin=subprocess.DEVNULL, env=self.environment, **self.user)
+        self.assertIn('a seccomp filter watches its system calls, and would not let the recorder '
+                      'in; run ttdrecord as root (with CAP_SYS_ADMIN)\n', result.stderr)
 
     def test_a_process_that_protects_itself(self):
         process = self.start(PYTHON, '-c', PROTECTED, cwd='/', **self.user)
