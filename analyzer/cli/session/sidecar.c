@@ -110,10 +110,11 @@ static bool draft_open(struct draft *file, const char *path)
     if (file->has_name) {
         snprintf(file->name, size, "%s.XXXXXX", path);
         file->descriptor = mkstemp(file->name);
-    } else {
-        /* On failure `number` stays 0, and the name may be taken. */
-        (void)getrandom(&number, sizeof number, 0);
+    } else if (getrandom(&number, sizeof number, 0) == sizeof number) {
+        /* Nobody who can write into the folder takes a name that cannot be guessed. */
         snprintf(file->name, size, "%s.%" PRIx64, path, number);
+    } else {
+        return false;
     }
     /* The umask may have removed these permissions. */
     return file->descriptor >= 0 && fchmod(file->descriptor, S_IRUSR | S_IWUSR) == 0;
@@ -191,7 +192,8 @@ static enum ttd_status sidecar_write_index(struct source *source, int descriptor
     if (!source_has_times(source))
         return TTD_ERROR_CORRUPT;
     derived.flags |= TTD_TRACE_DERIVED;
-    if (getrandom(&derived.trace_id, sizeof derived.trace_id, 0) < 0 || !derived.trace_id)
+    if (getrandom(&derived.trace_id, sizeof derived.trace_id, 0) != sizeof derived.trace_id ||
+        !derived.trace_id)
         derived.trace_id = ~ttd_reader_trace(source->reader)->trace_id | 1;
     enum ttd_status status = ttd_reader_tie(source->reader, &derived);
     if (status == TTD_OK)

@@ -4,9 +4,11 @@
 import json
 import os
 import resource
+import shutil
 import signal
 import stat
 import subprocess
+import unittest
 
 import support
 from index_support import Index, MAGIC, NOT_CLOSED, churn
@@ -88,6 +90,18 @@ class Failure(Index):
         result = run("index", path, preexec_fn=lambda: limit(signal.SIG_DFL))
         self.assertEqual(result.status, -signal.SIGXFSZ)
         self.assertEqual(self.files(), ["trace.ttd", "trace.ttd.idx"])
+
+    @unittest.skipIf(os.environ["SANITIZE"] != "none" or not shutil.which("strace"),
+                     "no strace, or a sanitizer that wants to trace by itself")
+    def test_no_random_numbers(self):
+        """No file gets a name that others can guess."""
+        path = self.write(churn(1000))
+        result = subprocess.run(
+            ["strace", "-o", os.devnull, "-e", "inject=getrandom:error=ENOSYS", ANALYZER, "index",
+             path], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(result.returncode, support.INTERNAL)
+        self.assertIn("trace.ttd.idx: Function not implemented", result.stderr)
+        self.assertEqual(self.files(), ["trace.ttd"])
 
     def refused(self, path, what, why):
         status, text, errors = self.said(path, "index")
