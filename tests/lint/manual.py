@@ -116,7 +116,7 @@ def main():
             [groff[0], '-mandoc', '-Tutf8', '-ww', '-z', *map(str, paths)],
             capture_output=True, text=True).stderr
         problems.extend(told.splitlines())
-        for manual in ('analyzer/ttdanalyze.1', 'recorder/ttdrecord.1'):
+        for manual in ('analyzer/ttdanalyze.1', 'analyzer/ttdtrace.7', 'recorder/ttdrecord.1'):
             check_width(groff[0], pathlib.Path(root) / manual)
     print(*problems, sep='\n')
     print(f'{len(functions)} functions, {len(pages)} pages, {len(problems)} problems')

@@ -47,8 +47,8 @@ class Package(unittest.TestCase):
         run('meson', 'install', '-C', BUILD, '--no-rebuild', '--destdir', root)
         files = [str(path.relative_to(root)) for path in root.rglob('*')]
         for wanted in (r'bin/ttdrecord', r'bin/ttdanalyze', r'ttdtrace/libttdpreload\.so',
-                       r'man1/ttdrecord\.1', r'man1/ttdanalyze\.1', r'libttdtrace\.a',
-                       r'libttdtrace\.so\.0', r'include/ttdtrace/ttdtrace\.h',
+                       r'man1/ttdrecord\.1', r'man1/ttdanalyze\.1', r'man7/ttdtrace\.7',
+                       r'libttdtrace\.a', r'libttdtrace\.so\.0', r'include/ttdtrace/ttdtrace\.h',
                        r'pkgconfig/ttdtrace\.pc', r'doc/ttdtrace/format\.md',
                        r'doc/ttdtrace/example\.md', r'doc/ttdtrace/LICENSE', r'man3/ttdtrace\.3',
                        r'man3/ttd_reader_open\.3', r'man3/ttdheap\.3', r'libttdheap\.so\.0',
