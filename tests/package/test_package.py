@@ -22,6 +22,20 @@ def readme_examples():
     return re.findall(r'```c\n(.*?)```', (SOURCE / 'README.md').read_text(), re.DOTALL)
 
 
+def header_examples():
+    """By header: the program in its first comment. One without a main() is the body of main()."""
+    for folder in ('libtrace/include', 'analyzer/library/include'):
+        for path in sorted((SOURCE / folder).rglob('*.h')):
+            comment = re.search(r'(?s)\n/\*\*(.*?)\*/', path.read_text())[1]
+            lines = re.findall(r'(?m)^ \*     (.*)$', comment)
+            if lines and not any('int main(' in line for line in lines):
+                lines = ['int main(void)', '{', *('    ' + line for line in lines),
+                         '    return 0;', '}']
+            includes = [f'#include <{name}>' for name in
+                        ('stdio.h', 'ttdtrace/ttdtrace.h', f'ttdtrace/{path.name}')]
+            yield path.name, '\n'.join([*includes, *lines, '']) if lines else ''
+
+
 def run(*command, **others):
     result = subprocess.run(list(map(str, command)), capture_output=True, text=True, **others)
     if result.returncode != 0:
@@ -71,6 +85,7 @@ class Package(unittest.TestCase):
         environment['LD_LIBRARY_PATH'] = str(package.parent.parent)
         self.check_example(program, environment)
         self.check_sites(root, environment)
+        self.check_header_examples(environment)
         # A foreign writer's stacks have names.
         run(self.directory / 'writer', self.directory / 'foreign.bin', env=environment)
         analyze = next(root.rglob('bin/ttdanalyze'))
@@ -82,6 +97,24 @@ class Package(unittest.TestCase):
         run(next(root.rglob('bin/ttdrecord')), '-o', trace, 'true', env=environment)
         self.assertIn('"closed": true', run(next(root.rglob('bin/ttdanalyze')), 'info', '--format',
                                             'json', trace, env=environment))
+
+    def check_header_examples(self, environment):
+        """The program of each header compiles, runs over a trace, and prints something. Programs of
+        the live API are recorded."""
+        flags = run('pkg-config', '--cflags', '--libs', 'ttdheap', env=environment).split()
+        run(BUILD / 'recorder' / 'ttdrecord', '-q', '-o', self.directory / 'trace.bin', 'ls', '/')
+        for name, text in header_examples():
+            with self.subTest(header=name):
+                self.assertTrue(text, 'no example')
+                source = self.directory / 'header.c'
+                source.write_text(text)
+                run(*COMPILER, '-std=c11', '-Wall', '-Wextra', '-Werror', '-o',
+                    self.directory / 'header', source, *flags)
+                recorder = [BUILD / 'recorder' / 'ttdrecord', '-q', '-o', 'live.bin', '--']
+                said = run(*(recorder if name.startswith('live') else []),
+                           self.directory / 'header', cwd=self.directory, env=environment)
+                self.assertTrue(said)
+                self.assertNotIn('not recorded', said)
 
     def check_sites(self, root, environment):
         """The program with libttdheap agrees with `ttdanalyze state`."""

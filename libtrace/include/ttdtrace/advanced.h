@@ -4,6 +4,19 @@
  * that follow all blocks of long traces, and for recorders; the price is rules about how long
  * things stay valid.
  *
+ *     struct ttd_input input;
+ *     struct ttd_reader *reader;
+ *     struct ttd_batch batch;
+ *     struct ttd_reader_options options = ttd_reader_options_default();
+ *     options.lazy_stacks = true;
+ *     if (ttd_input_file("trace.bin", NULL, &input, NULL) != TTD_OK ||
+ *         ttd_reader_open(&input, &options, NULL, &reader, NULL) != TTD_OK)
+ *         return 1;
+ *     while (ttd_reader_next(reader, &batch, NULL) == TTD_OK)
+ *         if (batch.kind == TTD_KIND_EVENTS)
+ *             printf("%zu events, %zu different addresses\n", batch.count, batch.address_count);
+ *     ttd_reader_close(reader);
+ *
  * Ordinals: within a chunk, events with equal address_ordinals have equal addresses, so that an
  * address is looked up once a chunk and not once an event. ttd_batch.addresses has the address of
  * each ordinal from ttd_batch.first_ordinal on.

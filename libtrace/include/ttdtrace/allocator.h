@@ -2,6 +2,14 @@
 /**
  * The memory that the library uses.
  *
+ * A program that counts, limits or places all memory passes its own functions to each object that
+ * it opens; all others pass NULL.
+ *
+ *     struct ttd_allocator allocator = ttd_allocator_default();
+ *     char *block = allocator.resize(allocator.context, NULL, 100);
+ *     printf("%s\n", block ? "got 100 bytes" : "no memory");
+ *     allocator.release(allocator.context, block);
+ *
  * Threads: any thread may call these functions at any time; they have no state. The functions of a
  * table are called by the threads that use its objects, concurrently if several do.
  */

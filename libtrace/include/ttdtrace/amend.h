@@ -2,6 +2,31 @@
 /**
  * Adding names to an existing trace.
  *
+ * A trace is a file with all calls that allocate and release memory in one process. Its stacks are
+ * addresses; a program that finds out later which functions these are, for example with debug
+ * information that has turned up, writes a copy with their names.
+ *
+ *     static enum ttd_status add(void *context, struct ttd_writer *writer)
+ *     {
+ *         struct ttd_symbol_frame frame = {.line = 7};
+ *         struct ttd_symbol symbol = {1, 0x1000, &frame, 1};
+ *         enum ttd_status status = ttd_writer_string(writer, context, 5, &frame.function);
+ *         return status == TTD_OK ? ttd_writer_symbol(writer, &symbol) : status;
+ *     }
+ *     int main(void)
+ *     {
+ *         struct ttd_amendment names = {add, "parse"};
+ *         struct ttd_input input;
+ *         struct ttd_output output;
+ *         struct ttd_verdict verdict;
+ *         if (ttd_input_file("trace.bin", NULL, &input, NULL) != TTD_OK ||
+ *             ttd_output_file("amended.bin", NULL, &output, NULL) != TTD_OK ||
+ *             ttd_amend(&input, &output, NULL, &names, &verdict, NULL) != TTD_OK)
+ *             return 1;
+ *         printf("named a place among %llu events\n", (unsigned long long)verdict.events);
+ *         return 0;
+ *     }
+ *
  * Threads: any number of calls may run at a time, with different inputs and outputs. The thread
  * that calls ttd_amend() calls the amendment's function.
  */

@@ -2,6 +2,13 @@
 /**
  * The table of the known allocation functions (spec, "APIs"): enum ttd_api, and every list of
  * functions in the library, the recorder and the analyzer, follow from it.
+ *
+ * An API is a function of a heap, such as malloc() or `operator new`. Programs use its number,
+ * TTD_API_MALLOC, and its name, ttd_api_name(); only a program that needs the whole table expands
+ * TTD_APIS.
+ *
+ *     #define PRINT(name, number, text, ...) printf("%d %s\n", number, text);
+ *     TTD_APIS(PRINT)
  */
 #ifndef TTDTRACE_APIS_H
 #define TTDTRACE_APIS_H

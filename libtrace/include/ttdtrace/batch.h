@@ -3,6 +3,19 @@
  * Batches of records, as a reader returns them: the kinds of records, and the chunks that hold
  * them.
  *
+ * A trace is a file with all calls that allocate and release memory in one process. A reader hands
+ * out its records in batches of one kind: events, stacks, strings, losses and others.
+ *
+ *     struct ttd_input input;
+ *     struct ttd_reader *reader;
+ *     struct ttd_batch batch;
+ *     if (ttd_input_file("trace.bin", NULL, &input, NULL) != TTD_OK ||
+ *         ttd_reader_open(&input, NULL, NULL, &reader, NULL) != TTD_OK)
+ *         return 1;
+ *     while (ttd_reader_next(reader, &batch, NULL) == TTD_OK)
+ *         printf("%zu %s\n", batch.count, ttd_kind_name(batch.kind));
+ *     ttd_reader_close(reader);
+ *
  * Threads: any thread may call the function at any time.
  */
 #ifndef TTDTRACE_BATCH_H

@@ -2,6 +2,21 @@
 /**
  * Definitions that events refer to by identifier: strings, stacks, modules, threads, heaps, names
  * of addresses.
+ *
+ * A trace is a file with all calls that allocate and release memory in one process. An event names
+ * its stack, thread and heap by numbers; their definitions come before it in the trace. The strings
+ * of a trace, such as paths and names of functions:
+ *
+ *     struct ttd_input input;
+ *     struct ttd_reader *reader;
+ *     struct ttd_batch batch;
+ *     if (ttd_input_file("trace.bin", NULL, &input, NULL) != TTD_OK ||
+ *         ttd_reader_open(&input, NULL, NULL, &reader, NULL) != TTD_OK)
+ *         return 1;
+ *     while (ttd_reader_next(reader, &batch, NULL) == TTD_OK)
+ *         for (size_t i = 0; batch.kind == TTD_KIND_STRINGS && i < batch.count; i++)
+ *             printf("%.*s\n", (int)batch.u.strings[i].text.size, batch.u.strings[i].text.data);
+ *     ttd_reader_close(reader);
  */
 #ifndef TTDTRACE_DEFINITIONS_H
 #define TTDTRACE_DEFINITIONS_H

@@ -2,6 +2,23 @@
 /**
  * Heap events: one call of an allocation function each (spec, "Model", "Events").
  *
+ * An event has the function, its arguments and its result, the thread, the stack, and the positions
+ * of its begin and its end in the order of all events.
+ *
+ *     struct ttd_input input;
+ *     struct ttd_reader *reader;
+ *     struct ttd_batch batch;
+ *     if (ttd_input_file("trace.bin", NULL, &input, NULL) != TTD_OK ||
+ *         ttd_reader_open(&input, NULL, NULL, &reader, NULL) != TTD_OK)
+ *         return 1;
+ *     while (ttd_reader_next(reader, &batch, NULL) == TTD_OK)
+ *         for (size_t i = 0; batch.kind == TTD_KIND_EVENTS && i < batch.count; i++) {
+ *             const struct ttd_event *event = &batch.u.events[i];
+ *             printf("%s of %llu bytes\n", ttd_api_name(event->api),
+ *                    (unsigned long long)event->size);
+ *         }
+ *     ttd_reader_close(reader);
+ *
  * Threads: any thread may call these functions at any time; they have no state.
  */
 #ifndef TTDTRACE_EVENT_H

@@ -2,6 +2,22 @@
 /**
  * Heap and memory at a position: lists of blocks, memory maps and pages, and the states of the heap
  * that an index stores.
+ *
+ * A trace is a file with all calls that allocate and release memory in one process. Beside these
+ * events it may have what the recorder saw in the process: the blocks that the C library keeps, and
+ * the contents of memory.
+ *
+ *     struct ttd_input input;
+ *     struct ttd_reader *reader;
+ *     struct ttd_batch batch;
+ *     if (ttd_input_file("trace.bin", NULL, &input, NULL) != TTD_OK ||
+ *         ttd_reader_open(&input, NULL, NULL, &reader, NULL) != TTD_OK)
+ *         return 1;
+ *     while (ttd_reader_next(reader, &batch, NULL) == TTD_OK)
+ *         if (batch.kind == TTD_KIND_LIVE_BLOCKS)
+ *             printf("list %d: %zu blocks\n", (int)batch.u.live_blocks->list,
+ *                    batch.u.live_blocks->count);
+ *     ttd_reader_close(reader);
  */
 #ifndef TTDTRACE_HEAP_STATE_H
 #define TTDTRACE_HEAP_STATE_H

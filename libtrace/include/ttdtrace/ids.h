@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/** Identifiers, and counts that may not be known. */
+/**
+ * Identifiers, and counts that may not be known.
+ *
+ * The records of a trace refer to each other by small numbers.
+ *
+ *     ttd_id stack = TTD_NONE;
+ *     printf("%s\n", stack == TTD_NONE ? "no stack was recorded" : "there is a stack");
+ */
 #ifndef TTDTRACE_IDS_H
 #define TTDTRACE_IDS_H
 

@@ -2,6 +2,18 @@
 /**
  * Inputs and outputs of traces: tables of functions, with files and memory among them.
  *
+ * A trace is a file with all calls that allocate and release memory in one process. The library
+ * reads and writes it through such tables, so that it may lie anywhere: in a file, in memory,
+ * behind a network connection.
+ *
+ *     struct ttd_input input;
+ *     uint64_t size;
+ *     if (ttd_input_file("trace.bin", NULL, &input, NULL) != TTD_OK)
+ *         return 1;
+ *     if (input.size(input.context, &size) == 0)
+ *         printf("%llu bytes\n", (unsigned long long)size);
+ *     input.close(input.context);
+ *
  * Threads: one thread at a time may use an input or an output; different ones are independent.
  */
 #ifndef TTDTRACE_IO_H

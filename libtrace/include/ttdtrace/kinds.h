@@ -2,6 +2,13 @@
 /**
  * The table of the kinds of chunks (spec, "Chunk header"): enum ttd_kind, the members of a batch,
  * and the code that writes, reads, checks and copies chunks, follow from it.
+ *
+ * A trace is a file with all calls that allocate and release memory in one process. It consists of
+ * chunks, each with records of one kind. Programs use the numbers, such as TTD_KIND_EVENTS, and
+ * ttd_kind_name(); only a program that needs the whole table expands TTD_KINDS.
+ *
+ *     #define PRINT(name, number, text, ...) printf("%d %s\n", number, text);
+ *     TTD_KINDS(PRINT, PRINT)
  */
 #ifndef TTDTRACE_KINDS_H
 #define TTDTRACE_KINDS_H

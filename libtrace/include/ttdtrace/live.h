@@ -2,6 +2,16 @@
 /**
  * The live API: a recorded program talks to its recorder (spec, "User events").
  *
+ * A recorder, such as ttdrecord, notes every call of malloc() in a program without its help. A
+ * program that helps nevertheless marks moments that matter to it, and switches recording off where
+ * nothing of interest happens.
+ *
+ *     static const struct ttd_live_guid mine = {{0x7a, 0x11}};
+ *     struct ttd_live *client = ttd_live_open(&mine, "server", 6);
+ *     ttd_live_add_event(client, TTD_LIVE_GLOBAL, 0, "request 1", 9);
+ *     ttd_live_close(client, NULL, 0);
+ *     printf("%s\n", client ? "recorded" : "not recorded");
+ *
  * Everything here is inline: a program includes this header and links nothing, except -ldl with a
  * glibc older than 2.34. While no recorder is loaded, ttd_live_open() returns NULL, and every other
  * function returns at once if its client is NULL. A statically linked program always gets NULL. A

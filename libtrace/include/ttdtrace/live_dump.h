@@ -3,6 +3,15 @@
  * Dumps: a program adds contents of its memory to its trace (spec, "Snapshots"). Part of the live
  * API; ttdtrace/live.h includes it.
  *
+ * A recorder notes the calls of malloc(), not what the program writes into its blocks. Where a
+ * program finds itself broken, it saves the contents for later.
+ *
+ *     static const struct ttd_live_guid mine = {{0x7a, 0x12}};
+ *     static char table[100];
+ *     struct ttd_live *client = ttd_live_open(&mine, NULL, 0);
+ *     bool is_dumped = ttd_live_dump_range(client, table, table + sizeof table, true);
+ *     printf("%s\n", is_dumped ? "dumped" : "not recorded");
+ *
  * A dump is a snapshot in the trace, at a position soon after the call. The recorder copies memory
  * from outside the program, in whole pages: memory that is not mapped, or is unmapped meanwhile,
  * causes no fault and is not recorded. Other threads go on, and their writes meanwhile may be torn;

@@ -4,6 +4,18 @@
  * can see them) to its recorder (spec, "Events"). Part of the live API; ttdtrace/live.h includes
  * it.
  *
+ * A recorder sees one large block of malloc() where a program divides it by an allocator of its
+ * own. With these calls the parts are blocks of their own.
+ *
+ *     static const struct ttd_live_guid mine = {{0x7a, 0x13}};
+ *     static char pool[4096];
+ *     struct ttd_live *client = ttd_live_open(&mine, NULL, 0);
+ *     ttd_live_heap_create(client, pool, NULL, "pool");
+ *     ttd_live_heap_alloc(client, pool, pool + 64, 24);
+ *     ttd_live_heap_free(client, pool, pool + 64);
+ *     ttd_live_heap_destroy(client, pool);
+ *     printf("%s\n", client ? "recorded" : "not recorded");
+ *
  * A heap is identified by its *handle*: an address that no other heap of the process has while the
  * heap exists, such as the call for the pool's own structure. A heap lies within its *parent*,
  * another heap or malloc's: its blocks are parts of blocks of the parent and are not counted twice.

@@ -5,6 +5,30 @@
  * return addresses, and supplies names on request; this interface writes the definitions (spec,
  * "Definitions"), each once.
  *
+ * A trace is a file with all calls that allocate and release memory in one process. The stacks of
+ * its calls are addresses and, where a program supplies them, names.
+ *
+ *     struct ttd_trace trace = {.trace_id = 4711, .time_unit = 1, .pointer_size = sizeof(void *)};
+ *     struct ttd_loaded code = {.path = {"[jit]", 5}, .begin = 0x1000, .end = 0x2000};
+ *     struct ttd_name name = {.function = {"generated_main", 14}};
+ *     struct ttd_end end = {.reason = TTD_END_REASON_EXITED};
+ *     struct ttd_output output;
+ *     struct ttd_writer *writer;
+ *     struct ttd_names *names;
+ *     const uint64_t address = 0x1010;
+ *     ttd_id module, stack;
+ *     if (ttd_output_file("named.bin", NULL, &output, NULL) != TTD_OK ||
+ *         ttd_writer_open(&output, &trace, NULL, NULL, &writer, NULL) != TTD_OK ||
+ *         ttd_names_open(writer, NULL, NULL, NULL, &names) != TTD_OK ||
+ *         ttd_names_load(names, ttd_position_min(), &code, &module) != TTD_OK ||
+ *         ttd_names_symbol(names, module, 0x100f, &name, 1) != TTD_OK ||
+ *         ttd_names_stack(names, &address, 1, &stack) != TTD_OK)
+ *         return 1;
+ *     ttd_names_close(names);
+ *     printf("stack %u is %s\n", (unsigned)stack, name.function.data);
+ *     if (ttd_writer_close(writer, &end, NULL) != TTD_OK)
+ *         return 1;
+ *
  * Threads: one thread at a time may use a ttd_names and its writer; that thread calls the lookup.
  * Different objects are independent.
  */

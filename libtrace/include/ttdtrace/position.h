@@ -2,6 +2,17 @@
 /**
  * Positions: where in a trace something is (spec, "Positions").
  *
+ * A trace is a file with all calls that allocate and release memory in one process. A position is a
+ * moment in it: it orders the events of all threads, and is written as two hexadecimal numbers.
+ *
+ *     struct ttd_position position;
+ *     char text[TTD_POSITION_TEXT];
+ *     if (!ttd_position_parse("FAB:17B1", &position))
+ *         return 1;
+ *     position.steps++;
+ *     ttd_position_format(position, text);
+ *     printf("%s\n", text);
+ *
  * Threads: any thread may call these functions at any time; they have no state.
  */
 #ifndef TTDTRACE_POSITION_H

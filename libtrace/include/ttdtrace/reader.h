@@ -2,6 +2,22 @@
 /**
  * Reading a trace (spec, "Reading").
  *
+ * A trace is a file with all calls that allocate and release memory in one process. A program that
+ * counts the events of a trace:
+ *
+ *     struct ttd_input input;
+ *     struct ttd_reader *reader;
+ *     struct ttd_batch batch;
+ *     if (ttd_input_file("trace.bin", NULL, &input, NULL) != TTD_OK ||
+ *         ttd_reader_open(&input, NULL, NULL, &reader, NULL) != TTD_OK)
+ *         return 1;
+ *     unsigned long long events = 0;
+ *     while (ttd_reader_next(reader, &batch, NULL) == TTD_OK)
+ *         if (batch.kind == TTD_KIND_EVENTS)
+ *             events += batch.count;
+ *     ttd_reader_close(reader);
+ *     printf("%llu events\n", events);
+ *
  * Threads: one thread at a time may use a reader; different readers are independent. Functions
  * without a reader may be called by any thread at any time.
  */

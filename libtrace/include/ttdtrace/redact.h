@@ -2,6 +2,19 @@
 /**
  * Removing private data from a trace, so that it can be shared.
  *
+ * A trace is a file with all calls that allocate and release memory in one process. With options of
+ * the recorder it also has contents of memory, and always names of files and functions, which not
+ * everybody may see.
+ *
+ *     struct ttd_input input;
+ *     struct ttd_output output;
+ *     struct ttd_redaction removed;
+ *     if (ttd_input_file("trace.bin", NULL, &input, NULL) != TTD_OK ||
+ *         ttd_output_file("redacted.bin", NULL, &output, NULL) != TTD_OK ||
+ *         ttd_redact(&input, &output, NULL, TTD_REDACT_STRINGS, &removed, NULL) != TTD_OK)
+ *         return 1;
+ *     printf("%llu strings removed\n", (unsigned long long)removed.strings);
+ *
  * Threads: any number of calls may run at a time, with different inputs and outputs.
  */
 #ifndef TTDTRACE_REDACT_H

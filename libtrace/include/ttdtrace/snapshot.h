@@ -5,6 +5,22 @@
  * keeps in front of its blocks. Contents of memory are in pages and in memory maps with the number
  * of the snapshot: see <ttdtrace/heap_state.h>.
  *
+ * A trace is a file with all calls that allocate and release memory in one process. A snapshot adds
+ * which memory pointed at which blocks at some moment, such as the end of the program: from it
+ * follows which blocks were lost.
+ *
+ *     struct ttd_input input;
+ *     struct ttd_reader *reader;
+ *     struct ttd_batch batch;
+ *     if (ttd_input_file("trace.bin", NULL, &input, NULL) != TTD_OK ||
+ *         ttd_reader_open(&input, NULL, NULL, &reader, NULL) != TTD_OK)
+ *         return 1;
+ *     while (ttd_reader_next(reader, &batch, NULL) == TTD_OK)
+ *         for (size_t i = 0; batch.kind == TTD_KIND_SNAPSHOTS && i < batch.count; i++)
+ *             printf("snapshot %u: %llu pointers\n", (unsigned)batch.u.snapshots[i].number,
+ *                    (unsigned long long)batch.u.snapshots[i].references);
+ *     ttd_reader_close(reader);
+ *
  * A snapshot consists of any number of parts, all with its number, and then of its ttd_snapshot.
  * Ignore the parts of a snapshot that was cut short: it has no ttd_snapshot: a part with a larger
  * number follows them, or the end of the trace.

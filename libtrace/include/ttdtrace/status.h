@@ -2,6 +2,13 @@
 /**
  * Statuses of functions, and details of a failure.
  *
+ * Every function that can fail returns such a status.
+ *
+ *     struct ttd_input input;
+ *     struct ttd_error error;
+ *     if (ttd_input_file("missing.bin", NULL, &input, &error) != TTD_OK)
+ *         printf("%s\n", ttd_status_text(error.status));
+ *
  * Threads: any thread may call these functions at any time; they have no state.
  */
 #ifndef TTDTRACE_STATUS_H

@@ -1,6 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * The trace as a whole: its beginning and end, facts about the recording, losses and user events.
+ *
+ * A trace is a file with all calls that allocate and release memory in one process. How a program
+ * ended:
+ *
+ *     struct ttd_input input;
+ *     struct ttd_reader *reader;
+ *     struct ttd_end end;
+ *     if (ttd_input_file("trace.bin", NULL, &input, NULL) != TTD_OK ||
+ *         ttd_reader_open(&input, NULL, NULL, &reader, NULL) != TTD_OK)
+ *         return 1;
+ *     if (ttd_reader_end(reader, &end) == TTD_OK && end.reason == TTD_END_REASON_EXITED)
+ *         printf("exited with status %u\n", (unsigned)end.code);
+ *     ttd_reader_close(reader);
  */
 #ifndef TTDTRACE_TRACE_H
 #define TTDTRACE_TRACE_H

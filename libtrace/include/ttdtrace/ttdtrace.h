@@ -1,5 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/** Everything but <ttdtrace/advanced.h>. */
+/**
+ * Everything but <ttdtrace/advanced.h>.
+ *
+ * A trace is a file with all calls that allocate and release memory in one process. This library
+ * reads and writes such files; a program links it with `pkg-config --cflags --libs ttdtrace`.
+ *
+ *     struct ttd_input input;
+ *     struct ttd_reader *reader;
+ *     struct ttd_batch batch;
+ *     if (ttd_input_file("trace.bin", NULL, &input, NULL) != TTD_OK ||
+ *         ttd_reader_open(&input, NULL, NULL, &reader, NULL) != TTD_OK)
+ *         return 1;
+ *     printf("process %llu\n", (unsigned long long)ttd_reader_trace(reader)->process_id);
+ *     while (ttd_reader_next(reader, &batch, NULL) == TTD_OK)
+ *         printf("%zu %s\n", batch.count, ttd_kind_name(batch.kind));
+ *     ttd_reader_close(reader);
+ */
 #ifndef TTDTRACE_TTDTRACE_H
 #define TTDTRACE_TTDTRACE_H
 

@@ -2,6 +2,17 @@
 /**
  * Checking a whole trace, and recovering the intact parts of a damaged one (spec, "Damage").
  *
+ * A trace is a file with all calls that allocate and release memory in one process. All of it has
+ * checksums, and is readable up to any damage and behind it.
+ *
+ *     struct ttd_input input;
+ *     struct ttd_verdict verdict;
+ *     if (ttd_input_file("trace.bin", NULL, &input, NULL) != TTD_OK ||
+ *         ttd_verify(&input, NULL, NULL, &verdict, NULL) != TTD_OK)
+ *         return 1;
+ *     printf("%s, %llu problems\n", verdict.ok ? "intact" : "not intact",
+ *            (unsigned long long)verdict.problems);
+ *
  * Threads: any number of calls may run at a time, with different inputs and outputs. The problem
  * function is called by the thread that made the call.
  */

@@ -3,6 +3,10 @@
  * Version of the library and of the format it writes, and the guarantees from one version to the
  * next.
  *
+ * The library reads and writes traces: files with all heap calls of a process.
+ *
+ *     printf("built with %s, runs with %s\n", TTD_VERSION_STRING, ttd_version());
+ *
  * Before version 1.0 any minor version may change any interface: the soname has the number 0, and a
  * program must be built with the headers of the library that it runs with; ttd_version() returns
  * its version. From 1.0 on, as long as the soname stays the same:

@@ -2,6 +2,29 @@
 /**
  * Writing a trace (spec, "Chunks").
  *
+ * A trace is a file with all calls that allocate and release memory in one process. A program that
+ * knows such calls, such as an allocator, writes them itself; <ttdtrace/names.h> adds stacks with
+ * names.
+ *
+ *     struct ttd_trace trace = {.trace_id = 4711, .time_unit = 1, .pointer_size = sizeof(void *)};
+ *     struct ttd_thread thread = {.action = TTD_THREAD_BEGIN, .os_id = 1};
+ *     struct ttd_event event = {.action = TTD_ACTION_ALLOC, .api = TTD_API_MALLOC, .result = 1};
+ *     struct ttd_end end = {.reason = TTD_END_REASON_EXITED};
+ *     struct ttd_output output;
+ *     struct ttd_writer *writer;
+ *     if (ttd_output_file("made.bin", NULL, &output, NULL) != TTD_OK ||
+ *         ttd_writer_open(&output, &trace, NULL, NULL, &writer, NULL) != TTD_OK ||
+ *         ttd_writer_thread(writer, &thread, &event.thread) != TTD_OK)
+ *         return 1;
+ *     event.address = 0x602010;
+ *     event.size = 24;
+ *     event.time_start = (struct ttd_position){1, 0};
+ *     event.time_end = (struct ttd_position){1, 1};
+ *     if (ttd_writer_event(writer, &event) != TTD_OK ||
+ *         ttd_writer_close(writer, &end, NULL) != TTD_OK)
+ *         return 1;
+ *     printf("made.bin has an event\n");
+ *
  * Threads: one thread at a time may use a writer; different writers are independent. Functions
  * without a writer may be called by any thread at any time.
  */
