@@ -131,8 +131,8 @@ struct ttd_netted {
     size_t count;
     /**
      * The nets say all that the events do: these concern one heap, each call returned, no heap is
-     * destroyed, and at each address releases and acquisitions alternate. Else the nets are
-     * undefined, and the events must be read.
+     * destroyed, and at each address releases and acquisitions alternate. Else, or where that is
+     * not found out in a short time, the nets are undefined, and the events must be read.
      */
     bool is_plain;
     /** Events acquire or release blocks; they are of `heap`. */
@@ -141,6 +141,8 @@ struct ttd_netted {
     /** The end of the latest ReAlloc that may have been acquired behind a later event of the chunk,
      * or at its end; 0:0 if there is none. If the next chunk begins before, events must be read. */
     struct ttd_position settled;
+    /** Position of the last acquisition or release; 0:0 if there is none. */
+    struct ttd_position last_effect;
     /** Number of events by ttd_action, of failed calls, and of calls that never returned. */
     uint64_t actions[TTD_ACTION_DESTROY + 1];
     uint64_t failed;

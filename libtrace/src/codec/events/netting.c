@@ -271,16 +271,19 @@ static struct ttd_position netting_end(const struct ttd_net_mark *mark, uint32_t
                                  mark->end.steps + 2 * (uint64_t)(index - mark->index)};
 }
 
+static struct ttd_position netting_start(const struct ttd_netting *netting, uint32_t index)
+{
+    const struct ttd_net_mark *mark = netting_find_mark(netting, index);
+    if (mark->index == index)
+        return mark->start;
+    struct ttd_position end = netting_end(mark, index);
+    return (struct ttd_position){end.sequence, end.steps - 1};
+}
+
 /** Whether the ReAlloc with the index `late` has ended when the event with the index `index`
  * begins. */
 static bool netting_has_ended(const struct ttd_netting *netting, uint32_t late, uint32_t index)
 {
-    const struct ttd_net_mark *mark = netting_find_mark(netting, index);
-    struct ttd_position start = mark->start;
-    if (mark->index != index) {
-        start = netting_end(mark, index);
-        start.steps--;
-    }
     size_t low = 0;
     size_t high = netting->late_count;
     while (high - low > 1) {
@@ -290,7 +293,7 @@ static bool netting_has_ended(const struct ttd_netting *netting, uint32_t late, 
         else
             high = middle;
     }
-    return ttd_position_compare(netting->lates[low].end, start) <= 0;
+    return ttd_position_compare(netting->lates[low].end, netting_start(netting, index)) <= 0;
 }
 
 /* Addresses and sizes. */
@@ -536,6 +539,7 @@ static bool netting_merge_all(struct ttd_netting *netting)
         return false;
     size_t mask = ((size_t)1 << (64 - shift)) - 1;
     size_t count = 0;
+    size_t steps = 16 * netting->count;
     for (size_t i = 0; i < netting->count; i++) {
         const struct ttd_net *net = &netting->nets[i];
         if (net->state == NET_UNTOUCHED)
@@ -543,8 +547,15 @@ static bool netting_merge_all(struct ttd_netting *netting)
         size_t slot = netting_hash(net->address, shift);
         uint32_t known;
         while ((known = netting->slots[slot]) != 0 &&
-               netting->nets[known - 1].address != net->address)
+               netting->nets[known - 1].address != net->address && steps) {
             slot = (slot + 1) & mask;
+            steps--;
+        }
+        /* Addresses that were chosen to have one hash: the search would take too long. */
+        if (!steps) {
+            netting->netted.is_plain = false;
+            break;
+        }
         if (known) {
             netting_merge(netting, &netting->nets[known - 1], net);
             continue;
@@ -554,6 +565,26 @@ static bool netting_merge_all(struct ttd_netting *netting)
     }
     netting->count = count;
     return true;
+}
+
+/** Sets the position of the last effect; there is one net for each address. */
+static void netting_set_last_effect(struct ttd_netting *netting)
+{
+    struct ttd_netted *netted = &netting->netted;
+    uint32_t last = 0;
+    for (size_t i = 0; i < netting->count; i++)
+        last = netting->nets[i].last > last ? netting->nets[i].last : last;
+    netted->last_effect = netted->settled;
+    for (size_t i = 0; i < netting->count; i++) {
+        const struct ttd_net *net = &netting->nets[i];
+        if (net->last != last)
+            continue;
+        struct ttd_position position = net->state == TTD_NET_FREE
+                                           ? netting_start(netting, last)
+                                           : netting_end(netting_find_mark(netting, last), last);
+        if (ttd_position_compare(position, netted->last_effect) > 0)
+            netted->last_effect = position;
+    }
 }
 
 /** Completes the result. */
@@ -569,6 +600,7 @@ static bool netting_finish(struct ttd_netting *netting)
         return false;
     for (size_t i = 0; i < netting->count; i++)
         netting->nets[i].state = netting->nets[i].state != TTD_NET_FREE;
+    netting_set_last_effect(netting);
     netted->nets = netting->nets;
     netted->count = netting->count;
     return true;

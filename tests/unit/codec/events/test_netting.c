@@ -50,6 +50,7 @@ struct oracle {
     bool is_plain;
     bool has_heap;
     ttd_id heap;
+    /* Position of the last effect. */
     struct ttd_position last;
 };
 
@@ -82,6 +83,7 @@ static void acquire(const struct ttd_event *event, uint32_t index)
     place->net.size = event->size;
     place->net.last = index;
     place->acquired = *event;
+    oracle.last = event->time_end;
 }
 
 static void release(const struct ttd_event *event, uint32_t index)
@@ -91,6 +93,7 @@ static void release(const struct ttd_event *event, uint32_t index)
     see_heap(event->heap);
     place->net.state = false;
     place->net.last = index;
+    oracle.last = event->time_start;
 }
 
 /* Applies the acquisitions in flight that are due. */
@@ -172,6 +175,7 @@ static void expect_nets(void)
     const struct ttd_netted *netted = &netting.netted;
     cr_assert_eq(netted->count, oracle.count);
     cr_assert_eq(netted->has_heap, oracle.has_heap);
+    cr_assert_eq(ttd_position_compare(netted->last_effect, oracle.last), 0);
     for (size_t i = 0; i < netted->count; i++) {
         const struct ttd_net *net = &netted->nets[i];
         const struct place *place = find_place(net->address, 0, false);
@@ -399,6 +403,18 @@ Test(netting, is_not_plain_where_a_block_in_flight_is_released)
         event_chunk_add(&chunk, release);
         cr_assert_eq(expect_netted(&chunk), end <= 4, "%d", (int)end);
     }
+}
+
+/* Addresses that have one hash are not compared with each other for hours. */
+Test(netting, gives_up_where_addresses_are_chosen_to_collide)
+{
+    static struct event_chunk chunk;
+    const uint64_t inverse = UINT64_C(0xF1DE83E19937733D);
+    chunk.count = 0;
+    for (uint64_t i = 0; i < EVENT_CHUNK_MAX; i++)
+        event_chunk_add(&chunk, event_allocation(2 * i, inverse * (i + 1), 24));
+    cr_assert_not(expect_netted(&chunk));
+    cr_assert(oracle.is_plain);
 }
 
 /* Shapes, sizes and places of addresses that no encoder would choose. */
