@@ -185,6 +185,8 @@ struct heap_place heap_place_of(const struct heap_places *places, uint32_t regio
 
 struct heap_place heap_place_at(const struct heap_places *places, uint64_t address)
 {
+    if (!places)
+        return (struct heap_place){.region = NULL};
     for (size_t i = 0; i < places->region_count; i++) {
         const struct ttd_region *region = &places->regions[i];
         if (region->kind != TTD_REGION_REGISTERS && address - region->begin < region->size)

@@ -65,6 +65,9 @@ struct heap_place {
     ttd_id stack;
     size_t frame;
     uint64_t frame_offset;
+    /** Set by reports of an earlier moment: the frame that then contained the word had returned.
+     */
+    bool has_returned;
 };
 
 /**
@@ -81,7 +84,8 @@ void heap_places_free(struct heap_places *places);
 /** Returns the place of a word, given by the number of its region and its offset there. */
 struct heap_place heap_place_of(const struct heap_places *places, uint32_t region, uint64_t offset);
 
-/** Returns the place of an address; a module may have it where no region does. */
+/** Returns the place of an address; a module may have it where no region does. All zero without
+ * places. */
 struct heap_place heap_place_at(const struct heap_places *places, uint64_t address);
 
 #endif

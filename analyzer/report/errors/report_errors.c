@@ -52,6 +52,38 @@ static const char *errors_conflict_text(const struct heap_finding *finding)
     }
 }
 
+/* Returns how many calls inward from the stack of a call another stack is; SIZE_MAX if it has not
+ * begun in that call. */
+static size_t errors_calls_within(const struct report *report, ttd_id stack, ttd_id call)
+{
+    struct ttd_stack inner;
+    for (size_t count = 0; stack; count++, stack = inner.parent) {
+        if (stack == call)
+            return count;
+        if (definitions_stack(report->definitions, stack, &inner) != TTD_OK)
+            break;
+    }
+    return SIZE_MAX;
+}
+
+/* Returns the place of the address of an invalid release. The frames are those of the snapshot: of
+ * the call's if the process died in it. */
+static struct heap_place errors_place(const struct report *report, const struct report_errors *data,
+                                      const struct heap_finding *finding)
+{
+    bool has_place = finding->kind == HEAP_ERROR_INVALID_FREE && !finding->block_address;
+    struct heap_place place = heap_place_at(has_place ? data->places : NULL, finding->address);
+    if (!place.stack)
+        return place;
+    size_t within = SIZE_MAX;
+    if (finding->signal && place.region->thread == finding->call.thread)
+        within = errors_calls_within(report, place.stack, finding->call.stack);
+    place.has_returned = within != SIZE_MAX && place.frame < within;
+    if (within == SIZE_MAX || place.has_returned)
+        place.stack = TTD_NONE;
+    return place;
+}
+
 /* Writes the place of the address of an invalid release. */
 static void text_error_address(struct report *report, const struct report_errors *data,
                                const struct heap_finding *finding)
@@ -59,7 +91,8 @@ static void text_error_address(struct report *report, const struct report_errors
     struct text_output *output = report->output;
     if (finding->kind != HEAP_ERROR_INVALID_FREE || finding->block_address)
         return;
-    if (report_address_text(report, "  the address is ", data->places, finding->address))
+    struct heap_place place = errors_place(report, data, finding);
+    if (report_address_text(report, "  the address is ", &place, finding->address))
         out_char(output, '\n');
 }
 
@@ -211,8 +244,8 @@ static void row_error_block(struct row *row, const struct heap_finding *finding)
 static void row_error_place(struct row *row, const struct report_errors *data,
                             const struct heap_finding *finding)
 {
-    bool has_place = finding->kind == HEAP_ERROR_INVALID_FREE && !finding->block_address;
-    row_address(row, has_place ? data->places : NULL, finding->address);
+    struct heap_place place = errors_place(row->report, data, finding);
+    row_address(row, &place);
 }
 
 /* Writes the members that JSON and CSV have in this order. */
@@ -300,7 +333,9 @@ static void errors_csv_signal(struct row *row, const struct report_errors *data,
     errors_csv_calls(row, &died, pointer ? &pointer->allocated : &no_call,
                      pointer ? &pointer->released : &no_call, &no_call);
     row_unsigned(row, NULL, signal->signal);
-    row_address(row, pointer && !pointer->block_address ? data->places : NULL, signal->address);
+    bool has_place = pointer && !pointer->block_address;
+    struct heap_place place = heap_place_at(has_place ? data->places : NULL, signal->address);
+    row_address(row, &place);
     row_end_record(row);
 }
 

@@ -27,7 +27,8 @@ static void fatal_text_pointer(struct report *report, const struct heap_places *
     if (pointer->where == HEAP_FATAL_ELSEWHERE || pointer->where == HEAP_FATAL_NEAR) {
         bool is_near = pointer->where == HEAP_FATAL_NEAR;
         out_text(output, " lies in no block");
-        bool is_named = report_address_text(report, ": ", places, pointer->address);
+        struct heap_place place = heap_place_at(places, pointer->address);
+        bool is_named = report_address_text(report, ": ", &place, pointer->address);
         out_text(output, is_named || is_near ? "\n" : ", and near none\n");
         if (is_near && !is_named)
             report_neighbours_text(report, &pointer->neighbours, pointer->address);
@@ -150,7 +151,9 @@ static void row_fatal_pointer(struct row *row, const char *key, const struct hea
     row_call(row, "allocated", &pointer->allocated);
     row_call(row, "released", &pointer->released);
     row_neighbours(row, &pointer->neighbours);
-    row_address(row, pointer->block_address ? NULL : places, pointer->address);
+    struct heap_place place =
+        heap_place_at(pointer->block_address ? NULL : places, pointer->address);
+    row_address(row, &place);
     row_end_object(row);
 }
 

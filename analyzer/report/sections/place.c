@@ -137,6 +137,10 @@ static void place_label_stack(struct report *report, const struct heap_place *pl
 {
     struct frame frame;
     place_add_number(label, "thread %llu, stack", place->region->thread);
+    if (place->has_returned) {
+        place_add_text(label, ", in a frame that had returned");
+        return;
+    }
     if (!place_find_frame(report, place, &frame)) {
         if (has_offset)
             place_add_number(label, " +0x%llx", place->offset);
@@ -317,21 +321,18 @@ static const struct definition_module *place_find_module(const struct report *re
     return last;
 }
 
-bool report_address_text(struct report *report, const char *label, const struct heap_places *places,
+bool report_address_text(struct report *report, const char *label, const struct heap_place *place,
                          uint64_t address)
 {
     struct text_output *output = report->output;
-    struct heap_place place = {.region = NULL};
-    if (places)
-        place = heap_place_at(places, address);
-    bool has_place = place.region || place.module;
+    bool has_place = place->region || place->module;
     const struct definition_module *module = has_place ? NULL : place_find_module(report, address);
-    if ((place.region && place.region->kind == TTD_REGION_HEAP) ||
+    if ((place->region && place->region->kind == TTD_REGION_HEAP) ||
         (!has_place && !module && address >= NULL_END))
         return false;
     out_text(output, label);
     if (has_place) {
-        report_place_text(report, &place, true);
+        report_place_text(report, place, true);
     } else if (module) {
         say(output, glob_base_name(definitions_text(report->definitions, module->path)), "+",
             hex(address - module->bias), ", code or constants");
@@ -341,13 +342,10 @@ bool report_address_text(struct report *report, const char *label, const struct 
     return true;
 }
 
-void row_address(struct row *row, const struct heap_places *places, uint64_t address)
+void row_address(struct row *row, const struct heap_place *place)
 {
-    struct heap_place place = {.region = NULL};
-    if (places)
-        place = heap_place_at(places, address);
-    if (place.region || place.module)
-        row_place(row, "place", &place, true);
+    if (place->region || place->module)
+        row_place(row, "place", place, true);
     else
         row_null(row, "place");
 }

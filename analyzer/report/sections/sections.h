@@ -333,13 +333,13 @@ void row_place(struct row *row, const char *key, const struct heap_place *place,
  * Writes what an address is that lies in no block, such as "prog .data: table+0x10", "prog+0x2010,
  * code or constants" or "a null pointer, or a member of an object at one".
  *
- * @param label   written before it
- * @param places  of a snapshot near the time when the address was used, or NULL
+ * @param label  written before it
+ * @param place  of the address by a snapshot near the time when it was used, or all zero
  * @return false, with nothing written, if that is not known, or the address is one of the heap's
  */
-bool report_address_text(struct report *report, const char *label, const struct heap_places *places,
+bool report_address_text(struct report *report, const char *label, const struct heap_place *place,
                          uint64_t address);
-/** Writes the place of the address as the member `place`; null if no snapshot shows it. */
-void row_address(struct row *row, const struct heap_places *places, uint64_t address);
+/** Writes the place of an address as the member `place`; null if no snapshot shows it. */
+void row_address(struct row *row, const struct heap_place *place);
 
 #endif

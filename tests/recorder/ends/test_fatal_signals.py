@@ -191,6 +191,18 @@ class Signals(Deaths):
         self.assertEqual((finding['kind'], finding['place']['label'], finding['before'],
                           finding['after']), ('invalid-free', 'dies .bss: data+0x10', None, None))
 
+    def test_variables_on_the_stack(self):
+        """Frames are those of the call: the snapshot has some that came later, or others."""
+        for way, label in (
+                ('free variable', r', free_variable \(dies\.c:\d+\) \+0x[0-9a-f]+'),
+                ('free left variable', ', in a frame that had returned'),
+                ('free block on stack', r' \+0x[0-9a-f]+')):  # and dies in another call
+            result = self.record(program('dies'), way)
+            self.assertEqual(result.returncode, -signal.SIGABRT)
+            finding, = analyze('errors', self.trace)['findings']
+            self.assertEqual(finding['kind'], 'invalid-free')
+            self.assertRegex(finding['place']['label'], f'^thread 1, stack{label}$')
+
     def test_without_a_snapshot(self):
         _, (found,) = self.die('write', '--no-snapshot')
         self.assertEqual(found['snapshot'], '0')

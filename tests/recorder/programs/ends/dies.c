@@ -243,6 +243,27 @@ static void ask(void)
     }
 }
 
+/* Returns the address of a variable on the stack, which is there no more. */
+__attribute__((noinline)) static char *leave_variable(void)
+{
+    char variable[1000];
+    memset(variable, 1, sizeof variable);
+    char *volatile left = variable + sizeof variable - 64 - (uintptr_t)variable % 16;
+    return left;
+}
+
+/* Releases variables on the stack. The C library takes one that looks like a block of its own. */
+__attribute__((noinline)) static void free_variable(const char *way)
+{
+    uint64_t variable[16] = {0};
+    char *aligned = (char *)variable + 16 - (uintptr_t)variable % 16;
+    if (strcmp(way, "free block on stack") == 0)
+        ((volatile uint64_t *)aligned)[1] = 0x41;
+    if (strcmp(way, "free left variable") == 0)
+        aligned = leave_variable();
+    free_any(strcmp(way, "free block on stack") == 0 ? aligned + 16 : aligned);
+}
+
 static void die(const char *way)
 {
     volatile int zero = 0;
@@ -263,6 +284,11 @@ static void die(const char *way)
         *(volatile char *)mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) = 1;
     if (strcmp(way, "free data") == 0)
         free_any(data + 16);
+    if (strcmp(way, "free variable") == 0 || strcmp(way, "free left variable") == 0 ||
+        strcmp(way, "free block on stack") == 0)
+        free_variable(way);
+    if (strcmp(way, "free block on stack") == 0)
+        abort();
     if (strcmp(way, "overflow") == 0)
         exit(overflow(0));
     if (strcmp(way, "abort") == 0)
