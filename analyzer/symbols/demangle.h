@@ -45,6 +45,18 @@ size_t demangle_process_find(struct demangle_process *process, struct ttd_string
 /** Ends the process. */
 void demangle_process_end(struct demangle_process *process);
 
+/** Stack that a name may need, for each of its bytes. */
+#define DEMANGLE_STACK_RATIO 2048
+
+/**
+ * Demangles a NUL-terminated name. If the text is longer than `limit`, or the demangler gives up on
+ * it, inner template arguments are left out, as few levels as necessary.
+ *
+ * @param text  set to the result; not NUL-terminated
+ * @return its length; 0 if the name is not mangled
+ */
+size_t demangle_long(const char *name, char *text, size_t limit);
+
 /** Length limit of a demangled name; longer ones are shortened. */
 #define DEMANGLE_MAX 262144
 

@@ -197,6 +197,31 @@ Test(files, input_is_a_file)
     cr_assert_eq(rmdir(directory), 0);
 }
 
+/* An input over a descriptor does not depend on the descriptor's offset, and keeps one that it does
+ * not own open. */
+Test(files, input_of_a_descriptor)
+{
+    int ends[2];
+    char data[8] = "";
+    size_t got = 0;
+    struct ttd_input input;
+    struct ttd_error error;
+    FILE *file = tmpfile();
+    cr_assert(file && fputs("abcdefgh", file) >= 0 && fflush(file) == 0);
+    cr_assert_eq(ttd_input_descriptor(fileno(file), 0, NULL, &input, &error), TTD_OK);
+    cr_assert_eq(input.read_at(input.context, 2, data, 4, &got), 0);
+    cr_assert(got == 4 && memcmp(data, "cdef", 4) == 0);
+    cr_assert_eq(lseek(fileno(file), 0, SEEK_CUR), 8);
+    input.close(input.context);
+    cr_assert(fputc('i', file) != EOF && fclose(file) == 0, "was closed");
+    cr_assert_eq(pipe(ends), 0);
+    cr_assert_eq(ttd_input_descriptor(ends[0], 1, NULL, &input, &error), TTD_ERROR_IO);
+    cr_assert_eq(error.system_error, ESPIPE);
+    cr_assert_eq(close(ends[0]), 0, "on failure it stays open");
+    cr_assert_eq(ttd_input_descriptor(-1, 0, NULL, &input, &error), TTD_ERROR_ARGUMENT);
+    close(ends[1]);
+}
+
 /* A full disk and a closed pipe are errors of the output, with their reason. */
 Test(files, output_fails)
 {

@@ -318,23 +318,15 @@ static const char *sidecar_why_not_ours(const struct stat *index, const char *tr
     return NULL;
 }
 
-/* Opens the file that was checked, whatever file has its name by now. */
-static enum ttd_status sidecar_open_looked_at(int descriptor, struct ttd_reader **sidecar)
-{
-    char self[64];
-    struct ttd_input input;
-    struct ttd_error error;
-    snprintf(self, sizeof self, "/proc/self/fd/%d", descriptor);
-    enum ttd_status status = ttd_input_file(self, NULL, &input, &error);
-    return status == TTD_OK ? ttd_reader_open(&input, NULL, NULL, sidecar, &error) : status;
-}
-
 /* Uses the index if it belongs to this very file. The whole file was intact when the index was
  * made, and not all of it will be read again. */
 static bool sidecar_open_index(struct source *source, const char *path)
 {
     struct ttd_reader *sidecar;
+    struct ttd_input input;
+    struct ttd_error error;
     struct stat index;
+    /* What was checked is read, whatever file has the name by now. */
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (descriptor < 0)
         return false;
@@ -343,8 +335,11 @@ static bool sidecar_open_index(struct source *source, const char *path)
         return false;
     }
     const char *reason = sidecar_why_not_ours(&index, source->path);
-    bool is_open = !reason && sidecar_open_looked_at(descriptor, &sidecar) == TTD_OK;
-    close(descriptor);
+    bool is_input =
+        !reason && ttd_input_descriptor(descriptor, true, NULL, &input, &error) == TTD_OK;
+    bool is_open = is_input && ttd_reader_open(&input, NULL, NULL, &sidecar, &error) == TTD_OK;
+    if (!is_input)
+        close(descriptor);
     if (reason && S_ISREG(index.st_mode) && !source->has_refused_index) {
         message("warning: %s: is not used: it %s", path, reason);
         source->has_refused_index = true;

@@ -89,13 +89,13 @@ static enum ttd_status input_copy(int source, int target, uint64_t *remaining,
 }
 
 /* Whether a trace is found in the beginning of an input, with damage or without. */
-static enum ttd_status input_check_begin(const char *path, struct ttd_error *error)
+static enum ttd_status input_check_begin(int target, struct ttd_error *error)
 {
     struct ttd_input input;
     struct ttd_reader *reader = NULL;
     struct ttd_reader_options options = ttd_reader_options_default();
     options.tolerant = true;
-    enum ttd_status status = ttd_input_file(path, NULL, &input, error);
+    enum ttd_status status = ttd_input_descriptor(target, false, NULL, &input, error);
     if (status == TTD_OK)
         status = ttd_reader_open(&input, &options, NULL, &reader, error);
     ttd_reader_close(reader);
@@ -104,15 +104,26 @@ static enum ttd_status input_check_begin(const char *path, struct ttd_error *err
 
 /* Copies an input, but of one that is no trace only as much as is searched for a good header: the
  * input might never end. */
-static enum ttd_status copy_trace(int source, int target, const char *path, struct ttd_error *error)
+static enum ttd_status copy_trace(int source, int target, struct ttd_error *error)
 {
     uint64_t remaining = TTD_SEARCH_MAX + COPY_SIZE;
     enum ttd_status status = input_copy(source, target, &remaining, error);
     if (status != TTD_OK || remaining)
         return status;
-    status = input_check_begin(path, error);
+    status = input_check_begin(target, error);
     remaining = UINT64_MAX;
     return status == TTD_OK ? input_copy(source, target, &remaining, error) : status;
+}
+
+/* Opens an input over a descriptor, which it takes over. */
+static enum ttd_status input_take(int descriptor, struct ttd_input *input, struct ttd_error *error)
+{
+    if (descriptor < 0)
+        return input_set_error(error, errno, "open");
+    enum ttd_status status = ttd_input_descriptor(descriptor, true, NULL, input, error);
+    if (status != TTD_OK)
+        close(descriptor);
+    return status;
 }
 
 /* Copies an input that cannot be read at an offset, such as a pipe, to a file. */
@@ -121,11 +132,9 @@ static enum ttd_status input_open_copy(int source, struct ttd_input *input, stru
     int target = input_open_temporary();
     if (target < 0)
         return input_set_error(error, errno, "temporary file");
-    char path[64];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", target);
-    enum ttd_status status = copy_trace(source, target, path, error);
+    enum ttd_status status = copy_trace(source, target, error);
     if (status == TTD_OK)
-        status = ttd_input_file(path, NULL, input, error);
+        return input_take(target, input, error);
     close(target);
     return status;
 }
@@ -135,7 +144,7 @@ enum ttd_status input_open(const char *path, struct ttd_input *input, struct ttd
     struct stat status;
     bool is_standard = input_is_standard(path);
     if (is_standard && lseek(STDIN_FILENO, 0, SEEK_CUR) >= 0)
-        return ttd_input_file("/proc/self/fd/0", NULL, input, error);
+        return input_take(dup(STDIN_FILENO), input, error);
     if (!is_standard && (stat(path, &status) != 0 || !S_ISFIFO(status.st_mode)))
         return ttd_input_file(path, NULL, input, error);
     int descriptor = is_standard ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);

@@ -71,6 +71,18 @@ TTD_EXPORT enum ttd_status ttd_input_file(const char *path, const struct ttd_all
                                           struct ttd_input *input, struct ttd_error *error);
 
 /**
+ * Opens an input over an open file descriptor, whose own offset does not matter and, except on
+ * Windows, does not change. With `own` non-zero the close closes it; on failure it stays open.
+ *
+ * @param error  detail on failure; may be NULL
+ * @return TTD_OK, TTD_ERROR_ARGUMENT, TTD_ERROR_NO_MEMORY; TTD_ERROR_IO if it cannot be read at an
+ *         offset, as a pipe or a directory cannot.
+ */
+TTD_EXPORT enum ttd_status ttd_input_descriptor(int descriptor, int own,
+                                                const struct ttd_allocator *allocator,
+                                                struct ttd_input *input, struct ttd_error *error);
+
+/**
  * Creates a file that only its owner can read and write (mode 0600) and that did not exist; it
  * never follows a symbolic link and never overwrites.
  *

@@ -143,6 +143,22 @@ enum ttd_status ttd_input_file(const char *path, const struct ttd_allocator *all
     return TTD_OK;
 }
 
+enum ttd_status ttd_input_descriptor(int descriptor, int own, const struct ttd_allocator *allocator,
+                                     struct ttd_input *input, struct ttd_error *error)
+{
+    if (descriptor < 0 || !input || !ttd_allocator_is_valid(allocator))
+        return ttd_fail(error, TTD_ERROR_ARGUMENT, "argument", TTD_NOWHERE, TTD_NOWHERE);
+    int refused = posix_check_seekable(descriptor);
+    if (refused)
+        return ttd_fail_system(error, refused, "open", TTD_NOWHERE);
+    struct ttd_allocator table = ttd_allocator_or_default(allocator);
+    struct file *handle;
+    if (posix_new_file(descriptor, own, &table, &handle) != TTD_OK)
+        return ttd_fail(error, TTD_ERROR_NO_MEMORY, "memory", TTD_NOWHERE, TTD_NOWHERE);
+    *input = (struct ttd_input){handle, io_read_at, io_size, io_close_input};
+    return TTD_OK;
+}
+
 enum ttd_status ttd_output_file(const char *path, const struct ttd_allocator *allocator,
                                 struct ttd_output *output, struct ttd_error *error)
 {

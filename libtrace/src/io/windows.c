@@ -152,7 +152,10 @@ enum ttd_status ttd_input_file(const char *path, const struct ttd_allocator *all
     struct ttd_allocator table = ttd_allocator_or_default(allocator);
     struct file *f;
     enum ttd_status status = windows_open_path(
-        path, (struct open_mode){GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE, OPEN_EXISTING},
+        path,
+        /* As on other systems, the file may be replaced meanwhile. */
+        (struct open_mode){GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
+                           OPEN_EXISTING},
         &table, &f, error);
     if (status == TTD_OK)
         *input = (struct ttd_input){f, windows_read_at, windows_size, windows_close_input};
@@ -173,6 +176,29 @@ enum ttd_status ttd_output_file(const char *path, const struct ttd_allocator *al
     return status;
 }
 
+static struct file *windows_new_file(int descriptor, int own, const struct ttd_allocator *allocator)
+{
+    struct file *f = ttd_allocate_zeroed(allocator, sizeof *f);
+    if (f)
+        *f = (struct file){(HANDLE)_get_osfhandle(descriptor), descriptor, own, *allocator};
+    return f;
+}
+
+enum ttd_status ttd_input_descriptor(int descriptor, int own, const struct ttd_allocator *allocator,
+                                     struct ttd_input *input, struct ttd_error *error)
+{
+    if (descriptor < 0 || !input || !ttd_allocator_is_valid(allocator))
+        return ttd_fail(error, TTD_ERROR_ARGUMENT, "argument", TTD_NOWHERE, TTD_NOWHERE);
+    if (GetFileType((HANDLE)_get_osfhandle(descriptor)) != FILE_TYPE_DISK)
+        return ttd_fail_system(error, ESPIPE, "open", TTD_NOWHERE);
+    struct ttd_allocator table = ttd_allocator_or_default(allocator);
+    struct file *f = windows_new_file(descriptor, own, &table);
+    if (!f)
+        return ttd_fail(error, TTD_ERROR_NO_MEMORY, "memory", TTD_NOWHERE, TTD_NOWHERE);
+    *input = (struct ttd_input){f, windows_read_at, windows_size, windows_close_input};
+    return TTD_OK;
+}
+
 enum ttd_status ttd_output_descriptor(int descriptor, int own,
                                       const struct ttd_allocator *allocator,
                                       struct ttd_output *output)
@@ -180,10 +206,9 @@ enum ttd_status ttd_output_descriptor(int descriptor, int own,
     if (descriptor < 0 || !output || !ttd_allocator_is_valid(allocator))
         return TTD_ERROR_ARGUMENT;
     struct ttd_allocator table = ttd_allocator_or_default(allocator);
-    struct file *f = ttd_allocate_zeroed(&table, sizeof *f);
+    struct file *f = windows_new_file(descriptor, own, &table);
     if (!f)
         return TTD_ERROR_NO_MEMORY;
-    *f = (struct file){(HANDLE)_get_osfhandle(descriptor), descriptor, own, table};
     *output = (struct ttd_output){f, windows_write, windows_close};
     return TTD_OK;
 }
