@@ -215,7 +215,7 @@ int suspend_command(int argc, char **argv)
         return refused;
     int reason = armed_suspend_at_exec();
     if (reason != 0) {
-        message("cannot suspend '%s': the system does not permit to trace it: %s", path,
+        message("cannot suspend '%s': the system does not permit tracing it: %s", path,
                 strerror(reason));
         return EXIT_RECORDER;
     }

@@ -238,8 +238,8 @@ int attach_launch(struct collector *collector, const struct options *options, co
     if (!launch_find_attached(library) || !launch_prepare(&launch, path, arguments, NULL, NULL))
         return EXIT_RECORDER;
     if (!attach_hold_begin(&hold, (uint32_t)launch.pid, &attachment.interrupted)) {
-        message("cannot record '%s': it is statically linked, and the system does not permit to "
-                "trace it",
+        message("cannot record '%s': it is statically linked, and the system does not permit "
+                "tracing it",
                 path);
         launch_cancel(&launch);
         return EXIT_RECORDER;

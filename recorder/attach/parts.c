@@ -63,7 +63,7 @@ static void parts_refuse_stop(struct attachment *attachment, const struct thread
     for (size_t i = 0; i < threads->count; i++)
         is_any_seized |= threads->items[i].is_seized;
     if (!is_any_seized) {
-        attach_refuse(attachment, "the system does not permit to stop it");
+        attach_refuse(attachment, "the system does not permit stopping it");
         return;
     }
     for (size_t i = 0; i < threads->count; i++)

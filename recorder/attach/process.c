@@ -123,7 +123,7 @@ static bool process_refuse_watched(uint32_t pid, bool is_held, bool *is_filtered
     attach_process_threads(pid, process_look, &watch);
     *is_filtered = watch.is_filtered;
     if (watch.has_shadow_stack) {
-        refusal = "it has a shadow stack, which does not allow to redirect calls";
+        refusal = "it has a shadow stack, which does not let calls be redirected";
         other_way = "; start it by ttdrecord instead";
     } else if (watch.is_filtered && !process_can_suspend_filters()) {
         refusal = "a seccomp filter watches its system calls, and would not let the recorder in; "
