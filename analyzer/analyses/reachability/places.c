@@ -147,6 +147,12 @@ static void places_find_in_region(const struct heap_places *places, struct heap_
     places_find_variable(places, region->module, offset, place);
 }
 
+/* Whether a range that may be empty or reversed has its ends in a region. */
+static bool places_is_within(const struct ttd_region *region, uint64_t begin, uint64_t end)
+{
+    return begin - region->begin <= region->size && end - region->begin <= region->size;
+}
+
 /* Finds the frame that contains a word of a thread's stack. */
 static void places_find_frame(const struct heap_places *places, struct heap_place *place)
 {
@@ -155,17 +161,20 @@ static void places_find_frame(const struct heap_places *places, struct heap_plac
         const struct heap_frames *frames = &places->frames[i];
         if (frames->thread != place->region->thread)
             continue;
-        /* Frames adjoin each other. The innermost one begins at the lowest address, and `addresses`
-         * has the end of each. */
+        /* Frames on one stack adjoin each other. The innermost one begins at the lowest address,
+         * and `addresses` has the end of each. Where frames go on from another stack, as below a
+         * signal handler that has its own, the first one has no words here. */
         uint64_t begin = place->region->begin;
         for (size_t frame = 0; frame < frames->count; frame++) {
-            if (address >= begin && address < frames->addresses[frame]) {
+            uint64_t end = frames->addresses[frame];
+            bool is_here = places_is_within(place->region, begin, end);
+            if (is_here && address >= begin && address < end) {
                 place->stack = frames->stack;
                 place->frame = frame;
                 place->frame_offset = address - begin;
                 return;
             }
-            begin = frames->addresses[frame];
+            begin = end;
         }
     }
 }

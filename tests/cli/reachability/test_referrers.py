@@ -220,6 +220,22 @@ class Referrers(SnapshotCase):
                            path).csv
         self.assertIn("demo .bss: app::server+0x1f", [row["root"] for row in rows])
 
+    def test_frames_on_another_stack(self):
+        """A handler of signals or a coroutine that runs elsewhere has no words of the thread's
+        stack, nor has the way from one stack to the other."""
+        outer = ["thread 1, stack +0x8", "thread 1, stack, main (main.c:10) +0x8"]
+        for name, ends, expected in (
+                ("below", (0x800, 0x1100, 0x1200), outer),
+                ("above", (0x9000, 0x1100, 0x1200), outer),
+                ("alone", (0x9000, 0x9100, 0x9200), [outer[0], "thread 1, stack +0x108"])):
+            script = self.script(1)
+            script.add("stack", parent=2, module=0, offset=0xbeef)
+            script.add("frames", snapshot=1, thread=1, stack=5, addresses=",".join(map(str, ends)))
+            script.snapshot((1, 0x8, BLOCKS[0]), (1, 0x108, BLOCKS[0]),
+                            regions=[(STACK, 0x1000, 0x1000, 1), (HEAP, HEAP_BEGIN, HEAP_SIZE)])
+            _, places = self.items(self.write(script.close(), name), BLOCKS[0])
+            self.assertEqual([label for _, label in places], expected, name)
+
 
 class Earlier(SnapshotCase):
     """The block that had a word before."""
