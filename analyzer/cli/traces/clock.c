@@ -132,6 +132,12 @@ static void clock_note_newest(struct trace_clock *clock, const struct ttd_batch 
     clock->note_count += chunk->count - count;
 }
 
+static void clock_set_next(struct clock_chunk *chunk, const struct clock_event *next)
+{
+    chunk->next_time = next->time;
+    chunk->next_position = next->position;
+}
+
 static void clock_see_chunk(struct trace_clock *clock, const struct ttd_batch *batch)
 {
     struct clock_chunk chunk = clock_chunk_of(batch);
@@ -140,7 +146,7 @@ static void clock_see_chunk(struct trace_clock *clock, const struct ttd_batch *b
     if (newest && ttd_position_compare(chunk.first.position, newest->first.position) <= 0)
         return;
     if (newest && newest->next_event == chunk.first_event)
-        newest->next_time = chunk.first.time;
+        clock_set_next(newest, &chunk.first);
     clock_insert(clock, clock->count, &chunk);
 }
 
@@ -203,17 +209,17 @@ static bool clock_next_events(struct ttd_reader *reader, struct ttd_batch *batch
     return false;
 }
 
-/* Returns the time when the next chunk begins; after the last chunk, the end of the trace. */
-static uint64_t clock_next_time(struct ttd_reader *reader, const struct clock_chunk *chunk,
-                                uint64_t duration)
+/* Returns where and when the next chunk begins; after the last chunk, the end of the trace. */
+static struct clock_event clock_next_begin(struct ttd_reader *reader,
+                                           const struct clock_chunk *chunk, uint64_t duration)
 {
     struct ttd_error error;
     struct ttd_batch batch;
     if (ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_EVENTS)) == TTD_OK &&
         ttd_reader_seek_event(reader, chunk->next_event, &error) == TTD_OK &&
         clock_next_events(reader, &batch) && batch.chunk.first_record == chunk->next_event)
-        return batch.u.events[0].wall_time;
-    return duration;
+        return clock_event_of(&batch.u.events[0]);
+    return (struct clock_event){ttd_position_max(), duration};
 }
 
 /* Finds the chunk of a position that no pass has seen. */
@@ -238,14 +244,17 @@ static struct clock_chunk *clock_chunk_at(struct trace_clock *clock, struct ttd_
     size_t index = clock_find_chunk(clock, position);
     struct clock_chunk *chunk = index != SIZE_MAX ? &clock->chunks[index] : NULL;
     bool is_noted = chunk && (ttd_position_compare(position, chunk->last) <= 0 ||
-                              chunk->next_time != TTD_UNKNOWN);
+                              (chunk->next_time != TTD_UNKNOWN &&
+                               ttd_position_compare(position, chunk->next_position) < 0));
     bool is_known = is_noted && chunk->next_time != TTD_UNKNOWN;
     if (!is_known && clock->lookups++ >= LOOKUPS_MAX)
         return NULL;
     if (!is_noted)
         chunk = clock_look_up(clock, reader, position);
-    if (chunk && chunk->next_time == TTD_UNKNOWN)
-        chunk->next_time = clock_next_time(reader, chunk, duration);
+    if (chunk && chunk->next_time == TTD_UNKNOWN) {
+        struct clock_event next = clock_next_begin(reader, chunk, duration);
+        clock_set_next(chunk, &next);
+    }
     return chunk;
 }
 

@@ -34,6 +34,8 @@ struct clock_chunk {
     uint64_t next_event;
     /** Time when the next chunk begins; TTD_UNKNOWN if that was not seen. */
     uint64_t next_time;
+    /** Position where the next chunk begins, if next_time is known; the last one at the end. */
+    struct ttd_position next_position;
     /** Events after `first` that change the time, of all events before number `noted`. */
     struct clock_event *events;
     size_t count;
