@@ -15,11 +15,23 @@ static void *run(void *unused)
     return unused;
 }
 
+/* Allocates the block that is lost, and others that take its place in registers. */
+__attribute__((noinline)) static void lose_a_block(void)
+{
+    void *volatile block = malloc(40);
+    for (int i = 0; i < 3; i++) {
+        block = malloc(50);
+        free(block);
+    }
+    block = NULL;
+}
+
 int main(void)
 {
     pthread_t thread;
 
-    if (!malloc(40) || pthread_create(&thread, NULL, run, NULL) != 0)
+    lose_a_block();
+    if (pthread_create(&thread, NULL, run, NULL) != 0)
         return 1;
     usleep(300000);
     return 0;
