@@ -239,7 +239,9 @@ static int query_write_schema(struct session *session, const struct query_table 
         char *schema = query_table_schema(&tables[i], tables[i].name);
         if (!schema)
             return message_status("query", TTD_ERROR_NO_MEMORY);
-        out_format(&session->output.text, "-- %s\n%s;\n", tables[i].summary, schema);
+        out_format(&session->output.text, "-- %s\n", tables[i].summary);
+        out_text(&session->output.text, schema);
+        out_text(&session->output.text, ";\n");
         sqlite3_free(schema);
     }
     return status;

@@ -6,6 +6,7 @@ import io
 import os
 import random
 import re
+import sqlite3
 
 import oracle
 import support
@@ -471,14 +472,16 @@ class Query(TestCase):
         self.assertAlmostEqual(row["size"] / 2**64, 1)
 
     def test_schema(self):
-        """Every table is in the schema, and its columns are those that it has."""
+        """SQLite itself reads the schema, and finds the tables with the columns that they have."""
         path = self.random_trace(7)
-        text = self.run_ok("query", ".schema", path).text
+        database = sqlite3.connect(":memory:")
+        database.executescript(self.run_ok("query", ".schema", path).text.replace(" HIDDEN", ""))
         for table in TABLES:
-            line = next(l for l in text.splitlines() if l.startswith(f"CREATE TABLE {table}("))
             row = self.run_ok("query", "-f", "csv", f"SELECT * FROM {table} LIMIT 0", path).text
-            for column in row.replace('"', "").strip().split(","):
-                self.assertIn(f'"{column}" ', line)
+            columns = [column[1] for column in database.execute(f"PRAGMA table_info({table})")]
+            expected = row.replace('"', "").strip().split(",")
+            self.assertEqual(columns[:len(expected)], expected)
+            self.assertLessEqual(len(columns) - len(expected), 2, columns)
 
 
 if __name__ == "__main__":
