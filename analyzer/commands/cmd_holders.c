@@ -94,11 +94,20 @@ static int referrers_find_address(struct session *session, const struct referrer
     return status;
 }
 
+/* Adds the reasons why pointers may be missing. A text says in place of its list that there is no
+ * snapshot; in records an empty list would mean that nothing holds the blocks. */
+static void holders_add_snapshot(struct session *session, const struct heap_reach *reach)
+{
+    struct certainty *certainty = &session->report.certainty;
+    certainty_add_snapshot(certainty, &reach->snapshot, reach->misplaced);
+    if (session->report.form != REPORT_TEXT)
+        certainty_add_missing_snapshot(certainty, &reach->snapshot);
+}
+
 static int referrers_print(struct session *session, struct report_referrers *data)
 {
     const struct heap_referrers *referrers = data->referrers;
-    certainty_add_snapshot(&session->report.certainty, &referrers->reach.snapshot,
-                           referrers->reach.misplaced);
+    holders_add_snapshot(session, &referrers->reach);
     int status = session_begin_report(session, referrers->target != GRAPH_NONE);
     if (status == STATUS_OK)
         report_referrers(&session->report, data);
@@ -238,7 +247,7 @@ int retained_print(struct session *session, const struct heap_retained_options *
     const struct heap_reach *reach = &retained->held.reach;
     struct report_retained data = {.retained = retained, .options = options};
     session_outcome(session, &retained->outcome, options->at);
-    certainty_add_snapshot(&session->report.certainty, &reach->snapshot, reach->misplaced);
+    holders_add_snapshot(session, reach);
     int status = session_begin_report(session, reach->snapshot.number);
     if (status == STATUS_OK)
         report_retained(&session->report, &data);

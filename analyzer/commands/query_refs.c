@@ -78,9 +78,7 @@ static int refs_print(struct session *session, const struct question *question,
     struct ttd_error error = {.what = NULL};
     session_outcome(session, &reach->outcome, question->at);
     certainty_add_snapshot(&session->report.certainty, &reach->snapshot, reach->misplaced);
-    if (!reach->snapshot.number)
-        certainty_add_reason(&session->report.certainty,
-                             "no snapshot of references was taken at this position or before");
+    certainty_add_missing_snapshot(&session->report.certainty, &reach->snapshot);
     int status = session_begin_report(session, true);
     if (status != STATUS_OK || !reach->snapshot.number)
         return status;

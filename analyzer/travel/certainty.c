@@ -177,15 +177,24 @@ void certainty_add_missing(struct certainty *certainty, const struct ttd_snapsho
                   (unsigned long)snapshot->number);
 }
 
+void certainty_add_missing_snapshot(struct certainty *certainty,
+                                    const struct ttd_snapshot *snapshot)
+{
+    if (!snapshot->number)
+        certainty_add(certainty,
+                      "the trace has no snapshot of references at this position or before");
+}
+
 void certainty_add_search(struct certainty *certainty, uint64_t searched, uint64_t unreadable)
 {
     if (unreadable)
         certainty_add(certainty, "%llu bytes of memory could not be read",
                       (unsigned long long)unreadable);
     if (!searched && !unreadable)
-        certainty_add(certainty,
-                      "nothing was searched: no snapshot of memory was taken at this position or "
-                      "before");
+        certainty_add(
+            certainty,
+            "nothing was searched: the trace has no snapshot of memory at this position or "
+            "before");
 }
 
 /* The condition of a trace. */

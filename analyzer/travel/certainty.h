@@ -62,6 +62,10 @@ void certainty_add_choice(struct certainty *certainty, const struct heap_choice 
 void certainty_add_snapshot(struct certainty *certainty, const struct ttd_snapshot *snapshot,
                             uint64_t misplaced);
 
+/** Adds the reason why pointers to blocks are not known, for a snapshot with number 0. */
+void certainty_add_missing_snapshot(struct certainty *certainty,
+                                    const struct ttd_snapshot *snapshot);
+
 /** Add the reason why the contents of memory in a snapshot may come from different moments, or be
  * missing. */
 void certainty_add_torn(struct certainty *certainty, const struct ttd_snapshot *snapshot);

@@ -50,7 +50,7 @@ static void find_text_scope(struct report *report, const struct heap_search *sea
 {
     struct text_output *output = report->output;
     if (!search->searched && !search->unreadable) {
-        out_text(output, "No snapshot of memory was taken at this position or before\n");
+        out_text(output, "The trace has no snapshot of memory at this position or before\n");
         return;
     }
     say(output, bytes(search->searched), " searched");

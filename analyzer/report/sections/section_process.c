@@ -186,7 +186,7 @@ void report_no_snapshot_text(struct report *report)
 {
     const struct ttd_end *end = report->end;
     bool was_killed = end && end->reason == TTD_END_REASON_SIGNALED && end->code == SIGNAL_KILL;
-    say(report->output, "No snapshot of references was taken at this position or before.\n",
+    say(report->output, "The trace has no snapshot of references at this position or before.\n",
         was_killed
             ? "SIGKILL leaves no time for one at the end: ttdrecord --snapshot-every=SECONDS\n"
               "takes some while the program runs.\n"

@@ -46,7 +46,7 @@ class Find(TestCase):
                 ({"flags": 3}, "snapshot 1 is not complete: contents of memory are missing"),
                 ({"flags": 3, "missing": 4096},
                  "snapshot 1 is not complete: contents of memory are missing"),
-                (None, "nothing was searched: no snapshot of memory was taken at this position or "
+                (None, "nothing was searched: the trace has no snapshot of memory at this position or "
                        "before"))):
             script = Snapshots().basics()
             script.alloc(0x1010, 40)
@@ -95,7 +95,7 @@ class Find(TestCase):
         self.assertIn("1,536 bytes searched; 512 bytes could not be read", text)
         self.assertRegex(text, r"  0x1018 has 0x1410, 8 bytes into block 0x1010, 40 bytes by g")
         text = self.run_ok("find", "--string", "x", "--at", "0:1", path).text
-        self.assertIn("No snapshot of memory was taken at this position or before", text)
+        self.assertIn("The trace has no snapshot of memory at this position or before", text)
 
     def test_usage(self):
         path = self.write(self.script().close())

@@ -54,10 +54,15 @@ class Refs(TestCase):
         script = SnapshotScript().basics()
         script.alloc(A, 64)
         path = self.write(script.close(), "none.ttd")
-        data = self.query(path, "SELECT * FROM refs")
-        self.assertEqual(data["rows"], [])
-        self.assertIs(data["certain"], False)
-        self.assertIn("no snapshot of references", "\n".join(data["reasons"]))
+        reason = "the trace has no snapshot of references at this position or before"
+        for table in "refs", "retained":
+            data = self.query(path, f"SELECT * FROM {table}")
+            self.assertEqual((data["rows"], data["certain"]), ([], False), table)
+            self.assertIn(reason, data["reasons"])
+        for command in ("retained",), ("roots",), ("referrers", "--address", f"{A:#x}"):
+            data = self.json_of(command[0], path, *command[1:])
+            self.assertEqual((data["snapshot"], data["certain"]), (None, False), command)
+            self.assertIn(reason, data["reasons"])
         data = self.query(self.trace(), "SELECT * FROM refs('start')")
         self.assertEqual((data["rows"], data["certain"]), ([], False))
 

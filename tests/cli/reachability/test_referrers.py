@@ -158,7 +158,7 @@ class Referrers(SnapshotCase):
         self.assertEqual(self.items(path, BLOCKS[0], "--at", "#2")[1], [(0, "demo .bss+0x0")])
         found, places = self.items(path, BLOCKS[0], "--at", "#1")
         self.assertEqual((found["snapshot"], places), (None, []))
-        self.assertIn("No snapshot of references was taken", run(
+        self.assertIn("no snapshot of references at this position", run(
             "referrers", "--at", "#1", "--address", "1", path).text)
         found, places = self.items(path, BLOCKS[9])
         self.assertEqual((found["block"], places), (None, []))
@@ -338,7 +338,7 @@ class Find(SnapshotCase):
         path = self.trace()
         for address in (FIRST + 0x2000, 0x9999000):
             self.assertIsNone(self.json_of("find", path, "--pointer-to", address)["pointers"])
-        self.assertIn("No snapshot of memory",
+        self.assertIn("The trace has no snapshot of memory",
                       self.run_ok("find", "--pointer-to", FIRST + 0x2000, path).text)
 
     def test_limit(self):

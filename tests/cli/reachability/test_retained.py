@@ -266,7 +266,7 @@ class Retained(SnapshotCase):
         for command in ("retained", "roots"):
             found = self.json_of(command, path)
             self.assertEqual((found["snapshot"], found["retainers"]), (None, []))
-            self.assertIn("No snapshot of references was taken", run(command, path).text)
+            self.assertIn("no snapshot of references at this position", run(command, path).text)
 
     def test_options(self):
         path = self.write(self.graph().script().close())
