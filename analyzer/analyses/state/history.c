@@ -313,20 +313,28 @@ enum ttd_status heap_owners_find(const struct heap_trace *trace,
     return status;
 }
 
-static void history_acquire(struct heap_history *history, const struct heap_effect *effect)
+static enum ttd_status history_acquire(struct heap_history *history,
+                                       const struct heap_effect *effect)
 {
     struct heap_block *block = effect->block;
     block->user = 0;
     if (!heap_block_covers(block, history->options.first, history->options.last))
-        return;
+        return TTD_OK;
     uint64_t ordinal = ++history->total;
+    if (!history->options.max)
+        return TTD_OK;
+    size_t slot = (size_t)((ordinal - 1) % history->options.max);
+    enum ttd_status status = grow_array((void **)&history->owners, &history->capacity, slot + 1,
+                                        sizeof *history->owners);
+    if (status != TTD_OK)
+        return status;
     block->user = (uint32_t)ordinal;
-    history->owners[(ordinal - 1) % history->options.max] =
-        (struct heap_owner){.block = *block,
-                            .released = heap_call_none(),
-                            .previous_address = effect->previous_address,
-                            .move = heap_move_of_effect(effect),
-                            .ordinal = ordinal};
+    history->owners[slot] = (struct heap_owner){.block = *block,
+                                                .released = heap_call_none(),
+                                                .previous_address = effect->previous_address,
+                                                .move = heap_move_of_effect(effect),
+                                                .ordinal = ordinal};
+    return TTD_OK;
 }
 
 static void history_release(struct heap_history *history, const struct heap_effect *effect)
@@ -359,8 +367,7 @@ static enum ttd_status history_see_effect(void *context, const struct heap_effec
     struct heap_history *history = context;
     switch (effect->kind) {
     case HEAP_ACQUIRED:
-        history_acquire(history, effect);
-        return TTD_OK;
+        return history_acquire(history, effect);
     case HEAP_RELEASED:
     case HEAP_OVERLAPPED:
         history_release(history, effect);
@@ -419,9 +426,6 @@ enum ttd_status heap_history_find(const struct heap_trace *trace,
                                   struct heap_history *history, struct ttd_error *error)
 {
     *history = (struct heap_history){.options = *options};
-    history->owners = calloc(options->max, sizeof *history->owners);
-    if (!history->owners)
-        return TTD_ERROR_NO_MEMORY;
     struct heap_observer observer = {.context = history, .effect = history_see_effect};
     enum ttd_status status = TTD_ERROR_CORRUPT;
     if (trace->keyframes)
@@ -429,7 +433,8 @@ enum ttd_status heap_history_find(const struct heap_trace *trace,
     if (status == TTD_ERROR_CORRUPT)
         status = history_replay(history, trace, &observer, error);
     history->count = history->total < options->max ? (size_t)history->total : options->max;
-    qsort(history->owners, history->count, sizeof *history->owners, history_compare_owners);
+    if (history->count)
+        qsort(history->owners, history->count, sizeof *history->owners, history_compare_owners);
     if (status != TTD_OK)
         heap_history_free(history);
     return status;

@@ -74,7 +74,7 @@ struct heap_history_options {
     /** Addresses, both included. */
     uint64_t first;
     uint64_t last;
-    /** Number of owners to keep: the last ones. */
+    /** Number of owners to keep: the last ones. 0 counts them only. */
     size_t max;
 };
 
@@ -84,6 +84,7 @@ struct heap_history {
     /** In order of acquisition: the last options.max of `total`. */
     struct heap_owner *owners;
     size_t count;
+    size_t capacity;
     uint64_t total;
 };
 

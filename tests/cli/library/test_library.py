@@ -208,6 +208,9 @@ class Library(TestCase):
                            o["released"]["position"]) for o in answer["owners"]],
                          [("0x26000", 8, 1, found["blocks"][0]["allocated"], 1,
                            found["blocks"][0]["released"])])
+        for most, count in ((0, 0), (2**64 - 1, 1)):
+            [few] = self.ask(path, f"history/{0x26000}/{0x26000}/{most}")
+            self.assertEqual((few["total"], few["owners"]), (1, answer["owners"][:count]))
         answers = self.ask(path, "history/2/1/5", status=9)
         self.assertIn("no addresses", answers[0]["what"])
 

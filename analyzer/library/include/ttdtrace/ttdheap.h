@@ -521,7 +521,7 @@ struct ttdheap_history {
  * Lists the blocks that ever covered an address of a range, in the whole trace.
  *
  * @param first, last  addresses, both included
- * @param max          number of owners to keep: the last ones
+ * @param max          number of owners to keep: the last ones; 0 counts them only
  * @param history      all zero on failure
  * @param error        set on failure; may be NULL
  * @return TTD_ERROR_ARGUMENT (`last` is before `first`), and as ttdheap_info().
