@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Long names on Windows, where no process can be copied: a thread demangles each. One that takes
- * too long is left to itself, and ends with the process. */
+/* Long names on Windows, where no process can be copied: a thread demangles each. A thread that
+ * takes too long is left to itself with its task, and ends with the process; the limit on failures
+ * bounds how many there are. */
 #include "symbols/demangle.h"
 
 #include <pthread.h>
@@ -9,11 +10,11 @@
 #include <string.h>
 #include <time.h>
 
-/* The last of both that lets go of it frees it. */
 struct demangle_task {
+    pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t ended;
-    bool is_done, is_abandoned;
+    bool is_done;
     size_t limit, size;
     char *text;
     char name[];
@@ -34,11 +35,8 @@ static void *demangle_run_alone(void *context)
     pthread_mutex_lock(&task->mutex);
     task->size = size;
     task->is_done = true;
-    bool is_abandoned = task->is_abandoned;
     pthread_cond_signal(&task->ended);
     pthread_mutex_unlock(&task->mutex);
-    if (is_abandoned)
-        demangle_free_task(task);
     return NULL;
 }
 
@@ -62,13 +60,11 @@ static struct demangle_task *demangle_new_task(struct ttd_string name, size_t li
 static bool demangle_start(struct demangle_task *task, size_t name_size)
 {
     pthread_attr_t attributes;
-    pthread_t thread;
     pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     bool is_started =
         pthread_attr_setstacksize(&attributes,
                                   (UINT64_C(1) << 20) + name_size * DEMANGLE_STACK_RATIO) == 0 &&
-        pthread_create(&thread, &attributes, demangle_run_alone, task) == 0;
+        pthread_create(&task->thread, &attributes, demangle_run_alone, task) == 0;
     pthread_attr_destroy(&attributes);
     return is_started;
 }
@@ -79,7 +75,7 @@ static uint64_t demangle_now(struct timespec *time)
     return (uint64_t)time->tv_sec * 1000000 + (uint64_t)time->tv_nsec / 1000;
 }
 
-/* Waits for the end; false if that takes too long, and then the thread frees the task. */
+/* Waits for the end; false if that takes too long. */
 static bool demangle_wait(struct demangle_task *task, struct demangle_process *process)
 {
     struct timespec time;
@@ -89,8 +85,9 @@ static bool demangle_wait(struct demangle_task *task, struct demangle_process *p
     while (!task->is_done && pthread_cond_timedwait(&task->ended, &task->mutex, &time) == 0)
         continue;
     bool is_done = task->is_done;
-    task->is_abandoned = !is_done;
     pthread_mutex_unlock(&task->mutex);
+    if (is_done)
+        pthread_join(task->thread, NULL);
     process->time += demangle_now(&time) - begin;
     return is_done;
 }

@@ -2,8 +2,6 @@
 /* The entry of a program on Windows: it converts the arguments, and calls main(). */
 #include "common/windows/posix.h"
 
-#include <errno.h>
-
 #include "common/windows/posix_wide.h"
 
 /* Lets a console understand UTF-8 and the sequences for colours. */
@@ -19,6 +17,9 @@ static void entry_prepare_console(void)
     }
 }
 
+/* The exit status without memory: main()'s own. */
+enum { ENTRY_NO_MEMORY = 5 };
+
 /* The system calls it. */
 int wmain(int count, wchar_t **wide);
 
@@ -28,10 +29,10 @@ int wmain(int count, wchar_t **wide)
     for (int i = 0; arguments && i < count; i++) {
         arguments[i] = windows_utf8(wide[i]);
         if (!arguments[i])
-            return ENOMEM;
+            return ENTRY_NO_MEMORY;
     }
     for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; descriptor++)
         _setmode(descriptor, O_BINARY);
     entry_prepare_console();
-    return arguments ? posix_main(count, arguments) : ENOMEM;
+    return arguments ? posix_main(count, arguments) : ENTRY_NO_MEMORY;
 }

@@ -192,9 +192,11 @@ static HANDLE process_timer;
 
 static BOOL WINAPI process_on_key(DWORD kind)
 {
-    if (kind != CTRL_C_EVENT || !process_key.sa_handler)
+    void (*handler)(int) = process_key.sa_handler;
+    if (kind != CTRL_C_EVENT || handler == SIG_DFL)
         return FALSE;
-    process_key.sa_handler(SIGINT);
+    if (handler != SIG_IGN)
+        handler(SIGINT);
     return TRUE;
 }
 
