@@ -104,6 +104,23 @@ class Times(TestCase):
         found, _ = self.times("leaks", path, "--at", "50%")
         self.check(path, found)
 
+    def test_chunks_that_an_index_leaves_out(self):
+        """Blocks of several call sites, each of another chunk: nothing between them is read."""
+        script = Script().basics()
+        sites = 8
+        for site in range(sites):
+            script.add("stack", parent=1, module=1, offset=0x1000 + site)
+        for i in range(150_000):
+            if i % 15_000 == 0 and i < 15_000 * sites:
+                script.alloc(0x1000 + i, 16, stack=5 + i // 15_000, wall=i * 1000)
+            script.alloc(0x80000, 16, wall=i * 1000)
+            script.free(0x80000, wall=i * 1000)
+        path = self.write(script.close(wall=150_000_000))
+        self.assertGreater(self.run_ok("index", "-f", "json", path).json["keyframes"], 1)
+        found, _ = self.times("leaks", path, "--at", "99%")
+        self.assertGreaterEqual(len(found), sites)
+        self.check(path, found)
+
     def test_errors_and_history(self):
         script = Script().basics()
         script.alloc(0x1000, 16, wall=SECOND)
