@@ -143,6 +143,9 @@ struct attachment {
     uint64_t live; /* see struct attached */
     int file;      /* the channel's descriptor; -1 if it is closed */
     int channel;   /* our own */
+    /** Of the channel's file, once its windows were looked for: when a try to unmap them is
+     * repeated, the window at the channel's address may be gone. */
+    uint64_t channel_inode;
     struct attached_undo undo;
     bool is_elsewhere; /* in another PID namespace */
     bool is_filtered;  /* by seccomp: that is suspended while it is stopped */

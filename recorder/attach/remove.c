@@ -241,16 +241,17 @@ static void remove_list_channel(struct attachment *attachment, const struct thre
                                 struct remove_ranges *ranges)
 {
     struct maps maps;
-    uint64_t channel = 0, inode = 0;
+    uint64_t channel = 0;
     attach_read(attachment, attach_own_address(attachment) + offsetof(struct attached, channel),
                 &channel, sizeof channel);
     if (channel == 0 || !maps_read(&maps, attachment->pid, attach_living(threads)))
         return;
     for (size_t i = 0; i < maps.count; i++)
-        if (maps.items[i].begin == channel)
-            inode = maps.items[i].inode;
+        if (maps.items[i].begin == channel &&
+            strncmp(maps.items[i].name, CHANNEL_NAME, strlen(CHANNEL_NAME)) == 0)
+            attachment->channel_inode = maps.items[i].inode;
     for (size_t i = 0; i < maps.count; i++)
-        if (maps.items[i].inode == inode &&
+        if (maps.items[i].inode == attachment->channel_inode &&
             strncmp(maps.items[i].name, CHANNEL_NAME, strlen(CHANNEL_NAME)) == 0)
             remove_add_range(
                 attachment, ranges,
