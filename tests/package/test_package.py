@@ -141,6 +141,7 @@ class Package(unittest.TestCase):
         header = (SOURCE / 'analyzer/library/include/ttdtrace/ttdheap.h').read_text()
         declared = re.findall(r'(?m)^TTD_EXPORT [^(;]*?\b(ttdheap_\w+)\(', header)
         self.assertEqual(sorted(names), sorted(declared))
+        self.check_debian_symbols('libttdheap0', names)
 
     def test_only_public_symbols(self):
         library = next(path for path in BUILD.glob('libtrace/libttdtrace.so.0.*')
@@ -153,6 +154,12 @@ class Package(unittest.TestCase):
         self.assertGreater(len(names), 20)
         for name in names:
             self.assertRegex(declared, rf'\b{name}\(')
+        self.check_debian_symbols('libttdtrace0', names)
+
+    def check_debian_symbols(self, package, names):
+        """The package's list of symbols has each function, with the version that brought it."""
+        text = (SOURCE / f'debian/{package}.symbols').read_text()
+        self.assertEqual(sorted(re.findall(r'(?m)^ (ttd\w+)@TTD\w+ [0-9.]+$', text)), sorted(names))
 
     def test_subproject(self):
         project = self.directory / 'user'
