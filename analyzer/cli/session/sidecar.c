@@ -326,7 +326,7 @@ static bool sidecar_open_index(struct source *source, const char *path)
     struct ttd_input input;
     struct ttd_error error;
     struct stat index;
-    /* What was checked is read, whatever file has the name by now. */
+    /* Reads the checked file, even if another one has its name by now. */
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (descriptor < 0)
         return false;

@@ -1,2 +1,2 @@
 /* SPDX-License-Identifier: MIT */
-/* Stands alone: Windows lacks this header, and posix.h declares what sources want of it. */
+/* Stands alone: Windows lacks this header, and posix.h has its declarations. */

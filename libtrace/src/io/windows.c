@@ -153,7 +153,7 @@ enum ttd_status ttd_input_file(const char *path, const struct ttd_allocator *all
     struct file *f;
     enum ttd_status status = windows_open_path(
         path,
-        /* As on other systems, the file may be replaced meanwhile. */
+        /* The file may be replaced meanwhile, as on other systems. */
         (struct open_mode){GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
                            OPEN_EXISTING},
         &table, &f, error);

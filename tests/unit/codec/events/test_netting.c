@@ -29,7 +29,7 @@ TestSuite(netting, .init = netting_begin, .fini = netting_end, .timeout = 120);
 
 #define PLACES_MAX (2 * EVENT_CHUNK_MAX)
 
-/* What has happened at an address. */
+/* The history of an address within a chunk. */
 struct place {
     struct ttd_net net;
     struct ttd_event acquired;
