@@ -613,7 +613,7 @@ class Hostile(PageCase):
             self.assertEqual(opened.evaluate("typeof window.hacked"), "undefined")
             self.assertEqual(opened.evaluate(
                 "[document.scripts.length, document.querySelectorAll('img, b script').length]"),
-                [2, 0])
+                [4, 0])
         self.assertEqual(opened.evaluate("document.title"), EVIL[1])
         self.go("#view=heap&by=function")
         self.assertIn(EVIL[0], " ".join(self.texts(".sites-panel td.name")))

@@ -16,6 +16,9 @@ from island_support import GUID, random_islands
 from snapshot_support import SnapshotScript
 from support import Script, TestCase, on_one_processor, run
 
+# Bytes of a page without data at most: its styles and its scripts.
+FRAME_MAX = 100_000
+
 COMMANDS = ("info", "leaks", "errors", "moves", "lifetimes", "snapshots")
 
 
@@ -242,17 +245,26 @@ class Parts(Report):
 
 class File(Report):
     def test_only_what_the_policy_names_can_run(self):
-        with open(self.report(self.churn(10)), encoding="utf-8") as file:
+        page = self.report(self.churn(10))
+        with open(page, encoding="utf-8") as file:
             text = file.read()
         policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)[1]
         style = re.search(r"<style>(.*?)</style>", text, re.DOTALL)[1]
-        scripts = re.findall(r'<script type="module">(.*?)</script>', text, re.DOTALL)
-        hashes = [base64.b64encode(hashlib.sha256(part.encode()).digest()).decode()
-                  for part in (*scripts, style)]
-        self.assertEqual(policy, "default-src 'none'; style-src 'sha256-{1}'; "
-                                 "script-src 'sha256-{0}'".format(*hashes))
-        self.assertEqual(text.count("<script"), 2)
+        loaders = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+        scripts = (*loaders, page_support.element_of(page, "viewer").decode())
+        hashes = [f"'sha256-{base64.b64encode(hashlib.sha256(part.encode()).digest()).decode()}'"
+                  for part in (style, *scripts)]
+        self.assertEqual(policy, "default-src 'none'; style-src {}; script-src {} {}"
+                         .format(*hashes))
+        self.assertEqual(text.count("<script"), 3)
         self.assertIsNone(re.search(r"(?:src|href)=\"|url\(|@import", text))
+
+    def test_all_but_the_data_is_small(self):
+        with open(self.report(self.churn(10)), encoding="utf-8") as file:
+            text = file.read()
+        frame = re.sub(r'(<script type="text/plain" id="data">).*?(?=</script>)', r"\1", text)
+        self.assertLess(len(frame), FRAME_MAX)
+        self.assertGreater(len(text) - len(frame), 1000)
 
     def test_the_file_is_the_users_own(self):
         path = self.report(self.churn(10))
@@ -315,7 +327,7 @@ class Exact(Report):
             text = file.read()
         policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)[1]
         self.assertTrue(policy.endswith(" 'wasm-unsafe-eval'; worker-src blob:"), policy)
-        self.assertEqual(text.count("<script"), 4)
+        self.assertEqual(text.count("<script"), 5)
 
     def test_an_ordinary_page_has_neither(self):
         page = self.report(self.churn(10))
