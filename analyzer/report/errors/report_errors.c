@@ -322,17 +322,17 @@ static void errors_csv_signal(struct row *row, const struct report_errors *data,
     struct heap_call died = {.position = signal->position, .stack = signal->stack};
     struct heap_call no_call = heap_call_none();
     row_begin_record(row);
-    row_text(row, NULL, "fatal-signal");
-    row_bool(row, NULL, data->fatal->is_certain);
-    row_unsigned(row, NULL, 1);
-    row_hex_if(row, NULL, heap_fatal_has_address(signal), signal->address);
-    row_null(row, NULL);
-    row_null(row, NULL);
-    row_null(row, NULL);
-    row_unsigned(row, NULL, signal->thread);
+    row_text(row, "kind", "fatal-signal");
+    row_bool(row, "certain", data->fatal->is_certain);
+    row_unsigned(row, "count", 1);
+    row_hex_if(row, "address", heap_fatal_has_address(signal), signal->address);
+    row_null(row, "size");
+    row_null(row, "action");
+    row_null(row, "api");
+    row_unsigned(row, "thread", signal->thread);
     errors_csv_calls(row, &died, pointer ? &pointer->allocated : &no_call,
                      pointer ? &pointer->released : &no_call, &no_call);
-    row_unsigned(row, NULL, signal->signal);
+    row_unsigned(row, "signal", signal->signal);
     bool has_place = pointer && !pointer->block_address;
     struct heap_place place = heap_place_at(has_place ? data->places : NULL, signal->address);
     row_address(row, &place);
@@ -344,9 +344,11 @@ static void errors_csv_fatal(struct row *row, const struct report_errors *data)
     const struct heap_fatal *fatal = data->fatal;
     if (!fatal)
         return;
+    row_begin_array(row, "findings");
     for (size_t i = 0; i < fatal->earlier_count; i++)
         errors_csv_signal(row, data, &fatal->earlier[i], NULL);
     errors_csv_signal(row, data, &fatal->signal, fatal->has_address ? &fatal->pointers[0] : NULL);
+    row_end_array(row);
 }
 
 /* Writes the findings from `first` to before `end`. */
