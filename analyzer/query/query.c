@@ -94,6 +94,10 @@ static void query_position(sqlite3_context *answer, int count, sqlite3_value **v
     struct ttd_position position;
     int status =
         position_spec_resolve(&spec, POSITION_FOR_ORDER, &query->session->source, &position);
+    bool is_constant = spec.kind == POSITION_SPEC_POSITION || spec.kind == POSITION_SPEC_START ||
+                       spec.kind == POSITION_SPEC_END;
+    if (status == STATUS_OK && !is_constant)
+        status = query_judge(query);
     if (status != STATUS_OK) {
         sqlite3_result_error(answer, "the position is not known", -1);
         query_failed(query, status);
@@ -163,14 +167,15 @@ static int query_write(struct query *query, sqlite3 *database, sqlite3_stmt *sta
         session->options.form != REPORT_CSV && result_rows_are_lines(session->options.output);
     /* A line of another shape would be no row. */
     session->has_reasons &= !is_lines;
+    /* A query that fails at once writes nothing. */
     struct result_rows result;
-    int status = result_rows_begin(&result, &session->report, is_lines, statement) ? SQLITE_ROW
-                                                                                   : SQLITE_NOMEM;
-    while (status == SQLITE_ROW && !session->output.text.error) {
-        status = sqlite3_step(statement);
-        if (status == SQLITE_ROW && !result_rows_add(&result))
-            status = SQLITE_NOMEM;
-    }
+    int status = sqlite3_step(statement);
+    if (status != SQLITE_ROW && status != SQLITE_DONE)
+        return query_fail(query, database, status);
+    if (!result_rows_begin(&result, &session->report, is_lines, statement))
+        status = SQLITE_NOMEM;
+    while (status == SQLITE_ROW && !session->output.text.error)
+        status = result_rows_add(&result) ? sqlite3_step(statement) : SQLITE_NOMEM;
     bool is_complete = status == SQLITE_DONE || status == SQLITE_ROW;
     result_rows_end(&result, is_complete);
     return is_complete ? STATUS_OK : query_fail(query, database, status);
@@ -299,6 +304,7 @@ static void query_answer_typed(void *context, const char *sql)
         query_results_free(query);
         query_names_free(query);
         query->session->source.part_of = 0;
+        query->is_judged = false;
         query->status = STATUS_OK;
     }
     out_flush(output);

@@ -6,6 +6,7 @@
 
 #include "base/grow.h"
 #include "cli/process/message.h"
+#include "cli/session/sidecar.h"
 #include "report/sections/section_tree.h"
 #include "report/sections/sections.h"
 
@@ -34,13 +35,12 @@ static void names_find_end(struct source *source, struct heap_outcome *outcome)
     outcome->truncated = heap_is_over(status) && status != TTD_END;
 }
 
-static int names_read(struct query *query, struct session *session)
+/* Judges an answer that rests on the trace, but replays none of its events. */
+static int names_judge(struct query *query, struct session *session)
 {
     struct heap_outcome outcome = {.reached_end = true};
     struct heap_batch_hook losses = {.context = &outcome, .batch = names_see_losses};
-    int status = session_names(session, true);
-    if (status == STATUS_OK)
-        status = source_read(&session->source, 0, &losses);
+    int status = source_read(&session->source, 0, &losses);
     if (status != STATUS_OK)
         return status;
     names_find_end(&session->source, &outcome);
@@ -48,6 +48,28 @@ static int names_read(struct query *query, struct session *session)
     query_add_reasons(query, &session->report.certainty);
     source_take_intact(&query->session->source, &session->source);
     return STATUS_OK;
+}
+
+int query_judge(struct query *query)
+{
+    struct session *session = query->is_judged ? NULL : malloc(sizeof *session);
+    if (!session)
+        return query->is_judged ? STATUS_OK : message_status("query", TTD_ERROR_NO_MEMORY);
+    int status = query_open_session(query, session, &command_state);
+    if (status == STATUS_OK) {
+        struct source *source = &session->source;
+        source->is_partly_read = !source->is_known_intact && sidecar_pays(session);
+        status = session_close(session, names_judge(query, session), false);
+    }
+    query->is_judged = status == STATUS_OK;
+    free(session);
+    return status;
+}
+
+static int names_read(struct query *query, struct session *session)
+{
+    int status = session_names(session, true);
+    return status == STATUS_OK ? names_judge(query, session) : status;
 }
 
 struct query_names *query_names(struct query *query)

@@ -29,6 +29,10 @@ struct query_names {
 /** Reads the names, once. NULL on failure, which was noted with query_failed(). */
 struct query_names *query_names(struct query *query);
 
+/** Adds the reasons for which a position that was found in the trace may be wrong, once. Returns an
+ * exit status. */
+int query_judge(struct query *query);
+
 /** Releases the names. */
 void query_names_free(struct query *query);
 

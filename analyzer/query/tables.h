@@ -38,6 +38,8 @@ struct query {
     /** The exit status of the first command that failed, after its message. */
     int status;
     struct query_work work;
+    /** query_judge() has added its reasons. */
+    bool is_judged;
     /** The names of stacks, once they are asked for: see query_names(). */
     struct query_names *names;
 };

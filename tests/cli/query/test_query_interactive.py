@@ -122,7 +122,7 @@ class Interactive(TestCase):
             once = run("query", sql, path).text
             text = run("query", "--interactive", path, input=(2 * (sql + "SELECT 1;\n")).encode()).text
             self.assertEqual(text.count("Uncertain"), 2 * once.count("Uncertain"), text)
-            self.assertEqual(once.count("Uncertain"), 1, once)
+            self.assertEqual(once.count("Uncertain"), 2 if "%" in sql else 1, once)
         self.assertIn(reason, run("query", "--interactive", path,
                                   input=b"SELECT count(*) FROM live;").text)
 
