@@ -191,7 +191,7 @@ static int query_write_database(struct query *query, sqlite3 *database, sqlite3_
     interrupt_output(&session->output);
     session->has_reasons = false;
     struct result_database result;
-    int status = result_database_begin(&result, statement);
+    int status = result_database_begin(&result, statement, session->output.temporary);
     int step = SQLITE_ROW;
     while (status == SQLITE_OK && (step = sqlite3_step(statement)) == SQLITE_ROW)
         status = result_database_add(&result);
@@ -222,6 +222,8 @@ static int query_execute(struct query *query, sqlite3 *database, const char *sql
     int exit_status = STATUS_OK;
     if (status != SQLITE_OK)
         exit_status = query_fail(query, database, status);
+    else if (sqlite3_stmt_isexplain(statement) == 1)
+        exit_status = query_refuse(query, "EXPLAIN is refused; EXPLAIN QUERY PLAN is not");
     else if (!statement || rest[strspn(rest, " \t\r\n;")])
         exit_status = query_refuse(query, "one SELECT at a time");
     else if (is_database)
@@ -240,6 +242,8 @@ static int query_write_schema(struct session *session, const struct query_table 
         result_rows_are_lines(path))
         return message_usage("query", ".schema is text");
     int status = session_output(session, true);
+    if (status == STATUS_OK)
+        out_format(&session->output.text, "-- schema %d\n", QUERY_SCHEMA_VERSION);
     for (size_t i = 0; tables[i].name && status == STATUS_OK; i++) {
         char *schema = query_table_schema(&tables[i], tables[i].name);
         if (!schema)

@@ -16,6 +16,9 @@ extern const struct query_column query_events_columns[];
 extern const struct query_column query_stacks_columns[];
 extern const struct query_column query_frames_columns[];
 
+/** Version of the tables: another name, type, meaning or order of a column is another version. */
+#define QUERY_SCHEMA_VERSION 1
+
 #define QUERY_PARAMETERS_MAX 2
 #define QUERY_OPTIONS_MAX    3
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "query/result_database.h"
 
-#include "query/result_rows.h"
-
 #include <string.h>
 
+#include "query/query.h"
+#include "query/result_rows.h"
 #include "report/writers/out.h"
 
 bool result_database_is_named(const char *path)
@@ -74,13 +74,18 @@ static int database_prepare_insert(struct result_database *result)
     return status;
 }
 
-int result_database_begin(struct result_database *result, sqlite3_stmt *query)
+int result_database_begin(struct result_database *result, sqlite3_stmt *query, const char *path)
 {
-    *result = (struct result_database){.query = query};
-    int status = sqlite3_open_v2(":memory:", &result->database,
-                                 SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MEMORY |
-                                     SQLITE_OPEN_NOMUTEX,
-                                 NULL);
+    *result = (struct result_database){.query = query, .is_file = path != NULL};
+    int status =
+        sqlite3_open_v2(path ? path : ":memory:", &result->database,
+                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
+    /* No journal: a file that is not complete is removed. */
+    if (status == SQLITE_OK)
+        status = database_execute(result->database, sqlite3_mprintf("PRAGMA journal_mode = OFF; "
+                                                                    "PRAGMA synchronous = OFF; "
+                                                                    "PRAGMA user_version = %d",
+                                                                    QUERY_SCHEMA_VERSION));
     if (status == SQLITE_OK)
         status = database_create_table(result);
     return status == SQLITE_OK ? database_prepare_insert(result) : status;
@@ -111,7 +116,7 @@ int result_database_write(struct result_database *result, struct report *report)
     int status = database_add_reasons(result, &report->certainty);
     if (status == SQLITE_OK)
         status = sqlite3_exec(result->database, "COMMIT", NULL, NULL, NULL);
-    if (status != SQLITE_OK)
+    if (status != SQLITE_OK || result->is_file)
         return status;
     sqlite3_int64 size = 0;
     unsigned char *bytes = sqlite3_serialize(result->database, "main", &size, 0);

@@ -56,28 +56,44 @@ static struct ttd_string result_string(const struct result_rows *result, int col
                                data ? (size_t)sqlite3_column_bytes(result->statement, column) : 0};
 }
 
-/* Writes a value, with a text escaped by `escape`. */
-static void result_write_value(const struct result_rows *result, int column,
-                               void (*escape)(struct text_output *, struct ttd_string))
+/* Writes a value that is a number, an address or a position. False if it is none of them. */
+static bool result_write_plain(const struct result_rows *result, int column)
 {
     struct text_output *output = result->report->output;
     if (result_is_address(result, column)) {
         out_hex(output, (uint64_t)sqlite3_column_int64(result->statement, column));
-        return;
+        return true;
     }
     if (result_write_number(result, column))
-        return;
+        return true;
     struct ttd_string text = result_string(result, column);
     struct ttd_position position;
-    if (text.size == QUERY_POSITION_SIZE - 1 && query_position_parse(text.data, &position))
-        out_position(output, position);
-    else
-        escape(output, text);
+    if (text.size != QUERY_POSITION_SIZE - 1 || !query_position_parse(text.data, &position))
+        return false;
+    out_position(output, position);
+    return true;
+}
+
+/* Writes a value, with a text escaped by `escape`. */
+static void result_write_value(const struct result_rows *result, int column,
+                               void (*escape)(struct text_output *, struct ttd_string))
+{
+    if (!result_write_plain(result, column))
+        escape(result->report->output, result_string(result, column));
 }
 
 static bool result_is_null(const struct result_rows *result, int column)
 {
     return sqlite3_column_type(result->statement, column) == SQLITE_NULL;
+}
+
+/* Returns the text that `write` has composed in the output, to be freed. */
+static char *result_take_text(struct text_output *output, size_t begin)
+{
+    char *text = strndup(output->buffer + begin, output->used - begin);
+    output->column -= output->used - begin;
+    output->used = begin;
+    return text;
 }
 
 /* JSON: an object for each row. */
@@ -91,12 +107,28 @@ static bool result_is_finite(const struct result_rows *result, int column)
 
 static void result_json_key(const struct result_rows *result, int column)
 {
+    const struct ttd_string *key = &result->keys[column];
+    out_write(result->report->output, key->data, key->size);
+}
+
+/* Composes what stands before the values of each column, once. False without memory. */
+static bool result_compose_keys(struct result_rows *result)
+{
     struct text_output *output = result->report->output;
-    if (column)
-        out_write(output, ", ", 2);
-    out_char(output, '"');
-    escape_json(output, escape_string(sqlite3_column_name(result->statement, column)));
-    out_write(output, "\": ", 3);
+    out_flush(output);
+    for (int column = 0; column < result->columns; column++) {
+        if (column)
+            out_write(output, ", ", 2);
+        out_char(output, '"');
+        escape_json(output, escape_string(sqlite3_column_name(result->statement, column)));
+        out_write(output, "\": ", 3);
+        size_t size = output->used;
+        char *key = result_take_text(output, 0);
+        if (!key)
+            return false;
+        result->keys[column] = (struct ttd_string){key, size};
+    }
+    return true;
 }
 
 static bool result_is_quoted(const struct result_rows *result, int column)
@@ -141,32 +173,56 @@ static void result_json_end(const struct result_rows *result)
 
 /* CSV. */
 
-static void result_csv_row(const struct result_rows *result, bool is_header)
+/* Writes a text as the lists in fields of CSV are written: parts between ';', each of which is no
+ * formula. Quotes are written where a reader needs them, and for a row that would be empty. */
+static void result_csv_text(const struct result_rows *result, struct ttd_string text)
+{
+    struct text_output *output = result->report->output;
+    bool is_quoted = !text.size && result->columns == 1;
+    for (size_t i = 0; i < text.size && !is_quoted; i++)
+        is_quoted = text.data[i] == '"' || text.data[i] == ',' || text.data[i] == ' ' ||
+                    text.data[i] == ';';
+    if (is_quoted)
+        out_char(output, '"');
+    while (true) {
+        const char *end = text.size ? memchr(text.data, ';', text.size) : NULL;
+        size_t size = end ? (size_t)(end - text.data) : text.size;
+        escape_csv(output, (struct ttd_string){text.data, size});
+        if (!end)
+            break;
+        out_char(output, ';');
+        text.data += size + 1;
+        text.size -= size + 1;
+    }
+    if (is_quoted)
+        out_char(output, '"');
+}
+
+static void result_csv_header(const struct result_rows *result)
+{
+    for (int column = 0; column < result->columns; column++) {
+        if (column)
+            out_char(result->report->output, ',');
+        result_csv_text(result, escape_string(sqlite3_column_name(result->statement, column)));
+    }
+    out_char(result->report->output, '\n');
+}
+
+static void result_csv_row(const struct result_rows *result)
 {
     struct text_output *output = result->report->output;
     for (int column = 0; column < result->columns; column++) {
         if (column)
             out_char(output, ',');
-        out_char(output, '"');
-        if (is_header)
-            escape_csv(output, escape_string(sqlite3_column_name(result->statement, column)));
-        else if (!result_is_null(result, column) && result_is_finite(result, column))
-            result_write_value(result, column, escape_csv);
-        out_char(output, '"');
+        if (result_is_null(result, column) || !result_is_finite(result, column))
+            result_csv_text(result, (struct ttd_string){"", 0});
+        else if (!result_write_plain(result, column))
+            result_csv_text(result, result_string(result, column));
     }
     out_char(output, '\n');
 }
 
 /* Text: columns as wide as the first rows need them. */
-
-/* Returns the text that `write` has composed in the output, to be freed. */
-static char *result_take_text(struct text_output *output, size_t begin)
-{
-    char *text = strndup(output->buffer + begin, output->used - begin);
-    output->column -= output->used - begin;
-    output->used = begin;
-    return text;
-}
 
 /* Composes a value, or the name of a column, as text to be freed. */
 static char *result_compose(const struct result_rows *result, int column, bool is_header)
@@ -325,13 +381,14 @@ bool result_rows_begin(struct result_rows *result, struct report *report, bool i
                                    .columns = sqlite3_column_count(statement)};
     result_find_addresses(result);
     if (is_lines)
-        return true;
+        return result_compose_keys(result);
     if (report->form == REPORT_JSON) {
+        bool is_composed = result_compose_keys(result);
         out_text(report->output, "{\n  \"rows\": [");
-        return true;
+        return is_composed;
     }
     if (report->form == REPORT_CSV) {
-        result_csv_row(result, true);
+        result_csv_header(result);
         return true;
     }
     result->text.cells =
@@ -345,7 +402,7 @@ bool result_rows_add(struct result_rows *result)
     if (result->is_lines || result->report->form == REPORT_JSON)
         result_json_row(result);
     else if (result->report->form == REPORT_CSV)
-        result_csv_row(result, false);
+        result_csv_row(result);
     else
         is_whole = result_text_row(result, false);
     result->rows++;
@@ -364,4 +421,6 @@ void result_rows_end(struct result_rows *result, bool is_complete)
     for (size_t i = 0; i < result->text.rows * (size_t)result->columns; i++)
         free(result->text.cells[i]);
     free(result->text.cells);
+    for (int i = 0; i < result->columns; i++)
+        free((char *)(uintptr_t)result->keys[i].data);
 }

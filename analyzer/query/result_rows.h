@@ -34,6 +34,8 @@ struct result_rows {
     int columns;
     /** By column: its numbers are addresses. */
     bool has_addresses[RESULT_COLUMNS_MAX];
+    /** JSON: by column, the text before its values; owned. */
+    struct ttd_string keys[RESULT_COLUMNS_MAX];
     uint64_t rows;
     struct result_text text;
 };

@@ -331,8 +331,12 @@ static int tables_eof(sqlite3_vtab_cursor *base)
 
 void query_position_text(char text[QUERY_POSITION_SIZE], struct ttd_position position)
 {
-    snprintf(text, QUERY_POSITION_SIZE, "%016" PRIX64 ":%016" PRIX64, position.sequence,
-             position.steps);
+    for (int i = 0; i < 16; i++) {
+        text[i] = hex_digits[position.sequence >> (60 - 4 * i) & 15];
+        text[17 + i] = hex_digits[position.steps >> (60 - 4 * i) & 15];
+    }
+    text[16] = ':';
+    text[QUERY_POSITION_SIZE - 1] = '\0';
 }
 
 /* Reads the digits of one of the numbers of a position. */
@@ -340,10 +344,11 @@ static bool tables_parse_digits(const char *text, uint64_t *number)
 {
     *number = 0;
     for (size_t i = 0; i < 16; i++) {
-        const char *digit = text[i] ? strchr(hex_digits, text[i]) : NULL;
-        if (!digit)
+        unsigned decimal = (unsigned char)text[i] - (unsigned)'0';
+        unsigned letter = (unsigned char)text[i] - (unsigned)'A';
+        if (decimal > 9 && letter > 5)
             return false;
-        *number = *number << 4 | (uint64_t)(digit - hex_digits);
+        *number = *number << 4 | (decimal <= 9 ? decimal : letter + 10);
     }
     return true;
 }

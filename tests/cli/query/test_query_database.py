@@ -6,6 +6,7 @@ import os
 import random
 import sqlite3
 import stat
+import subprocess
 
 import oracle
 import support
@@ -45,6 +46,38 @@ class Database(TestCase):
                 self.assertEqual(oracle.position(row[5]), oracle.position(record["time_end"]))
                 self.assertEqual(row[7], b"\0\xff")
             self.assertEqual(database.execute("SELECT * FROM uncertain").fetchall(), [])
+
+    def test_memory(self):
+        """Rows go to the file as they come: twenty times as many need no more memory."""
+        resident = []
+        for count in (20000, 400000):
+            path = self.write(Script().basics().add("churn", count=count, slots=50, position="2:0")
+                              .close(), f"{count}.ttd")
+            command = [support.ANALYZER, "query", "-o", self.path(f"{count}.db"),
+                       "SELECT number, position, address, size FROM events", path]
+            # Not a served child, which would have the memory of its server.
+            with subprocess.Popen(command) as process:
+                _, status, usage = os.wait4(process.pid, 0)
+                process.returncode = os.waitstatus_to_exitcode(status)
+            self.assertEqual(process.returncode, 0)
+            rows = self.open(self.path(f"{count}.db")).execute("SELECT count(*) FROM result").fetchone()
+            self.assertEqual(rows, (count,))
+            resident.append(usage.ru_maxrss)
+        self.assertGreater(os.path.getsize(self.path("400000.db")), 16 << 20)
+        if os.environ.get("SANITIZE", "none") == "none":
+            self.assertLess(resident[1], resident[0] + (8 << 10), resident)
+
+    def test_pipe(self):
+        """An output that has no temporary file gets a database too."""
+        fifo = self.path("pipe.db")
+        os.mkfifo(fifo)
+        with subprocess.Popen(["cat", fifo], stdout=subprocess.PIPE) as reader:
+            self.run_ok("query", "-o", fifo, "SELECT number FROM events", self.trace())
+            data = reader.communicate()[0]
+        copy = self.path("copy.db")
+        with open(copy, "wb") as file:
+            file.write(data)
+        self.assertEqual(self.open(copy).execute("SELECT count(*) FROM result").fetchone(), (60,))
 
     def test_names(self):
         """Columns of the same name, which a table does not have, and names of any characters."""
