@@ -148,10 +148,14 @@ struct attachment {
     uint64_t channel_inode;
     struct attached_undo undo;
     bool is_elsewhere; /* in another PID namespace */
-    bool is_filtered;  /* by seccomp: that is suspended while it is stopped */
-    bool is_to_wait;   /* a thread is where nothing can begin at this moment */
-    bool is_mapped;    /* all of the image */
-    bool has_run;      /* the library, so that any thread may be in it */
+    /** Code of the allocators' functions, sorted: see attach_leave_calls(). */
+    struct memory_span *bodies;
+    size_t body_count, body_capacity;
+    bool is_in_call;  /* a thread, since before these were patched: that call is not recorded */
+    bool is_filtered; /* by seccomp: that is suspended while it is stopped */
+    bool is_to_wait;  /* a thread is where nothing can begin at this moment */
+    bool is_mapped;   /* all of the image */
+    bool has_run;     /* the library, so that any thread may be in it */
     bool is_patched;
     bool was_found;   /* an image that another recorder has left */
     bool was_cleaned; /* it was removed */

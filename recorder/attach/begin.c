@@ -300,14 +300,14 @@ static bool begin_is_replaced(const struct attachment *attachment, uint64_t addr
 /* Whether a handler of a signal returns there. */
 static bool begin_returns_there(const struct attachment *attachment, const struct threads *threads)
 {
-    struct maps maps;
-    bool returns = !maps_read(&maps, attachment->pid, attach_living(threads));
+    struct attach_stacks stacks;
+    bool returns = !attach_stacks_open(&stacks, attachment, threads);
     for (size_t i = 0; i < threads->count && !returns; i++)
         returns =
             !threads->items[i].has_ended &&
-            attach_stack_look(attachment, &maps, &threads->items[i], begin_is_replaced).has_frame &&
-            !attach_stack_is_free(attachment, &threads->items[i], begin_is_replaced);
-    maps_free(&maps);
+            attach_stack_look(&stacks, &threads->items[i], begin_is_replaced).has_frame &&
+            attach_stack_follow(&stacks, &threads->items[i], begin_is_replaced) != FRAMES_HAVE_NONE;
+    attach_stacks_close(&stacks);
     return returns;
 }
 
@@ -351,19 +351,26 @@ static bool begin_has_allocator(const struct attachment *attachment, bool is_bes
     return false;
 }
 
-/* Makes a copy of the process, for attach_find_known(), if its allocator is the C library's. */
-static void attach_copy_known(struct attachment *attachment, struct threads *threads)
+/* Whether the blocks are to be listed: the allocator is the C library's. */
+static bool begin_wants_known(struct attachment *attachment)
 {
-    const struct borrowed_code code = attach_own_code(attachment);
     if (attachment->hold)
-        return; /* it has not allocated anything */
+        return false; /* it has not allocated anything */
     if (attachment->is_filtered)
         attachment->known_reason = "a seccomp filter watches it";
     else if (attachment->is_static)
         attachment->known_reason = "its C library is linked statically";
     else if (begin_has_allocator(attachment, false))
         attachment->known_reason = "its allocator is not the GNU C library's";
-    else if (!copy_make(&attachment->copy, threads, &code, &attachment->copies))
+    return !attachment->known_reason;
+}
+
+/* Makes a copy of the process, for attach_find_known(). */
+static void attach_copy_known(struct attachment *attachment, struct threads *threads)
+{
+    const struct borrowed_code code = attach_own_code(attachment);
+    if (begin_wants_known(attachment) &&
+        !copy_make(&attachment->copy, threads, &code, &attachment->copies))
         attachment->known_reason = "the process could not be copied";
 }
 
@@ -393,10 +400,13 @@ static void begin_search_copy(struct attachment *attachment)
     if (!memory_open_copy(&memory, attachment->copy.pid))
         return;
     if (maps_read(&maps, attachment->copy.pid, attachment->copy.pid) &&
-        known_blocks_find(&memory, &maps, begin_find_data(libc), version, &attachment->known))
+        known_blocks_find(&memory, &maps, begin_find_data(libc), version, &attachment->known)) {
+        attachment->known.is_busy |= attachment->is_in_call;
+
         attachment->known_reason = attachment->known.is_busy
-                                       ? "a thread was allocating at that moment"
+                                       ? "a thread was allocating or releasing one at that moment"
                                        : attachment->known.reason;
+    }
     if (!attachment->known_reason && begin_has_allocator(attachment, true))
         attachment->known_reason = "it has an allocator beside the GNU C library's";
     maps_free(&maps);
@@ -416,6 +426,8 @@ static void attach_find_known(struct attachment *attachment)
 
 static bool attach_begin_threads(struct attachment *attachment, struct threads *threads)
 {
+    if (begin_wants_known(attachment) && !attach_leave_calls(attachment, threads))
+        return false;
     attachment->is_to_wait = begin_returns_there(attachment, threads);
     return !attachment->is_to_wait && begin_find_fields(attachment, threads) &&
            attach_clear_threads(attachment, threads) && begin_write_image(attachment) &&

@@ -15,7 +15,6 @@
 
 #include "arrays.h"
 #include "quiet_thread.h"
-#include "snapshot/stacks/follower.h"
 
 enum { TICK_NS = 1000000 };
 
@@ -49,7 +48,7 @@ struct stopping {
     bool is_done;
 };
 
-static uint64_t attach_parts_now(void)
+uint64_t attach_now(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -82,7 +81,7 @@ static void *parts_stop_and_work(void *context)
     struct stopping *stopping = context;
     struct attachment *attachment = stopping->attachment;
     struct threads threads;
-    uint64_t begin = attach_parts_now();
+    uint64_t begin = attach_now();
     if (stopping->is_for_some)
         threads_stop_some(&threads, attachment->pid, 0, &attachment->interrupted);
     else
@@ -94,7 +93,7 @@ static void *parts_stop_and_work(void *context)
         parts_refuse_stop(attachment, &threads);
     threads_release(&threads);
     if (!stopping->is_for_some || threads_is_alone(attachment->pid, attachment->pid))
-        attachment->stop_time += attach_parts_now() - begin;
+        attachment->stop_time += attach_now() - begin;
     if (stopping->is_done && stopping->after)
         stopping->after(attachment);
     return NULL;
@@ -302,14 +301,21 @@ static uint64_t parts_end_of(const struct maps *maps, uint64_t address)
     return before > 0 && address < maps->items[before - 1].end ? maps->items[before - 1].end : 0;
 }
 
-struct attach_stack attach_stack_look(const struct attachment *attachment, const struct maps *maps,
-                                      const struct thread_state *thread,
-                                      bool (*is_sought)(const struct attachment *attachment,
-                                                        uint64_t address))
+bool attach_stacks_open(struct attach_stacks *stacks, const struct attachment *attachment,
+                        const struct threads *threads)
 {
+    *stacks = (struct attach_stacks){.attachment = attachment, .tid = attach_living(threads)};
+    return maps_read(&stacks->maps, attachment->pid, stacks->tid);
+}
+
+struct attach_stack attach_stack_look(const struct attach_stacks *stacks,
+                                      const struct thread_state *thread,
+                                      attach_is_sought *is_sought)
+{
+    const struct attachment *attachment = stacks->attachment;
     struct attach_stack found = {.has_words = true};
     uint64_t begin = (thread->registers[THREAD_STACK_POINTER] - RED_ZONE) & -UINT64_C(8);
-    uint64_t end = parts_end_of(maps, begin), size = end - begin;
+    uint64_t end = parts_end_of(&stacks->maps, begin), size = end - begin;
     bool is_whole = end != 0 && size <= STACK_MAX;
     size = is_whole ? size : STACK_MAX;
     uint64_t *words = end != 0 ? malloc(size) : NULL;
@@ -327,10 +333,40 @@ struct attach_stack attach_stack_look(const struct attachment *attachment, const
     return found;
 }
 
+static void parts_stacks_prepare(struct attach_stacks *stacks)
+{
+    const struct attachment *attachment = stacks->attachment;
+    const struct attach_modules *modules = &stacks->modules;
+    stacks->are_followed = true;
+    stacks->is_open = memory_open(&stacks->memory, attachment->pid, stacks->tid);
+    if (!stacks->is_open ||
+        !attach_modules_read(&stacks->modules, attachment->pid, stacks->tid, attachment->memory))
+        return;
+    stacks->list = calloc(modules->count + 1, sizeof *stacks->list);
+    for (size_t i = 0; stacks->list && i < modules->count; i++) {
+        const struct attach_module *module = &modules->items[i];
+        stacks->list[i] = (struct snapshot_module){
+            .path = module->path, .bias = module->bias, .begin = module->begin, .end = module->end};
+    }
+    stacks->subject =
+        (struct snapshot_subject){.modules = stacks->list, .module_count = modules->count};
+    stacks->follower = stacks->list ? follower_new(&stacks->memory, &stacks->subject) : NULL;
+}
+
+void attach_stacks_close(struct attach_stacks *stacks)
+{
+    follower_free(stacks->follower);
+    free(stacks->list);
+    attach_modules_free(&stacks->modules);
+    if (stacks->is_open)
+        memory_close(&stacks->memory);
+    maps_free(&stacks->maps);
+}
+
 /* A look for an address among the frames of a thread. */
 struct frames_search {
     const struct attachment *attachment;
-    bool (*is_sought)(const struct attachment *attachment, uint64_t address);
+    attach_is_sought *is_sought;
     bool is_found;
 };
 
@@ -341,41 +377,20 @@ static bool parts_frames_visit(void *context, uint64_t pc)
     return !search->is_found;
 }
 
-/* Follows a stack by the call frame information of the modules that are there by now. Returns
- * whether all frames were seen. */
-static bool parts_frames_follow(struct frames_search *search, const struct memory *memory,
-                                const struct attach_modules *modules,
-                                const struct thread_state *thread)
+enum attach_frames attach_stack_follow(struct attach_stacks *stacks,
+                                       const struct thread_state *thread,
+                                       attach_is_sought *is_sought)
 {
+    struct frames_search search = {stacks->attachment, is_sought, false};
     uint64_t begin = thread->registers[THREAD_STACK_POINTER];
-    struct memory_span stack = {begin, parts_end_of(&modules->maps, begin)};
-    struct snapshot_module *list = calloc(modules->count + 1, sizeof *list);
-    struct snapshot_subject subject = {.modules = list, .module_count = modules->count};
-    for (size_t i = 0; list && i < modules->count; i++) {
-        const struct attach_module *module = &modules->items[i];
-        list[i] = (struct snapshot_module){
-            .path = module->path, .bias = module->bias, .begin = module->begin, .end = module->end};
-    }
-    struct follower *follower = list && stack.end != 0 ? follower_new(memory, &subject) : NULL;
+    struct memory_span stack = {begin, parts_end_of(&stacks->maps, begin)};
+    if (!stacks->are_followed)
+        parts_stacks_prepare(stacks);
+    if (!stacks->follower || stack.end == 0)
+        return FRAMES_UNKNOWN;
     bool is_whole =
-        follower && follower_visit(follower, thread->registers, stack, parts_frames_visit, search);
-    follower_free(follower);
-    free(list);
-    return is_whole;
-}
-
-bool attach_stack_is_free(const struct attachment *attachment, const struct thread_state *thread,
-                          bool (*is_sought)(const struct attachment *attachment, uint64_t address))
-{
-    struct frames_search search = {attachment, is_sought, false};
-    struct attach_modules modules;
-    struct memory memory;
-    if (!memory_open(&memory, attachment->pid, thread->tid))
-        return false;
-    bool is_free =
-        attach_modules_read(&modules, attachment->pid, thread->tid, attachment->memory) &&
-        parts_frames_follow(&search, &memory, &modules, thread) && !search.is_found;
-    attach_modules_free(&modules);
-    memory_close(&memory);
-    return is_free;
+        follower_visit(stacks->follower, thread->registers, stack, parts_frames_visit, &search);
+    if (search.is_found)
+        return FRAMES_HAVE_ONE;
+    return is_whole ? FRAMES_HAVE_NONE : FRAMES_UNKNOWN;
 }

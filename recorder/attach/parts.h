@@ -10,6 +10,7 @@
 
 #include "snapshot/stop/borrow.h"
 #include "attach/attach.h"
+#include "snapshot/stacks/follower.h"
 
 enum { ATTACH_PAGE = 4096 };
 
@@ -27,6 +28,14 @@ static inline bool attach_finds_frames(const struct attach_function *function)
 {
     return strcmp(function->hook->name, "_dl_find_object") == 0;
 }
+
+/** Finds the code of the allocators' functions. Returns false, with the reason, if it cannot. */
+bool attach_find_bodies(struct attachment *attachment);
+
+/** Lets threads go on that are in a call of an allocator's function, until none is, for 20
+ * milliseconds at most: `is_in_call` says whether any still is. Returns false, with the reason, if
+ * threads could not be stopped again. */
+bool attach_leave_calls(struct attachment *attachment, struct threads *threads);
 
 /** Runs `work` in a thread of its own while all threads of the process are stopped. Returns its
  * status; false, with the reason, if they cannot be stopped. */
@@ -56,6 +65,9 @@ bool attach_write_undo(struct attachment *attachment);
 /** How often a thread is waited for that is where nothing can begin; and a wait, a millisecond. */
 enum { ATTACH_TRIES = 200 };
 void attach_pause(void);
+
+/** Returns a time in nanoseconds. */
+uint64_t attach_now(void);
 
 bool attach_read(const struct attachment *attachment, uint64_t address, void *bytes, size_t size);
 bool attach_write(const struct attachment *attachment, uint64_t address, const void *bytes,
@@ -88,20 +100,48 @@ void attach_cave_close(struct attachment *attachment, const struct threads *thre
 /** Clears the thread-local data of all threads. */
 bool attach_clear_threads(const struct attachment *attachment, const struct threads *threads);
 
+/** The stacks of threads that are stopped. Frames are followed as the modules describe them that
+ * are there by now, read when they are first asked for. */
+struct attach_stacks {
+    const struct attachment *attachment;
+    uint32_t tid; /* of a living thread */
+    struct maps maps;
+    struct attach_modules modules;
+    struct memory memory;
+    struct snapshot_module *list;
+    struct snapshot_subject subject;
+    struct follower *follower;
+    bool are_followed; /* the rest is set, as far as it could be */
+    bool is_open;      /* the memory */
+};
+
+/** Returns false if the process's mappings cannot be read. The threads must stay stopped until
+ * attach_stacks_close(), which is to be called in any case. */
+bool attach_stacks_open(struct attach_stacks *stacks, const struct attachment *attachment,
+                        const struct threads *threads);
+void attach_stacks_close(struct attach_stacks *stacks);
+
+typedef bool attach_is_sought(const struct attachment *attachment, uint64_t address);
+
 /** The traces of sought addresses on a stack. */
 struct attach_stack {
     bool has_words; /* any word is one, or not all of the stack could be read */
     bool has_frame; /* a handler of a signal returns to one */
 };
-struct attach_stack attach_stack_look(const struct attachment *attachment, const struct maps *maps,
+struct attach_stack attach_stack_look(const struct attach_stacks *stacks,
                                       const struct thread_state *thread,
-                                      bool (*is_sought)(const struct attachment *attachment,
-                                                        uint64_t address));
+                                      attach_is_sought *is_sought);
 
-/** Whether no frame of a thread is at a sought address, as its frames prove; they are followed to
- * the outermost: words on the stack may be older than these. */
-bool attach_stack_is_free(const struct attachment *attachment, const struct thread_state *thread,
-                          bool (*is_sought)(const struct attachment *attachment, uint64_t address));
+enum attach_frames {
+    FRAMES_HAVE_NONE, /* they were followed to the outermost */
+    FRAMES_HAVE_ONE,
+    FRAMES_UNKNOWN, /* nothing says where the caller of a frame is */
+};
+
+/** Looks for a sought address among the frames of a thread: words on the stack may be older. */
+enum attach_frames attach_stack_follow(struct attach_stacks *stacks,
+                                       const struct thread_state *thread,
+                                       attach_is_sought *is_sought);
 
 /** Sets the program counter of a stopped thread. */
 bool attach_move(struct thread_state *thread, uint64_t pc);

@@ -163,7 +163,7 @@ bool attach_clean_child(uint32_t pid, const char *library)
 bool attach_plan(struct attachment *attachment, uint32_t pid, const char *library)
 {
     if (!plan_clean(attachment, pid, library) || !plan_check_modules(attachment) ||
-        !attach_find_functions(attachment))
+        !attach_find_functions(attachment) || !attach_find_bodies(attachment))
         return false;
     plan_find_live(attachment);
     return true;
@@ -175,6 +175,7 @@ void attachment_free(struct attachment *attachment)
     attach_image_free(&attachment->image);
     interrupted_calls_free(&attachment->interrupted);
     free(attachment->functions);
+    free(attachment->bodies);
     known_blocks_free(&attachment->known);
     if (attachment->memory >= 0)
         close(attachment->memory);

@@ -107,9 +107,9 @@ static bool remove_is_within(const struct attachment *attachment, uint64_t addre
 
 /* Whether a thread is in a hook, or about to enter or to leave one, or will return to one. A depth
  * that a longjmp() has left is disproved by the stack: by its words, or else by its frames. */
-static bool remove_is_inside(const struct attachment *attachment, const struct maps *maps,
-                             const struct thread_state *thread)
+static bool remove_is_inside(struct attach_stacks *stacks, const struct thread_state *thread)
 {
+    const struct attachment *attachment = stacks->attachment;
     struct attached_thread own = {0};
     uint64_t block = thread->thread_pointer + attachment->thread_block;
     if (thread->has_ended)
@@ -118,20 +118,21 @@ static bool remove_is_inside(const struct attachment *attachment, const struct m
     if (remove_is_within(attachment, attach_pc(thread)) ||
         remove_is_within(attachment, thread->registers[THREAD_STACK_POINTER]))
         return true;
-    struct attach_stack stack = attach_stack_look(attachment, maps, thread, remove_is_within);
+    struct attach_stack stack = attach_stack_look(stacks, thread, remove_is_within);
     if (attachment->thread_block != 0)
         attach_read(attachment, block, &own, sizeof own);
     bool may_be_inside = stack.has_frame || (own.depth != 0 && stack.has_words);
-    return may_be_inside && !attach_stack_is_free(attachment, thread, remove_is_within);
+    return may_be_inside &&
+           attach_stack_follow(stacks, thread, remove_is_within) != FRAMES_HAVE_NONE;
 }
 
 static bool remove_is_any_inside(const struct attachment *attachment, const struct threads *threads)
 {
-    struct maps maps;
-    bool is_inside_any = !maps_read(&maps, attachment->pid, attach_living(threads));
+    struct attach_stacks stacks;
+    bool is_inside_any = !attach_stacks_open(&stacks, attachment, threads);
     for (size_t i = 0; i < threads->count && !is_inside_any; i++)
-        is_inside_any = remove_is_inside(attachment, &maps, &threads->items[i]);
-    maps_free(&maps);
+        is_inside_any = remove_is_inside(&stacks, &threads->items[i]);
+    attach_stacks_close(&stacks);
     return is_inside_any;
 }
 

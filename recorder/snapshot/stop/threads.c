@@ -330,6 +330,8 @@ static bool threads_is_settled(const struct threads *threads, struct thread_stat
      * that was borrowed is late, and stops at its call. */
     if (info.si_status >> 8 == 0 && info.si_status != THREAD_CALL_STOP)
         thread->signal = info.si_status & 0x7f;
+    thread->is_paused =
+        info.si_status >> 8 == PTRACE_EVENT_STOP && (info.si_status & 0xff) != SIGTRAP;
     threads_read_registers(threads, thread);
     return true;
 }
@@ -358,6 +360,19 @@ bool threads_is_alone(uint32_t pid, uint32_t tid)
     return tid == pid && stat(path, &tasks) == 0 && tasks.st_nlink == 2 + 1;
 }
 
+/* Waits for the threads that are known to stop, and stops those that are not known yet. */
+static void stop_all(struct threads *threads)
+{
+    uint64_t begin = threads_now();
+    do
+        for (size_t i = 0; i < threads->count; i++)
+            threads_settle(threads, &threads->items[i], begin);
+    while (!threads_is_alone(threads->pid, threads->except) && seize_new(threads) &&
+           threads_now() - begin < STOP_NS);
+    for (size_t i = 0; i < threads->count; i++)
+        threads->are_stopped &= threads->items[i].is_stopped || threads->items[i].has_ended;
+}
+
 void threads_stop(struct threads *threads, uint32_t pid, uint32_t except, uint32_t child,
                   struct interrupted_calls *interrupted)
 {
@@ -366,13 +381,27 @@ void threads_stop(struct threads *threads, uint32_t pid, uint32_t except, uint32
                                 .child = child,
                                 .interrupted = interrupted,
                                 .are_stopped = true};
-    uint64_t begin = threads_now();
     threads_pause_exactly();
-    while (!threads_is_alone(pid, except) && seize_new(threads) && threads_now() - begin < STOP_NS)
-        for (size_t i = 0; i < threads->count; i++)
-            threads_settle(threads, &threads->items[i], begin);
+    stop_all(threads);
+}
+
+void threads_let_on(struct thread_state *thread)
+{
+    if (thread->is_paused ||
+        ptrace(PTRACE_CONT, (pid_t)thread->tid, NULL, (void *)(intptr_t)thread->signal) != 0)
+        return;
+    thread->is_stopped = false;
+    thread->signal = 0;
+}
+
+void threads_stop_again(struct threads *threads, long pause)
+{
+    const struct timespec moment = {.tv_nsec = pause};
+    nanosleep(&moment, NULL);
     for (size_t i = 0; i < threads->count; i++)
-        threads->are_stopped &= threads->items[i].is_stopped || threads->items[i].has_ended;
+        if (!threads->items[i].is_stopped && threads->items[i].is_seized)
+            ptrace(PTRACE_INTERRUPT, (pid_t)threads->items[i].tid, NULL, NULL);
+    stop_all(threads);
 }
 
 /* Stops up to `most` threads: those that wait, or any. */

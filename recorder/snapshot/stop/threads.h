@@ -47,7 +47,8 @@ struct thread_state {
     bool is_seized;
     bool is_stopped; /* the rest is set */
     bool has_ended;
-    int signal; /* that stopped it, and is yet to be delivered; or 0 */
+    bool is_paused; /* it would not run anyway, as SIGSTOP has it */
+    int signal;     /* that stopped it, and is yet to be delivered; or 0 */
     uint64_t thread_pointer;
     uint64_t registers[THREAD_REGISTERS];
 };
@@ -80,6 +81,13 @@ bool threads_is_alone(uint32_t pid, uint32_t tid);
  */
 void threads_stop(struct threads *threads, uint32_t pid, uint32_t except, uint32_t child,
                   struct interrupted_calls *interrupted);
+
+/** Lets a stopped thread go on. Does nothing to a thread of a process that was stopped anyway. */
+void threads_let_on(struct thread_state *thread);
+
+/** Stops threads that were let on, and those that they have started, after a pause of less than a
+ * second, in nanoseconds. */
+void threads_stop_again(struct threads *threads, long pause);
 
 /** Stops a few threads only; they can be made to make calls. `are_stopped` is true if any was
  * stopped, and `items` has no others. */

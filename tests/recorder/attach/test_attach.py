@@ -39,6 +39,50 @@ for line in sys.stdin:
 FOUND = '[found when the recorder was attached]'
 
 
+# Two threads that do nothing but acquire and release blocks, in one of three ways, until input has
+# them rest between calls, and the next one has them go on.
+CALLING = r"""
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+#include <sys/prctl.h>
+#include <thread>
+#include <unistd.h>
+static volatile std::size_t size = 100;
+static std::atomic<bool> is_slow;
+static void call(int way)
+{
+    for (;;) {
+        void *blocks[4];
+        for (std::size_t i = 0; i < 4; i++)
+            blocks[i] = way == 0   ? malloc(size * (i + 1))
+                        : way == 1 ? aligned_alloc(64, size * (i + 1))
+                                   : ::operator new(size * (i + 1));
+        for (void *block : blocks)
+            if (way == 2)
+                ::operator delete(block);
+            else
+                free(way == 1 ? realloc(block, size) : block);
+        if (is_slow)
+            usleep(1000);
+    }
+}
+int main(int, char **arguments)
+{
+    char byte;
+    std::thread threads[] = {std::thread(call, atoi(arguments[1])),
+                             std::thread(call, atoi(arguments[1]))};
+    prctl(PR_SET_PTRACER, -1UL, 0, 0, 0);
+    std::puts("ready");
+    std::fflush(stdout);
+    while (read(0, &byte, 1) > 0)
+        is_slow = !is_slow;
+    _exit(0);
+}
+"""
+
+
 class Calls(Attach):
 
     def counts(self):
@@ -386,6 +430,29 @@ class Moments(Attach):
                           if entry['key'] == 'unrecorded']
             self.assertEqual(unrecorded == [], is_certain, unrecorded)
 
+
+    def test_threads_that_are_in_calls_nearly_always(self):
+        """They are waited for; those that are not seen outside make nothing certain. No call that
+        had begun before is taken for an error of the program."""
+        source = self.directory / 'calling.cpp'
+        source.write_text(CALLING)
+        subprocess.run([*os.environ['COMPILER_CXX'].split(), '-O1', '-fno-builtin', '-w', '-pthread',
+                        '-o', self.directory / 'calling', source], check=True)
+        for way in '0', '1', '2':
+            process = self.start(self.directory / 'calling', way)
+            for _ in range(3):
+                recorder = self.attach(process)
+                process.stdin.write('r')
+                process.stdin.flush()
+                self.detach(process, recorder)
+                process.stdin.write('g')
+                process.stdin.flush()
+                errors = analyze('errors', self.trace)
+                self.assertEqual(errors['findings'], [])
+                unrecorded = [entry['value'] for entry in analyze('info', self.trace)['metadata']
+                              if entry['key'] == 'unrecorded']
+                self.assertEqual(errors['certain'], unrecorded == [], (way, unrecorded))
+                self.trace.unlink()
 
     def test_a_call_is_left_by_a_jump(self):
         """Its frames are on the stack, among those of what goes on deeper."""

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Lets threads leave the allocators' functions before these are patched. A call that has begun is
+ * not recorded: a block that it releases would be listed among those from before, and one that it
+ * acquires would be missing.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "arrays.h"
+#include "attach/parts.h"
+
+/* How long threads are waited for, the first pause, how often it doubles, and where and how long a
+ * function may be that another one jumps to. */
+#define LEAVE_NS UINT64_C(20000000)
+enum {
+    LEAVE_PAUSE_NS = 20000,
+    LEAVE_PAUSES = 5,
+    LEAVE_TAIL_MAX = 4096,
+    LEAVE_DISTANCE_MAX = 1 << 15
+};
+
+static bool leave_add(struct attachment *attachment, uint64_t begin, uint64_t end)
+{
+    struct memory_span *bodies = array_grow(attachment->bodies, attachment->body_count,
+                                            &attachment->body_capacity, sizeof *bodies);
+    if (!bodies)
+        return false;
+    attachment->bodies = bodies;
+    bodies[attachment->body_count++] = (struct memory_span){begin, end};
+    return true;
+}
+
+/* Returns where the next function that is to be patched begins behind an address. */
+static uint64_t leave_next_entry(const struct attachment *attachment, uint64_t address)
+{
+    size_t before = array_count_up_to(attachment->functions, attachment->function_count,
+                                      sizeof *attachment->functions,
+                                      offsetof(struct attach_function, entry), address);
+    return before < attachment->function_count ? attachment->functions[before].entry : UINT64_MAX;
+}
+
+/* Adds the functions of the allocator that a function ends by jumping to, as memalign() does: it
+ * has no frame then. Where they end is not known. */
+static bool leave_add_tails(struct attachment *attachment, const struct attach_function *function)
+{
+    enum { JUMP = 0xe9, JUMP_SIZE = 5 };
+    unsigned char code[LEAVE_TAIL_MAX];
+    size_t size = function->size < sizeof code ? function->size : sizeof code;
+    if (!attach_read(attachment, function->entry, code, size))
+        return false;
+    for (size_t i = 0; i + JUMP_SIZE <= size; i++) {
+        int32_t offset;
+        memcpy(&offset, code + i + 1, sizeof offset);
+        uint64_t target = function->entry + i + JUMP_SIZE + (uint64_t)(int64_t)offset;
+        uint64_t next = leave_next_entry(attachment, target);
+        bool is_far = target - (function->entry - LEAVE_DISTANCE_MAX) > 2 * LEAVE_DISTANCE_MAX;
+        if (code[i] != JUMP || is_far || target - function->entry < function->size)
+            continue;
+        uint64_t end = next - target < LEAVE_TAIL_MAX ? next : target + LEAVE_TAIL_MAX;
+        if (!leave_add(attachment, target, end))
+            return false;
+    }
+    return true;
+}
+
+static int leave_compare_bodies(const void *left, const void *right)
+{
+    const struct memory_span *a = left, *b = right;
+    return a->begin < b->begin ? -1 : a->begin > b->begin;
+}
+
+/* Joins those that overlap. */
+static void leave_join_bodies(struct attachment *attachment)
+{
+    struct memory_span *bodies = attachment->bodies;
+    size_t count = 0;
+    qsort(bodies, attachment->body_count, sizeof *bodies, leave_compare_bodies);
+    for (size_t i = 0; i < attachment->body_count; i++) {
+        if (count == 0 || bodies[i].begin > bodies[count - 1].end)
+            bodies[count++] = bodies[i];
+        else if (bodies[i].end > bodies[count - 1].end)
+            bodies[count - 1].end = bodies[i].end;
+    }
+    attachment->body_count = count;
+}
+
+bool attach_find_bodies(struct attachment *attachment)
+{
+    for (size_t i = 0; i < attachment->function_count; i++) {
+        const struct attach_function *function = &attachment->functions[i];
+        if (function->hook->place > ATTACHED_IN_ALLOCATOR)
+            continue;
+        if (!leave_add(attachment, function->entry, function->entry + function->size) ||
+            !leave_add_tails(attachment, function))
+            return attach_refuse(attachment, "its functions cannot be read");
+    }
+    if (attachment->body_count != 0)
+        leave_join_bodies(attachment);
+    return true;
+}
+
+/* Whether a thread that goes on at an address is in a call of an allocator's function. At the entry
+ * it has not begun: the call will be recorded. */
+static bool leave_is_in_body(const struct attachment *attachment, uint64_t address)
+{
+    const struct memory_span *bodies = attachment->bodies;
+    size_t count = attachment->body_count;
+    if (count == 0 || address <= bodies[0].begin || address > bodies[count - 1].end)
+        return false; /* as nearly all words are */
+    size_t before = array_count_below(bodies, count, sizeof *bodies,
+                                      offsetof(struct memory_span, begin), address);
+    return address <= bodies[before - 1].end;
+}
+
+struct leaving {
+    struct attach_stacks stacks;
+    size_t count; /* of threads that are in a call */
+};
+
+static bool leave_is_in_call(void *context, const struct thread_state *thread)
+{
+    struct leaving *leaving = context;
+    struct attach_stacks *stacks = &leaving->stacks;
+    bool is_in_call = leave_is_in_body(stacks->attachment, attach_pc(thread));
+    struct attach_stack stack = {false, false};
+    if (!is_in_call)
+        stack = attach_stack_look(stacks, thread, leave_is_in_body);
+    if (stack.has_words) {
+        /* All frames of such a call are described, and so are those of a handler, mostly. */
+        enum attach_frames frames = attach_stack_follow(stacks, thread, leave_is_in_body);
+        is_in_call = frames == FRAMES_HAVE_ONE || (frames == FRAMES_UNKNOWN && stack.has_frame);
+    }
+    leaving->count += is_in_call;
+    return is_in_call;
+}
+
+bool attach_leave_calls(struct attachment *attachment, struct threads *threads)
+{
+    struct leaving leaving;
+    uint64_t begin = attach_now();
+    /* Short pauses for many tries, longer ones as a thread may have to wait for a processor. */
+    for (unsigned tries = 0;; tries++) {
+        leaving.count = 0;
+        bool is_done = attach_stacks_open(&leaving.stacks, attachment, threads);
+        bool is_late = attach_now() - begin > LEAVE_NS;
+        for (size_t i = 0; i < threads->count && is_done; i++) {
+            struct thread_state *thread = &threads->items[i];
+            if (thread->is_stopped && leave_is_in_call(&leaving, thread) && !is_late)
+                threads_let_on(thread);
+        }
+        attach_stacks_close(&leaving.stacks);
+        attachment->is_in_call = leaving.count != 0;
+        if (!is_done)
+            return attach_refuse(attachment, "its mappings cannot be read");
+        if (leaving.count == 0 || is_late)
+            return true;
+        threads_stop_again(threads, LEAVE_PAUSE_NS << tries % LEAVE_PAUSES);
+        if (!threads->are_stopped)
+            return attach_refuse(attachment, "its threads could not be stopped; try again");
+    }
+}
