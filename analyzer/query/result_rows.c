@@ -12,10 +12,37 @@
 
 /* Values. */
 
-static bool result_is_address(const struct result_rows *result, int column)
+/* A value of the row that the statement has: a number, an address, or a text. A blob is a text,
+ * with the digits of its bytes. */
+struct result_value {
+    int type;
+    bool is_address;
+    int64_t integer;
+    double real;
+    struct ttd_string text;
+};
+
+static struct result_value result_fetch(const struct result_rows *result, int column)
 {
-    return result->has_addresses[column] &&
-           sqlite3_column_type(result->statement, column) == SQLITE_INTEGER;
+    sqlite3_stmt *statement = result->statement;
+    struct result_value value = {.type = sqlite3_column_type(statement, column)};
+    switch (value.type) {
+    case SQLITE_INTEGER:
+        value.integer = sqlite3_column_int64(statement, column);
+        value.is_address = result->has_addresses[column];
+        break;
+    case SQLITE_FLOAT:
+        value.real = sqlite3_column_double(statement, column);
+        break;
+    case SQLITE_NULL:
+        break;
+    default: {
+        const char *data = (const char *)sqlite3_column_text(statement, column);
+        size_t size = data ? (size_t)sqlite3_column_bytes(statement, column) : 0;
+        value.text = (struct ttd_string){data ? data : "", size};
+    }
+    }
+    return value;
 }
 
 /* Finds the columns of addresses. */
@@ -27,64 +54,33 @@ static void result_find_addresses(struct result_rows *result)
     }
 }
 
-/* Writes a number as every form has it. False if the value is none. */
-static bool result_write_number(const struct result_rows *result, int column)
+/* Writes a value that is a number, an address or a position, as every form has it. False if it is
+ * none of them. */
+static bool result_write_plain(struct text_output *output, const struct result_value *value)
 {
-    struct text_output *output = result->report->output;
-    sqlite3_stmt *statement = result->statement;
-    switch (sqlite3_column_type(statement, column)) {
-    case SQLITE_INTEGER: {
-        int64_t value = sqlite3_column_int64(statement, column);
-        if (value < 0)
-            out_char(output, '-');
-        out_unsigned(output, value < 0 ? -(uint64_t)value : (uint64_t)value);
-        return true;
-    }
-    case SQLITE_FLOAT:
-        out_format(output, "%.15g", sqlite3_column_double(statement, column));
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* The text of a value that is no number; a blob has the digits of its bytes. */
-static struct ttd_string result_string(const struct result_rows *result, int column)
-{
-    const char *data = (const char *)sqlite3_column_text(result->statement, column);
-    return (struct ttd_string){data ? data : "",
-                               data ? (size_t)sqlite3_column_bytes(result->statement, column) : 0};
-}
-
-/* Writes a value that is a number, an address or a position. False if it is none of them. */
-static bool result_write_plain(const struct result_rows *result, int column)
-{
-    struct text_output *output = result->report->output;
-    if (result_is_address(result, column)) {
-        out_hex(output, (uint64_t)sqlite3_column_int64(result->statement, column));
-        return true;
-    }
-    if (result_write_number(result, column))
-        return true;
-    struct ttd_string text = result_string(result, column);
     struct ttd_position position;
-    if (text.size != QUERY_POSITION_SIZE - 1 || !query_position_parse(text.data, &position))
+    if (value->is_address) {
+        out_hex(output, (uint64_t)value->integer);
+    } else if (value->type == SQLITE_INTEGER) {
+        if (value->integer < 0)
+            out_char(output, '-');
+        out_unsigned(output,
+                     value->integer < 0 ? -(uint64_t)value->integer : (uint64_t)value->integer);
+    } else if (value->type == SQLITE_FLOAT) {
+        out_format(output, "%.15g", value->real);
+    } else if (value->text.size == QUERY_POSITION_SIZE - 1 &&
+               query_position_parse(value->text.data, &position)) {
+        out_position(output, position);
+    } else {
         return false;
-    out_position(output, position);
+    }
     return true;
 }
 
-/* Writes a value, with a text escaped by `escape`. */
-static void result_write_value(const struct result_rows *result, int column,
-                               void (*escape)(struct text_output *, struct ttd_string))
+/* JSON and CSV have neither infinities nor NaN: they are null there. */
+static bool result_is_null(const struct result_value *value)
 {
-    if (!result_write_plain(result, column))
-        escape(result->report->output, result_string(result, column));
-}
-
-static bool result_is_null(const struct result_rows *result, int column)
-{
-    return sqlite3_column_type(result->statement, column) == SQLITE_NULL;
+    return value->type == SQLITE_NULL || (value->type == SQLITE_FLOAT && !isfinite(value->real));
 }
 
 /* Returns the text that `write` has composed in the output, to be freed. */
@@ -97,13 +93,6 @@ static char *result_take_text(struct text_output *output, size_t begin)
 }
 
 /* JSON: an object for each row. */
-
-/* JSON and CSV have neither infinities nor NaN: they are null there. */
-static bool result_is_finite(const struct result_rows *result, int column)
-{
-    return sqlite3_column_type(result->statement, column) != SQLITE_FLOAT ||
-           isfinite(sqlite3_column_double(result->statement, column));
-}
 
 static void result_json_key(const struct result_rows *result, int column)
 {
@@ -131,10 +120,9 @@ static bool result_compose_keys(struct result_rows *result)
     return true;
 }
 
-static bool result_is_quoted(const struct result_rows *result, int column)
+static bool result_is_number(const struct result_value *value)
 {
-    int type = sqlite3_column_type(result->statement, column);
-    return result_is_address(result, column) || (type != SQLITE_INTEGER && type != SQLITE_FLOAT);
+    return value->type == SQLITE_INTEGER || value->type == SQLITE_FLOAT;
 }
 
 static void result_json_row(const struct result_rows *result)
@@ -142,15 +130,17 @@ static void result_json_row(const struct result_rows *result)
     struct text_output *output = result->report->output;
     out_text(output, result->is_lines ? "{" : result->rows ? ",\n    {" : "\n    {");
     for (int column = 0; column < result->columns; column++) {
-        bool is_quoted = result_is_quoted(result, column);
+        struct result_value value = result_fetch(result, column);
+        bool is_quoted = value.is_address || !result_is_number(&value);
         result_json_key(result, column);
-        if (result_is_null(result, column) || !result_is_finite(result, column)) {
+        if (result_is_null(&value)) {
             out_write(output, "null", 4);
             continue;
         }
         if (is_quoted)
             out_char(output, '"');
-        result_write_value(result, column, escape_json);
+        if (!result_write_plain(output, &value))
+            escape_json(output, value.text);
         if (is_quoted)
             out_char(output, '"');
     }
@@ -214,10 +204,11 @@ static void result_csv_row(const struct result_rows *result)
     for (int column = 0; column < result->columns; column++) {
         if (column)
             out_char(output, ',');
-        if (result_is_null(result, column) || !result_is_finite(result, column))
+        struct result_value value = result_fetch(result, column);
+        if (result_is_null(&value))
             result_csv_text(result, (struct ttd_string){"", 0});
-        else if (!result_write_plain(result, column))
-            result_csv_text(result, result_string(result, column));
+        else if (!result_write_plain(output, &value))
+            result_csv_text(result, value.text);
     }
     out_char(output, '\n');
 }
@@ -231,10 +222,13 @@ static char *result_compose(const struct result_rows *result, int column, bool i
     out_flush(output);
     size_t width = output->width;
     output->width = 0;
+    struct result_value value = {.type = SQLITE_TEXT};
     if (is_header)
-        escape_text(output, escape_string(sqlite3_column_name(result->statement, column)));
-    else if (!result_is_null(result, column))
-        result_write_value(result, column, escape_text);
+        value.text = escape_string(sqlite3_column_name(result->statement, column));
+    else
+        value = result_fetch(result, column);
+    if (value.type != SQLITE_NULL && !result_write_plain(output, &value))
+        escape_text(output, value.text);
     output->width = width;
     return result_take_text(output, 0);
 }
@@ -347,7 +341,8 @@ static bool result_text_row(struct result_rows *result, bool is_header)
         if (!text->is_begun && size > text->widths[i])
             text->widths[i] = size;
         if (!is_header && !text->is_begun)
-            text->is_number[i] |= !result_is_quoted(result, i) || result_is_address(result, i);
+            text->is_number[i] |= result_is_number(
+                &(struct result_value){.type = sqlite3_column_type(result->statement, i)});
     }
     text->rows++;
     if (is_whole && (text->is_begun || text->rows == RESULT_ROWS_KEPT))
