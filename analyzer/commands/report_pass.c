@@ -72,13 +72,16 @@ static enum ttd_status report_pass_watch_calls(const struct heap_ticks_options *
                             : status;
 }
 
+/* A summary has no inferred growth. */
 static enum ttd_status report_pass_watch_moves(struct session *session,
+                                               const struct heap_ticks_options *range,
                                                struct report_findings *findings,
                                                struct reading *reading)
 {
     struct heap_moves_options moves = {.chains = MOVES_CHAINS,
                                        .split = view_split(&session->options.view),
-                                       .islands = findings->islands};
+                                       .islands = findings->islands,
+                                       .only_reallocs = !range};
     return heap_moves_watch(&findings->moves, &moves, &reading->pass);
 }
 
@@ -103,7 +106,7 @@ static enum ttd_status report_watch(struct session *session, const struct heap_t
     struct reading *stats = has_many_calls ? calls : heap;
     enum ttd_status status = report_pass_watch_calls(range, findings, calls, error);
     if (status == TTD_OK)
-        status = report_pass_watch_moves(session, findings, moves);
+        status = report_pass_watch_moves(session, range, findings, moves);
     if (status != TTD_OK)
         return status;
     info_watch(session, &findings->info, &heap->pass);

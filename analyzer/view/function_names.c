@@ -79,7 +79,9 @@ static const char *const wrappers[] = {
 static bool function_name_is_wrapper(struct ttd_string name)
 {
     for (size_t i = 0; i < sizeof wrappers / sizeof wrappers[0]; i++) {
-        if (glob_match(GLOB_STARS, (struct ttd_string){wrappers[i], strlen(wrappers[i])}, name))
+        /* Most patterns begin with another letter: a search looks at nothing else of these. */
+        if ((!name.size || *wrappers[i] == *name.data || *wrappers[i] == '*') &&
+            glob_match(GLOB_STARS, (struct ttd_string){wrappers[i], strlen(wrappers[i])}, name))
             return true;
     }
     return false;

@@ -258,6 +258,7 @@ struct heap_site_table heap_move_site_table(struct heap_move_table *table)
 struct move_finder {
     struct heap_moves *moves;
     const struct heap_islands *islands;
+    bool only_reallocs;
     struct regrowth_finder regrowths;
     struct chain_table chains;
 };
@@ -417,7 +418,8 @@ static enum ttd_status moves_see_effect(void *context, const struct heap_effect 
 {
     struct move_finder *finder = context;
     struct heap_moves *moves = finder->moves;
-    enum ttd_status watched = regrowth_see(&finder->regrowths, effect);
+    enum ttd_status watched =
+        finder->only_reallocs ? TTD_OK : regrowth_see(&finder->regrowths, effect);
     if (watched != TTD_OK)
         return watched;
     switch (effect->kind) {
@@ -487,6 +489,7 @@ enum ttd_status heap_moves_watch(struct heap_moves *moves, const struct heap_mov
         return TTD_ERROR_NO_MEMORY;
     moves->finder->moves = moves;
     moves->finder->islands = options->islands;
+    moves->finder->only_reallocs = options->only_reallocs;
     moves->finder->chains = (struct chain_table){.key = hash_key_new()};
     regrowth_init(&moves->finder->regrowths, &moves->regrown, options->split, options->islands);
     struct heap_watcher watcher = {

@@ -110,6 +110,8 @@ struct heap_moves_options {
     /** Counts only calls in these islands; NULL for all. A chain is then the history of its block
      * through these calls. */
     const struct heap_islands *islands;
+    /** Infers no growth: `regrown` stays empty. */
+    bool only_reallocs;
 };
 
 struct move_finder;
