@@ -157,19 +157,6 @@ void report_temporary(struct report *report, const struct heap_usage *usage)
         data_usage(report, usage);
 }
 
-/* Writes nanoseconds as a time of three digits. */
-static void usage_text_time(struct text_output *output, uint64_t time)
-{
-    static const char *const units[] = {"ns", "us", "ms", "s"};
-    double value = (double)time;
-    size_t unit = 0;
-    while (value >= 1000 && unit < 3) {
-        value /= 1000;
-        unit++;
-    }
-    out_format(output, "%.3g %s", value, units[unit]);
-}
-
 static void text_usage_class(struct text_output *output, unsigned class, bool is_time)
 {
     uint64_t first, last;
@@ -180,7 +167,7 @@ static void text_usage_class(struct text_output *output, unsigned class, bool is
     }
     out_text(output, "  up to ");
     if (is_time)
-        usage_text_time(output, last);
+        out_duration(output, last);
     else
         report_count(output, last, "call");
 }

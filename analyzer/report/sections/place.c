@@ -188,6 +188,8 @@ static void place_label_tls(struct report *report, const struct heap_place *plac
     place_add_text(label, "TLS");
     if (place->region->thread)
         place_add_number(label, " of thread %llu", place->region->thread);
+    else if (!place->region->module)
+        place_add_number(label, " at 0x%llx", place->region->begin);
     if (place->variable)
         place_add_variable(report, place, has_offset, label);
     else if (has_offset)

@@ -31,6 +31,8 @@ struct say_value {
 #define hex(VALUE) ((struct say_value){out_hex, VALUE})
 /** A number of bytes: "12.3 kB". */
 #define rounded(BYTES) ((struct say_value){out_size, BYTES})
+/** Nanoseconds: "12.3 ms". */
+#define lasting(TIME) ((struct say_value){out_duration, TIME})
 /** A number of bytes in a heading: "4,096 bytes", and from 100,000 on "154 kB (153,600 bytes)". */
 #define sized(BYTES) ((struct say_value){report_size, BYTES})
 

@@ -320,7 +320,7 @@ void report_folded_begin(struct text_output *output, bool is_certain);
 /**
  * Writes a label such as "redis-server .bss: server+0x1f8", "thread 3, stack, main (redis.c:7012)
  * +0x48", "thread 1, rdi", "libc.so.6 TLS of thread 1 +0x40", "mapping 0x7f0000 (anonymous, 2 MB)
- * +0x10".
+ * +0x10". Thread-local storage of neither a known thread nor a known module has its address.
  *
  * @param has_offset  otherwise the label is of the whole variable, frame or mapping, of a stack
  *                    whose frames are not known, or of all registers of the thread

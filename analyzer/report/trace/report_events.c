@@ -358,16 +358,6 @@ void report_mark(struct report *report, bool has_times, const struct heap_mark *
 /** Names of the contents of a snapshot, by the bits of ttd_snapshot_contents. */
 static const char *const contents_names[] = {"blocks", "references", "memory"};
 
-static void events_text_duration(struct text_output *output, uint64_t nanoseconds)
-{
-    static const char *const units[] = {"ns", "us", "ms", "s"};
-    double value = (double)nanoseconds;
-    size_t unit = 0;
-    for (; value >= 1000 && unit < 3; unit++)
-        value /= 1000;
-    out_format(output, "%.3g %s", value, units[unit]);
-}
-
 static void events_text_snapshot_contents(struct text_output *output,
                                           const struct heap_listed_snapshot *listed)
 {
@@ -407,11 +397,9 @@ static void events_text_listed_snapshot(struct report *report,
         out_format(output, " (thread %u)", snapshot->thread);
     out_char(output, '\n');
     events_text_snapshot_contents(output, listed);
-    say(output, "\n  ", bytes(listed->parts.stored_bytes));
-    out_format(output, " in the trace; taken after %.6g s; the program was held for ",
-               (double)snapshot->wall_time / 1e9);
-    events_text_duration(output, snapshot->duration);
-    say(output, snapshot->flags & TTD_SNAPSHOT_STOPPED ? ", all threads stopped" : "",
+    say(output, "\n  ", bytes(listed->parts.stored_bytes), " in the trace; taken after ",
+        lasting(snapshot->wall_time), "; the program was held for ", lasting(snapshot->duration),
+        snapshot->flags & TTD_SNAPSHOT_STOPPED ? ", all threads stopped" : "",
         snapshot->flags & TTD_SNAPSHOT_COPIED ? ", and copied\n" : "\n");
 }
 

@@ -43,7 +43,7 @@ static void text_end(struct report *report, const struct report_info *data)
         out_text(output, "unknown");
         break;
     }
-    out_format(output, " after %.6g s\n", (double)data->end->wall_time / 1e9);
+    say(output, " after ", lasting(data->end->wall_time), "\n");
 }
 
 static void text_fatal_signal(struct report *report, const struct heap_trace_stats *stats)
@@ -114,7 +114,7 @@ static void text_info_counts(struct report *report, const struct report_info *da
     if (stats->events) {
         say(output, " from ", stats->first, " to ", stats->last);
         if (trace_has_times(data->trace))
-            out_format(output, ", %.3g s", (double)stats->last_wall_time / 1e9);
+            say(output, ", ", lasting(stats->last_wall_time));
         out_format(output, ", %.3g bytes each", info_bytes_per_event(stats));
     }
     out_char(output, '\n');

@@ -70,7 +70,7 @@ static void summary_process(struct report *report, const struct report_summary *
             report_signal_number_text(output, end->code);
         }
         if (end->reason != TTD_END_REASON_NOT_RECORDED)
-            out_format(output, " after %.3g s", (double)end->wall_time / 1e9);
+            say(output, " after ", lasting(end->wall_time));
         out_char(output, '\n');
     }
     say(output, tab(ANSWER_COLUMN), counted(data->allocated.blocks, "allocation"), ", ",
@@ -149,6 +149,10 @@ static void summary_moves(struct report *report, const struct report_summary *da
 {
     struct text_output *output = report->output;
     summary_label(output, "moves");
+    if (!data->reallocs) {
+        out_text(output, "nothing is reallocated\n");
+        return;
+    }
     if (data->copied != data->copied_at_most)
         out_text(output, "at most ");
     say(output, rounded(data->copied_at_most), " copied by ",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/writers/out.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -98,8 +99,15 @@ static size_t out_style_size(const char *text, size_t size)
     return end ? (size_t)(end - text) + 1 : 0;
 }
 
+/* Whether a space stands between a number and its unit: "1.63 MB", "2 blocks". */
+static bool out_is_before_unit(const char *space, size_t size)
+{
+    return size > 1 && isdigit((unsigned char)space[-1]) && isalpha((unsigned char)space[1]);
+}
+
 /* Returns how many bytes of a line fit into `width` columns: all, or those before a space, at best
- * one behind a comma; between parentheses only if there is no other one. */
+ * one behind a comma or a semicolon; between parentheses, or between a number and its unit, only if
+ * there is no other one. */
 static size_t out_fit(const char *text, size_t size, size_t width)
 {
     enum { INSIDE, OUTSIDE, BEHIND_COMMA, PLACES };
@@ -114,7 +122,10 @@ static size_t out_fit(const char *text, size_t size, size_t width)
             break;
         columns += out_is_first(text[i]);
         if (text[i] == ' ' && columns <= width + 1) {
-            int place = depth ? INSIDE : text[i - 1] == ',' ? BEHIND_COMMA : OUTSIDE;
+            char before = text[i - 1];
+            int place = depth || out_is_before_unit(text + i, size - i) ? INSIDE
+                        : before == ',' || before == ';'                ? BEHIND_COMMA
+                                                                        : OUTSIDE;
             at[place] = i;
             reach[place] = columns;
         }
@@ -231,6 +242,12 @@ void out_grouped(struct text_output *output, uint64_t value)
     out_write(output, text + begin, sizeof text - begin);
 }
 
+/* Writes a number from 1 up to 1,000, and its unit. */
+static void out_three_digits(struct text_output *output, double value, const char *unit)
+{
+    out_format(output, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, unit);
+}
+
 void out_size(struct text_output *output, uint64_t bytes)
 {
     static const char *const units[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
@@ -246,7 +263,23 @@ void out_size(struct text_output *output, uint64_t bytes)
         value /= 1000;
         unit++;
     }
-    out_format(output, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, units[unit]);
+    out_three_digits(output, value, units[unit]);
+}
+
+void out_duration(struct text_output *output, uint64_t time)
+{
+    static const char *const units[] = {"ns", "us", "ms", "s"};
+    double value = (double)time;
+    size_t unit = time ? 0 : 3;
+    for (; value >= 999.5 && unit < 3; unit++)
+        value /= 1000;
+    if (unit && value && value < 999.5) {
+        out_three_digits(output, value, units[unit]);
+        return;
+    }
+    out_grouped(output, (uint64_t)(value + 0.5));
+    out_char(output, ' ');
+    out_text(output, units[unit]);
 }
 
 void out_hex(struct text_output *output, uint64_t value)

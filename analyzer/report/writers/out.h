@@ -67,6 +67,9 @@ void out_unsigned(struct text_output *output, uint64_t value);
 void out_grouped(struct text_output *output, uint64_t value);
 /** Writes a number of bytes with three significant digits: "15.6 MB"; below 1,000 "12 bytes". */
 void out_size(struct text_output *output, uint64_t bytes);
+/** Writes nanoseconds with three significant digits: "65.2 ms"; from 1,000 seconds on all digits
+ * before the point: "86,400 s". */
+void out_duration(struct text_output *output, uint64_t time);
 /** Writes lower-case hexadecimal with 0x. */
 void out_hex(struct text_output *output, uint64_t value);
 void out_position(struct text_output *output, struct ttd_position position);

@@ -229,7 +229,7 @@ class SnapshotList(TestCase):
         self.assertIn("3 snapshots\n", text)
         self.assertIn("snapshot 3 at 4:0, incomplete: 99 bytes left out, at the end of the "
                       "program (thread 1)\n  references (2 in 2 regions)\n", text)
-        self.assertIn("taken after 1.25 s; the program was held for 2.5 ms, all threads stopped, "
+        self.assertIn("taken after 1.25 s; the program was held for 2.50 ms, all threads stopped, "
                       "and copied\n", text)
         self.assertIn("memory (3,072 bytes, 1,024 of them stored)", text)
 

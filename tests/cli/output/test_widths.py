@@ -98,6 +98,7 @@ class Widths(TestCase):
         self.assertGreater(len(lines), 0, what)
         for line in lines:
             self.assertLessEqual(len(line), columns, what)
+        self.assertNotRegex(result.text, r"(?m)\d\n +(kB|MB|blocks?|pointers?)\b", what)
         # A line that goes on has its parts together.
         text = re.sub(r"\n +(?!#)", " ", result.text)
         if command not in NAMING or (command == "fragmentation" and "kept by" not in text):

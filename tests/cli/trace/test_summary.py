@@ -97,7 +97,7 @@ class Summary(TestCase):
                      "           100 % by g(int) (g.h:5)", "peak       507 bytes in 11 blocks at ",
                      "           99 % by g(int) (g.h:5)",
                      "temporary  1 allocation (9 %) freed by the next call",
-                     "moves      0 bytes copied by 0 reallocations"):
+                     "moves      nothing is reallocated"):
             self.assertIn(line, text)
 
     def test_sizes(self):
@@ -109,6 +109,17 @@ class Summary(TestCase):
             script.alloc(0x1000, size)
             self.assertIn(f"peak       {text} in 1 block at",
                           self.run_ok("summary", self.write(script.close(), str(size))).text)
+
+    def test_lengths(self):
+        for length, text in ((0, "0 s"), (1, "1 ns"), (999, "999 ns"), (1000, "1.00 us"),
+                             (26_400_000, "26.4 ms"), (999_499_999, "999 ms"),
+                             (999_500_000, "1.00 s"), (1_094_649_000, "1.09 s"),
+                             (999_499_999_999, "999 s"), (86_400 * 10**9, "86,400 s")):
+            script = Script().basics()
+            script.alloc(0x1000, 8)
+            path = self.write(script.close(wall=length), str(length))
+            for command in "summary", "info":
+                self.assertRegex(self.run_ok(command, path).text, f"exited 0 after {text}\n")
 
     def test_memory_that_is_no_heap(self):
         script = Script().basics()
