@@ -50,6 +50,46 @@ const read = name => require('fs').readFileSync(process.argv[2] + '/' + name + '
 """
 
 
+def crafted(template):
+    """Digests for which each part of each question matters: without it, another answer is right. They
+    have two builds of a program that began at the same time; sums that are ten times what they were
+    before, at most, or equal; functions that few or just enough blocks of are temporary; a function that
+    loses at two places; sites on most hosts; unnamed sites with the largest sums; all ways to end."""
+    trace_id = 0xc0000000
+
+    def trace(build_id, sites, **others):
+        nonlocal trace_id
+        trace_id += 1
+        return json.dumps({**template, "trace_id": f"0x{trace_id:x}", "program": "crafted",
+                           "build_id": build_id, "start_time": "2027-01-01T00:00:00Z",
+                           "sites": sites, **others})
+
+    def site(fingerprint, function, lost=0, temporary=0, allocations=1):
+        sums = dict.fromkeys(template["others"], 0)
+        del sums["sites"]
+        return {"fingerprint": fingerprint * 32, "function": function, "module": "crafted", **sums,
+                "lost_blocks": int(lost > 0), "lost_bytes": lost, "temporary": temporary,
+                "allocations": allocations}
+
+    unnamed = {**site("0", ""), "sites": 1, "lost_bytes": 10**13, "temporary": 10**11,
+               "allocations": 10**11, "lost_blocks": 1}
+    for name in ("fingerprint", "function", "module"):
+        del unnamed[name]
+    before = [site("1", "tenfold", 10**11), site("2", "ninefold", 10**11)]
+    now = [site("1", "tenfold", 10**12), site("2", "ninefold", 95 * 10**10),
+           site("4", "twice", 10**12), site("3", "zero", 5 * 10**11), site("5", "twice", 10**12),
+           site("6", "seldom", 0, 10**10, 10**11), site("7", "fifth", 0, 2 * 10**10, 10**11),
+           site("9", "last", 0, 4 * 10**10, 10**11), site("8", "fourth", 0, 4 * 10**10, 10**11)]
+    yield trace("aa", before, reasons=["z: a reason", "a: a reason"], certain=False)
+    yield trace("bb", now, others=unnamed)
+    yield trace("bb", [site("3", "one", 5 * 10**11)], others=unnamed)
+    for code in range(60):
+        spread = [site("b", f"from {code}", 7), site("a", f"from {code}", 7)]
+        yield trace("bb", spread, end_reason="killed", end_code=code % 20, host=f"host {code}",
+                    others=unnamed, lost_bytes=None)
+        yield trace("bb", [], end_reason="detached", end_code=None)
+
+
 def top(rows, *keys, limit=20):
     """Rows by keys, of which a number is the index of a column from the largest down."""
     for key in reversed(keys):
@@ -149,7 +189,11 @@ class Model:
                     if name and 100 * part // whole >= 20], -2, 1)
 
     def everywhere(self):
-        names = {site["fingerprint"]: site["function"] for _, site in self.sites}
+        names = {}
+        for _, site in self.sites:
+            if site["lost_bytes"]:
+                key = site["fingerprint"]
+                names[key] = min(names.get(key, site["function"]), site["function"])
         lost = self.lost(lambda trace, site: (trace["program"], site["fingerprint"]))
         return top([(*key, names[key[1]], len(group[1]), group[3])
                     for key, group in lost.items()], -4, -5, 2)
@@ -203,7 +247,7 @@ class Fleet(TestCase):
                                     str(SITES)], capture_output=True, text=True, check=True)
         lines += generated.stdout.splitlines()
         self.assertEqual(len(lines), REAL + 1 + GENERATED)
-        return lines
+        return lines + list(crafted(json.loads(lines[0])))
 
     def setUp(self):
         super().setUp()
