@@ -233,8 +233,11 @@ static enum ttd_status pass_run(struct heap_pass *pass, struct heap_arrival *arr
 {
     struct heap_observer merged = pass_merge_observers(pass);
     struct heap_route route = {.keeps_peak = pass->keeps_peak};
-    for (size_t i = 0; i < pass->count; i++)
+    route.wants_blocks_only = true;
+    for (size_t i = 0; i < pass->count; i++) {
         route.kinds |= pass->watchers[i].kinds;
+        route.wants_blocks_only &= pass->watchers[i].wants_blocks_only;
+    }
     struct ttd_position position = ttd_position_min();
     if (merged.effect || merged.call)
         route.observer = pass->count == 1 && !pass->notes ? &pass->watchers[0].observer : &merged;

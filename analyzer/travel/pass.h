@@ -96,6 +96,8 @@ struct heap_watcher {
     enum ttd_status (*batch)(void *context, const struct ttd_batch *batch);
     /** Kinds of chunks that it wants to see beside the replay's. */
     uint32_t kinds;
+    /** See heap_route.wants_blocks_only. */
+    bool wants_blocks_only;
     /** Called once before the replay begins, whose arrival may be looked at later; NULL if not
      * wanted. */
     void (*begin)(void *context, const struct heap_arrival *arrival);

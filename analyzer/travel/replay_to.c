@@ -6,6 +6,7 @@
 
 #include "base/grow.h"
 #include "heap/heap_live.h"
+#include "travel/end_blocks.h"
 #include "travel/heap_cursor.h"
 
 /*
@@ -146,10 +147,39 @@ static enum ttd_status arrival_go(struct heap_arrival *arrival, struct ttd_posit
     return status;
 }
 
+/* Whether no event needs to be seen: the route leads to the end of a trace that is to be checked.
+ */
+static bool replay_to_may_net(const struct heap_trace *trace, const struct heap_route *route)
+{
+    return route->wants_blocks_only && !route->observer && !route->keeps_peak && !route->kinds &&
+           !trace->keyframes && !trace->is_checked &&
+           ttd_position_compare(route->to, ttd_position_max()) == 0;
+}
+
+/* Arrives at the end without a replay, if the trace allows it; else goes back to the start. */
+static enum ttd_status arrival_net(struct heap_arrival *arrival, const struct heap_trace *trace,
+                                   struct ttd_error *error)
+{
+    struct heap_cursor *cursor = &arrival->cursor;
+    bool is_done = false;
+    enum ttd_status status = heap_end_blocks_find(&cursor->replay, trace, &is_done, error);
+    if (status != TTD_OK)
+        return status;
+    if (!is_done) {
+        status = heap_replay_reset(&cursor->replay);
+        return status == TTD_OK ? ttd_reader_rewind_checked(cursor->reader, cursor->kinds) : status;
+    }
+    cursor->at_end = true;
+    cursor->target = ttd_position_max();
+    return TTD_OK;
+}
+
 enum ttd_status heap_replay_to(struct heap_arrival *arrival, const struct heap_trace *trace,
                                const struct heap_route *route, struct ttd_error *error)
 {
     enum ttd_status status = arrival_begin(arrival, trace, route, error);
+    if (status == TTD_OK && replay_to_may_net(trace, route))
+        status = arrival_net(arrival, trace, error);
     bool has_two_parts = route->observer && arrival->cursor.keyframes &&
                          ttd_position_compare(route->from, route->to) <= 0;
     if (status == TTD_OK && has_two_parts) {

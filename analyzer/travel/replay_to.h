@@ -25,6 +25,9 @@ struct heap_route {
     /** The replay keeps the peak, so it starts at the start of the trace: see
      * heap_replay_keep_peak(). */
     bool keeps_peak;
+    /** Only the live blocks, the counts and the position are wanted, so that a route to the end
+     * needs no replay: see heap_end_blocks_find(). */
+    bool wants_blocks_only;
     /** Kinds of chunks that the hook of the trace sees beside the replay's. */
     uint32_t kinds;
 };

@@ -266,8 +266,10 @@ enum ttd_status heap_leaks_watch(struct heap_leaks *leaks, const struct heap_lea
         return status;
     struct heap_watcher at_snapshot = {
         .observer.context = search, .to = leaks->snapshot.position, .finish = leaks_see_snapshot};
-    struct heap_watcher at_end = {
-        .observer.context = search, .to = options->at, .finish = leaks_collect};
+    struct heap_watcher at_end = {.observer.context = search,
+                                  .to = options->at,
+                                  .wants_blocks_only = true,
+                                  .finish = leaks_collect};
     if (leaks->snapshot.number)
         heap_pass_add(pass, &at_snapshot);
     heap_pass_add(pass, &at_end);

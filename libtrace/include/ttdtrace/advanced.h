@@ -124,6 +124,13 @@ struct ttd_net {
     uint8_t state;
 };
 
+/** An event that the wall time changes with. */
+struct ttd_net_time {
+    /** Of the event's effect. */
+    struct ttd_position position;
+    uint64_t wall_time;
+};
+
 /** The net effects of a chunk's events. */
 struct ttd_netted {
     /** One for each address, in order of `first`; valid until the next call on the netter. */
@@ -147,6 +154,10 @@ struct ttd_netted {
     uint64_t actions[TTD_ACTION_DESTROY + 1];
     uint64_t failed;
     uint64_t unfinished;
+    /** The first event of the chunk, and each that may have another wall time than the one before;
+     * valid until the next call on the netter, also where the nets are not. */
+    const struct ttd_net_time *times;
+    size_t time_count;
 };
 
 /** A block that a net leaves. */

@@ -33,6 +33,7 @@ void ttd_netting_free(struct ttd_netting *netting)
     ttd_release(allocator, netting->forms);
     ttd_release(allocator, netting->marks);
     ttd_release(allocator, netting->lates);
+    ttd_release(allocator, netting->times);
     ttd_release(allocator, netting->slots);
     ttd_events_decoder_free(&netting->decoder);
 }
@@ -93,6 +94,7 @@ static bool netting_begin(struct ttd_netting *netting, const struct ttd_header *
     const struct ttd_event_state *state = &decoder->state;
     netting->netted = (struct ttd_netted){.nets = NULL};
     netting->count = netting->mark_count = netting->late_count = netting->late_next = 0;
+    netting->time_count = 0;
     netting->shape_before = netting->last_acquired = netting->index = 0;
     netting->first_event = header->first_record;
     decoder->batch = decoder->buffers;
@@ -206,6 +208,26 @@ static bool netting_read_exception(struct ttd_netting *netting, uint32_t i)
     return true;
 }
 
+/** Notes the wall time of event `i` of the batch. It is the first of `count` events whose times are
+ * as predicted, all decoded; or an exception, and `count` is 0. */
+static bool netting_add_time(struct ttd_netting *netting, uint32_t i, uint32_t count)
+{
+    struct ttd_events_decoder *decoder = &netting->decoder;
+    struct ttd_position position = decoder->state.effect;
+    if (count) {
+        position = decoder->state.threads[decoder->state.thread].end;
+        position.steps -=
+            2 * (uint64_t)count - 1 - netting_acquires(netting_class(netting, netting->shapes[i]));
+    }
+    if (!NETTING_GROW(netting, times, time_capacity, netting->time_count + 1)) {
+        decoder->no_memory = true;
+        return false;
+    }
+    netting->times[netting->time_count++] =
+        (struct ttd_net_time){position, decoder->state.wall_time};
+    return true;
+}
+
 /** Passes over events whose times are as predicted. */
 static bool netting_pass_run(struct ttd_events_decoder *decoder, uint32_t count)
 {
@@ -228,16 +250,19 @@ static bool netting_read_times(struct ttd_netting *netting, uint32_t count)
     for (uint32_t i = 0, n = 1; i < count; i += n, n = 1) {
         uint64_t number = decoder->number;
         bool is_decoded;
+        bool has_time = number == decoder->clock_change || netting->index + i == 0;
         if (number == decoder->clock_change)
             ttd_events_change_clock(decoder);
         if (number == decoder->exception) {
-            is_decoded = netting_read_exception(netting, i);
+            is_decoded = netting_read_exception(netting, i) &&
+                         (!has_time || netting_add_time(netting, i, 0));
             nevers += TTD_TALLY_NEVERS(netting_class(netting, netting->shapes[i])->tally);
         } else {
             n = count - i;
             n = n < decoder->exception - number ? n : (uint32_t)(decoder->exception - number);
             n = n < decoder->clock_change - number ? n : (uint32_t)(decoder->clock_change - number);
-            is_decoded = netting_pass_run(decoder, n);
+            is_decoded =
+                netting_pass_run(decoder, n) && (!has_time || netting_add_time(netting, i, n));
         }
         if (!is_decoded)
             return false;
@@ -603,6 +628,8 @@ static bool netting_finish(struct ttd_netting *netting)
     netting_set_last_effect(netting);
     netted->nets = netting->nets;
     netted->count = netting->count;
+    netted->times = netting->times;
+    netted->time_count = netting->time_count;
     return true;
 }
 

@@ -50,6 +50,9 @@ struct ttd_netting {
     size_t late_capacity;
     /** The first of `lates` whose event was not netted yet. */
     size_t late_next;
+    struct ttd_net_time *times;
+    size_t time_count;
+    size_t time_capacity;
     /** A hash table of the nets' addresses: 1 more than the index in `nets`; 0 for none. */
     uint32_t *slots;
     size_t slot_capacity;

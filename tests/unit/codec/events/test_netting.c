@@ -205,6 +205,24 @@ static void expect_counts(const struct event_chunk *chunk)
     cr_assert_eq(unfinished, netting.netted.unfinished);
 }
 
+/* The times that are listed give each event's. */
+static void expect_times(const struct event_chunk *chunk)
+{
+    const struct ttd_netted *netted = &netting.netted;
+    size_t next = 0;
+    for (size_t i = 0; i < chunk->count; i++) {
+        const struct ttd_event *event = &chunk->events[i];
+        bool is_new = !i || event->wall_time != event[-1].wall_time;
+        if (!is_new)
+            continue;
+        cr_assert_lt(next, netted->time_count);
+        const struct ttd_net_time *time = &netted->times[next++];
+        cr_assert_eq(time->wall_time, event->wall_time, "event %zu", i);
+        cr_assert_eq(ttd_position_compare(time->position, ttd_event_position(event)), 0);
+    }
+    cr_assert_eq(next, netted->time_count);
+}
+
 /* Nets a chunk, and compares. Returns whether it is plain. */
 static bool expect_netted(const struct event_chunk *chunk)
 {
@@ -219,6 +237,7 @@ static bool expect_netted(const struct event_chunk *chunk)
             ttd_position_compare(oracle.flights[i].event.time_end, netting.netted.settled), 0);
     land(ttd_position_max());
     expect_counts(chunk);
+    expect_times(chunk);
     cr_assert(oracle.is_plain || !netting.netted.is_plain);
     if (netting.netted.is_plain)
         expect_nets();

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/** The blocks that are live at the end of a trace, found without a replay. */
+#ifndef ANALYZER_TRAVEL_END_BLOCKS_H
+#define ANALYZER_TRAVEL_END_BLOCKS_H
+
+#include "travel/heap_trace.h"
+
+/*
+ * The last call about an address decides whether a block is live there. So chunks are netted (see
+ * <ttdtrace/advanced.h>) from the last one to the first, and a bit for each 16 bytes says that an
+ * address is decided. Another bit has what the chunks behind expect of it: whether a block was
+ * live. A chunk that leaves something else proves an error of the program, or a loss.
+ */
+
+/**
+ * Makes the blocks live that are live at the end of a trace, and sets the counts and the position
+ * of the replay, as if it had replayed everything. All chunks are read and checked, so that
+ * ttd_reader_is_intact() holds.
+ *
+ * @param replay   at the start of the trace
+ * @param trace    its reader is used, and its hook, which gets batches of events without events
+ * @param is_done  set on TTD_OK to whether it was done. If not, a replay is necessary: the trace
+ *                 has several heaps, nested or destroyed ones, losses or damage, calls that never
+ *                 returned, or releases and acquisitions that do not alternate at an address.
+ *                 `replay` is undefined then
+ * @param error    detail on failure
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, and what the hook returns.
+ */
+enum ttd_status heap_end_blocks_find(struct heap_replay *replay, const struct heap_trace *trace,
+                                     bool *is_done, struct ttd_error *error);
+
+#endif
