@@ -141,6 +141,11 @@ COMMANDS = {
     'find': ['--string a --limit 3', '--address {b} --at 50%'],
     'referrers': ['--address {b} --depth 3', '--address {a} --limit 2 --at 50%'],
     'index': ['--no-index'],
+    'export': [f'{format} -o exported.{format}' for format in ('pprof', 'massif', 'heaptrack', 'chrome')]
+              + ['folded --at 50% -o exported.folded'],
+    'slice': ['--from 25% --to 75% -o sliced.ttd'],
+    'merge': ['other.ttd -o merged.ttd'],
+    'repack': ['-o repacked.ttd'],
 }
 # What an index may change, run once more with one; and what comes of one that does not fit.
 INDEXED = [f'state --at {p}' for p in POSITIONS] + [
