@@ -129,21 +129,36 @@ enum ttd_status ttdheap_go(struct ttdheap *heap, struct ttd_position position)
 
 /* ---- The trace of a query ---- */
 
+static enum ttd_status handle_show_progress(const struct ttdheap *heap, uint64_t done)
+{
+    bool goes_on =
+        !heap->options.progress ||
+        heap->options.progress(heap->options.context, done, ttd_reader_size(heap->reader)) == 0;
+    return goes_on ? TTD_OK : TTD_ERROR_CANCELLED;
+}
+
 static enum ttd_status handle_see_batch(void *context, const struct ttd_batch *batch)
 {
     struct ttdheap *heap = context;
     heap->is_damaged |= batch->kind == TTD_KIND_LOSSES && batch->synthetic;
-    bool goes_on = !heap->options.progress ||
-                   heap->options.progress(heap->options.context, batch->chunk.offset,
-                                          ttd_reader_size(heap->reader)) == 0;
-    return goes_on ? TTD_OK : TTD_ERROR_CANCELLED;
+    return handle_show_progress(heap, batch->chunk.offset);
+}
+
+static enum ttd_status handle_see_net(void *context, const struct ttd_chunk *chunk,
+                                      const struct ttd_netted *netted)
+{
+    const struct ttdheap *heap = context;
+    (void)netted;
+    /* The chunks come from the last to the first. */
+    return handle_show_progress(heap, ttd_reader_size(heap->reader) - chunk->offset);
 }
 
 struct heap_trace handle_trace(struct ttdheap *heap)
 {
-    return (struct heap_trace){.reader = heap->reader,
-                               .choice = heap->choice,
-                               .hook = {.context = heap, .batch = handle_see_batch}};
+    return (struct heap_trace){
+        .reader = heap->reader,
+        .choice = heap->choice,
+        .hook = {.context = heap, .batch = handle_see_batch, .net = handle_see_net}};
 }
 
 struct heap_trace handle_trace_to(struct ttdheap *heap, struct ttd_position position)

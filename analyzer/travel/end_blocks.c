@@ -2,7 +2,6 @@
 #include "travel/end_blocks.h"
 
 #include <stdlib.h>
-#include <ttdtrace/advanced.h>
 
 #include "base/grow.h"
 #include "base/hash_map.h"
@@ -213,13 +212,16 @@ static enum ttd_status end_add_chunk(struct end_search *search, size_t number,
         search->is_plain = false;
         return status == TTD_ERROR_NO_MEMORY || status == TTD_ERROR_IO ? status : TTD_OK;
     }
+    const struct heap_batch_hook *hook = &search->trace->hook;
+    if (hook->net)
+        status = hook->net(hook->context, &chunk->chunk, &netted);
     bool is_settled = number + 1 == search->count ||
                       ttd_position_compare(netted.settled, chunk[1].chunk.first_position) <= 0;
     bool is_heap = !netted.has_heap || !search->has_heap || netted.heap == search->heap;
-    if (!netted.is_plain || !is_settled || !is_heap) {
+    if (!netted.is_plain || !is_settled || !is_heap)
         search->is_plain = false;
-        return TTD_OK;
-    }
+    if (!search->is_plain)
+        return status;
     if (netted.has_heap)
         search->heap = netted.heap;
     search->has_heap |= netted.has_heap;
@@ -230,22 +232,11 @@ static enum ttd_status end_add_chunk(struct end_search *search, size_t number,
     return status;
 }
 
-/* The hook is shown chunks from the first to the last, as many as were read, for its progress. */
-static enum ttd_status end_call_hook(const struct end_search *search, size_t done)
-{
-    const struct heap_batch_hook *hook = &search->trace->hook;
-    struct ttd_batch batch = {.kind = TTD_KIND_EVENTS, .chunk = search->chunks[done].chunk};
-    return hook->batch ? hook->batch(hook->context, &batch) : TTD_OK;
-}
-
 static enum ttd_status end_add_chunks(struct end_search *search, struct ttd_error *error)
 {
     enum ttd_status status = ttd_netter_open(search->trace->reader, &search->netter);
-    for (size_t done = 0; done < search->count && status == TTD_OK && search->is_plain; done++) {
-        status = end_call_hook(search, done);
-        if (status == TTD_OK)
-            status = end_add_chunk(search, search->count - 1 - done, error);
-    }
+    for (size_t i = search->count; i-- && status == TTD_OK && search->is_plain;)
+        status = end_add_chunk(search, i, error);
     /* A block that is needed before the first call was never allocated. */
     search->is_plain = search->is_plain && !search->bits.needing;
     if (search->count) {

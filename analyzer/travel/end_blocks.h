@@ -18,7 +18,7 @@
  * ttd_reader_is_intact() holds.
  *
  * @param replay   at the start of the trace
- * @param trace    its reader is used, and its hook, which gets batches of events without events
+ * @param trace    its reader is used, and its hook, which sees each chunk
  * @param is_done  set on TTD_OK to whether it was done. If not, a replay is necessary: the trace
  *                 has several heaps, nested or destroyed ones, losses or damage, calls that never
  *                 returned, or releases and acquisitions that do not alternate at an address.

@@ -3,6 +3,8 @@
 #ifndef ANALYZER_TRAVEL_HEAP_TRACE_H
 #define ANALYZER_TRAVEL_HEAP_TRACE_H
 
+#include <ttdtrace/advanced.h>
+
 #include "heap/groups.h"
 #include "travel/keyframes.h"
 
@@ -62,6 +64,10 @@ struct heap_batch_hook {
     void *context;
     /** Anything but TTD_OK ends the replay with that status. */
     enum ttd_status (*batch)(void *context, const struct ttd_batch *batch);
+    /** Is called instead with each chunk of events that a query nets and does not read (see
+     * heap_end_blocks_find()), from the last to the first; NULL if not wanted. */
+    enum ttd_status (*net)(void *context, const struct ttd_chunk *chunk,
+                           const struct ttd_netted *netted);
     struct heap_stack_judge judge;
     struct heap_stack_callers callers;
 };

@@ -93,6 +93,13 @@ static enum ttd_status pass_see_batch(void *context, const struct ttd_batch *bat
     return status;
 }
 
+static enum ttd_status pass_see_net(void *context, const struct ttd_chunk *chunk,
+                                    const struct ttd_netted *netted)
+{
+    const struct heap_pass *pass = context;
+    return pass->hook.net ? pass->hook.net(pass->hook.context, chunk, netted) : TTD_OK;
+}
+
 /* Whether a watcher still waits for its position, when all before `from` were reached. */
 static bool pass_is_waiting(const struct heap_watcher *watcher, struct ttd_position from)
 {
@@ -263,6 +270,7 @@ enum ttd_status heap_pass_run(struct heap_pass *pass, const struct heap_trace *t
     struct heap_trace watched = *trace;
     watched.hook.context = pass;
     watched.hook.batch = pass_see_batch;
+    watched.hook.net = pass_see_net;
     pass->hook = trace->hook;
     enum ttd_status status = TTD_OK;
     bool is_deferred = false;

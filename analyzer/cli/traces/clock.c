@@ -47,13 +47,13 @@ static struct clock_event clock_event_of(const struct ttd_event *event)
     return (struct clock_event){ttd_event_position(event), event->wall_time};
 }
 
-static struct clock_chunk clock_chunk_of(const struct ttd_batch *batch)
+static struct clock_chunk clock_chunk_of(const struct ttd_chunk *chunk, struct clock_event first)
 {
-    return (struct clock_chunk){.first = clock_event_of(&batch->u.events[0]),
-                                .last = batch->chunk.last_position,
-                                .first_event = batch->chunk.first_record,
-                                .next_event = batch->chunk.first_record + batch->chunk.record_count,
-                                .noted = batch->chunk.first_record,
+    return (struct clock_chunk){.first = first,
+                                .last = chunk->last_position,
+                                .first_event = chunk->first_record,
+                                .next_event = chunk->first_record + chunk->record_count,
+                                .noted = chunk->first_record,
                                 .next_time = TTD_UNKNOWN};
 }
 
@@ -88,6 +88,16 @@ static bool clock_are_within(const struct ttd_event *events, uint64_t begin, uin
     return distances < unit;
 }
 
+/* Adds an event that changes the time. False without memory, or with `max` events. */
+static bool clock_add_event(struct clock_chunk *chunk, struct clock_event event, size_t max)
+{
+    if (chunk->count >= max || grow_array((void **)&chunk->events, &chunk->capacity,
+                                          chunk->count + 1, sizeof *chunk->events) != TTD_OK)
+        return false;
+    chunk->events[chunk->count++] = event;
+    return true;
+}
+
 /* Notes the events of a batch that begin another time, as times are written: a multiple of the
  * unit. They give the time of every event of the batch exactly, and in a trace whose times do not
  * go back there are at most FINE_PARTS. False without memory or after too many. */
@@ -104,11 +114,8 @@ static bool clock_note_batch(struct clock_chunk *chunk, const struct ttd_batch *
             continue;
         }
         if (event->wall_time - begin >= unit) {
-            if (chunk->count >= max ||
-                grow_array((void **)&chunk->events, &chunk->capacity, chunk->count + 1,
-                           sizeof *chunk->events) != TTD_OK)
+            if (!clock_add_event(chunk, clock_event_of(event), max))
                 return false;
-            chunk->events[chunk->count++] = clock_event_of(event);
             begin = event->wall_time - event->wall_time % unit;
         }
         event++;
@@ -117,12 +124,13 @@ static bool clock_note_batch(struct clock_chunk *chunk, const struct ttd_batch *
     return true;
 }
 
-/* Notes the times of a batch that continues the newest chunk. */
-static void clock_note_newest(struct trace_clock *clock, const struct ttd_batch *batch)
+/* Notes the times of a batch that continues the current chunk. */
+static void clock_note_current(struct trace_clock *clock, const struct ttd_batch *batch)
 {
-    if (!clock->count || !clock->unit || batch->kind != TTD_KIND_EVENTS || !batch->count)
+    if (clock->current >= clock->count || !clock->unit || batch->kind != TTD_KIND_EVENTS ||
+        !batch->count)
         return;
-    struct clock_chunk *chunk = &clock->chunks[clock->count - 1];
+    struct clock_chunk *chunk = &clock->chunks[clock->current];
     if (batch->u.events[0].number != chunk->noted ||
         batch->chunk.first_record != chunk->first_event)
         return;
@@ -138,26 +146,35 @@ static void clock_set_next(struct clock_chunk *chunk, const struct clock_event *
     chunk->next_position = next->position;
 }
 
-static void clock_see_chunk(struct trace_clock *clock, const struct ttd_batch *batch)
+/* Orders chunks by position; of one that is there twice, the one with all notes comes first. */
+static int clock_compare_chunks(const void *left, const void *right)
 {
-    struct clock_chunk chunk = clock_chunk_of(batch);
-    struct clock_chunk *newest = clock->count ? &clock->chunks[clock->count - 1] : NULL;
-    /* Passes after the first see the same chunks again. */
-    if (newest && ttd_position_compare(chunk.first.position, newest->first.position) <= 0)
-        return;
-    if (newest && newest->next_event == chunk.first_event)
-        clock_set_next(newest, &chunk.first);
-    clock_insert(clock, clock->count, &chunk);
+    const struct clock_chunk *a = left;
+    const struct clock_chunk *b = right;
+    int order = ttd_position_compare(a->first.position, b->first.position);
+    return order ? order : (b->noted == b->next_event) - (a->noted == a->next_event);
 }
 
-void clock_see(struct trace_clock *clock, const struct ttd_batch *batch)
+/* Puts the chunks in order, each once. */
+static void clock_sort(struct trace_clock *clock)
 {
-    if (batch->kind == TTD_KIND_EVENTS && batch->count &&
-        batch->u.events[batch->count - 1].wall_time > clock->newest)
-        clock->newest = batch->u.events[batch->count - 1].wall_time;
-    if (clock_begins_chunk(batch) && !clock->has_failed)
-        clock_see_chunk(clock, batch);
-    clock_note_newest(clock, batch);
+    size_t count = 0;
+    if (!clock->is_unsorted)
+        return;
+    qsort(clock->chunks, clock->count, sizeof *clock->chunks, clock_compare_chunks);
+    for (size_t i = 0; i < clock->count; i++) {
+        struct clock_chunk *chunk = &clock->chunks[i];
+        struct clock_chunk *before = count ? &clock->chunks[count - 1] : NULL;
+        if (before && ttd_position_compare(before->first.position, chunk->first.position) == 0) {
+            free(chunk->events);
+            continue;
+        }
+        if (before && before->next_event == chunk->first_event)
+            clock_set_next(before, &chunk->first);
+        clock->chunks[count++] = *chunk;
+    }
+    clock->count = count;
+    clock->is_unsorted = false;
 }
 
 /* Finds the last chunk that begins at or before a position; SIZE_MAX if there is none. */
@@ -167,6 +184,69 @@ static size_t clock_find_chunk(const struct trace_clock *clock, struct ttd_posit
     SEARCH_SORTED(low, high, middle,
                   ttd_position_compare(clock->chunks[middle].first.position, position) <= 0);
     return low - 1;
+}
+
+static void clock_see_chunk(struct trace_clock *clock, const struct ttd_batch *batch)
+{
+    struct clock_chunk chunk = clock_chunk_of(&batch->chunk, clock_event_of(&batch->u.events[0]));
+    clock_sort(clock);
+    size_t index = clock_find_chunk(clock, chunk.first.position);
+    struct clock_chunk *before = index != SIZE_MAX ? &clock->chunks[index] : NULL;
+    clock->current = index;
+    /* Passes after the first see the same chunks again. */
+    if (before && ttd_position_compare(chunk.first.position, before->first.position) == 0)
+        return;
+    clock->current++;
+    if (before && before->next_event == chunk.first_event)
+        clock_set_next(before, &chunk.first);
+    if (clock->current < clock->count &&
+        clock->chunks[clock->current].first_event == chunk.next_event)
+        clock_set_next(&chunk, &clock->chunks[clock->current].first);
+    clock_insert(clock, clock->current, &chunk);
+}
+
+void clock_see(struct trace_clock *clock, const struct ttd_batch *batch)
+{
+    if (batch->kind == TTD_KIND_EVENTS && batch->count &&
+        batch->u.events[batch->count - 1].wall_time > clock->newest)
+        clock->newest = batch->u.events[batch->count - 1].wall_time;
+    if (clock_begins_chunk(batch) && !clock->has_failed)
+        clock_see_chunk(clock, batch);
+    clock_note_current(clock, batch);
+}
+
+/* Notes the times that a netted chunk lists, as clock_note_batch() does. */
+static bool clock_note_net(struct trace_clock *clock, struct clock_chunk *chunk,
+                           const struct ttd_netted *netted)
+{
+    uint64_t begin = chunk->first.time - chunk->first.time % clock->unit;
+    for (size_t i = 1; i < netted->time_count; i++) {
+        struct clock_event event = {netted->times[i].position, netted->times[i].wall_time};
+        if (event.time - begin < clock->unit)
+            continue;
+        if (!clock_add_event(chunk, event, NOTES_MAX - clock->note_count))
+            return false;
+        begin = event.time - event.time % clock->unit;
+    }
+    chunk->noted = chunk->next_event;
+    clock->note_count += chunk->count;
+    return true;
+}
+
+void clock_see_net(struct trace_clock *clock, const struct ttd_chunk *chunk,
+                   const struct ttd_netted *netted)
+{
+    if (clock->has_failed || !netted->time_count)
+        return;
+    struct clock_event first = {netted->times[0].position, netted->times[0].wall_time};
+    struct clock_chunk noted = clock_chunk_of(chunk, first);
+    uint64_t last = netted->times[netted->time_count - 1].wall_time;
+    clock->newest = last > clock->newest ? last : clock->newest;
+    if (clock->unit && !clock_note_net(clock, &noted, netted))
+        clock->unit = 0;
+    if (!clock_insert(clock, clock->count, &noted))
+        free(noted.events);
+    clock->is_unsorted = true;
 }
 
 /* Notes the times of a chunk that no pass has seen to its end. */
@@ -231,7 +311,7 @@ static struct clock_chunk *clock_look_up(struct trace_clock *clock, struct ttd_r
     if (ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_EVENTS)) != TTD_OK ||
         ttd_reader_seek(reader, position, &error) != TTD_OK || !clock_next_events(reader, &batch))
         return NULL;
-    struct clock_chunk chunk = clock_chunk_of(&batch);
+    struct clock_chunk chunk = clock_chunk_of(&batch.chunk, clock_event_of(&batch.u.events[0]));
     size_t index = clock_find_chunk(clock, chunk.first.position) + 1;
     bool is_there = index > 0 && clock->chunks[index - 1].first_event == chunk.first_event;
     return is_there ? &clock->chunks[index - 1] : clock_insert(clock, index, &chunk);
@@ -298,6 +378,7 @@ bool clock_text(struct trace_clock *clock, struct ttd_reader *reader, uint64_t d
     /* A longer duration is damage, and a double could not distinguish its nanoseconds. */
     if (clock->has_failed || !duration || duration >= UINT64_C(1) << 53)
         return false;
+    clock_sort(clock);
     struct clock_chunk *chunk = clock_chunk_at(clock, reader, duration, position);
     uint64_t time;
     if (!chunk || !clock_find_time(clock, chunk, reader, clock_unit_of(duration / FINE_PARTS),

@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 
+#include <ttdtrace/advanced.h>
 #include <ttdtrace/reader.h>
 
 #include "report/writers/out.h"
@@ -47,10 +48,14 @@ struct clock_chunk {
 };
 
 struct trace_clock {
-    /** Chunks in the order of positions, perhaps with gaps. */
+    /** Chunks in the order of positions, perhaps with gaps; in any order and some of them twice
+     * after clock_see_net(). */
     struct clock_chunk *chunks;
     size_t count;
     size_t capacity;
+    bool is_unsorted;
+    /** Index of the chunk whose batches are noted. */
+    size_t current;
     /** Resolution of noted times, in nanoseconds; 0 if none are noted. */
     uint64_t unit;
     /** Number of changes that passes have noted. */
@@ -74,6 +79,10 @@ void clock_begin(struct trace_clock *clock, uint64_t duration);
 
 /** Notes the time of a batch. Batches of later passes over the same trace change nothing. */
 void clock_see(struct trace_clock *clock, const struct ttd_batch *batch);
+
+/** Notes the times of a chunk that is netted, in place of all its batches. */
+void clock_see_net(struct trace_clock *clock, const struct ttd_chunk *chunk,
+                   const struct ttd_netted *netted);
 
 /**
  * Writes the time of a position, such as "+1.25s", rounded to three significant digits: a later

@@ -152,11 +152,22 @@ static enum ttd_status source_see_batch(void *context, const struct ttd_batch *b
     return interrupt_cause() == INTERRUPT_NONE ? TTD_OK : TTD_ERROR_MISUSE;
 }
 
+static enum ttd_status source_see_net(void *context, const struct ttd_chunk *chunk,
+                                      const struct ttd_netted *netted)
+{
+    struct source *source = context;
+    clock_see_net(&source->clock, chunk, netted);
+    /* The chunks come from the last to the first. */
+    progress_update(&source->progress, source->size - chunk->offset, source->size);
+    return interrupt_cause() == INTERRUPT_NONE ? TTD_OK : TTD_ERROR_MISUSE;
+}
+
 struct heap_trace source_trace(struct source *source)
 {
-    return (struct heap_trace){.reader = source->reader,
-                               .choice = source->choice,
-                               .hook = {.context = source, .batch = source_see_batch}};
+    return (struct heap_trace){
+        .reader = source->reader,
+        .choice = source->choice,
+        .hook = {.context = source, .batch = source_see_batch, .net = source_see_net}};
 }
 
 bool source_second_trace(struct source *source, struct heap_trace *trace)

@@ -121,6 +121,21 @@ class Times(TestCase):
         self.assertGreaterEqual(len(found), sites)
         self.check(path, found)
 
+    def test_more_chunks_than_are_looked_up(self):
+        """Each time is in another chunk. The chunks are netted: no pass reads their events."""
+        script = Script().basics()
+        sites = 150
+        for site in range(sites):
+            script.add("stack", parent=1, module=1, offset=0x1000 + site)
+        for i in range(sites):
+            script.add("flush")
+            for k in range(4):
+                script.alloc(0x1000 + 64 * i + 16 * k, 16, stack=5 + i, wall=(4 * i + k) * 1000000)
+        path = self.write(script.close(wall=sites * 4000000))
+        found, text = self.times("leaks", path)
+        self.assertGreater(len(re.findall(r"\+[0-9.]+s\b", text)), sites)
+        self.check(path, found)
+
     def test_errors_and_history(self):
         script = Script().basics()
         script.alloc(0x1000, 16, wall=SECOND)
