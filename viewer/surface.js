@@ -84,9 +84,12 @@ function widthOf(pen, code) {
   return widths[code];
 }
 
+let ellipsis_width = 0;
+
 /** Fits a text into a width, with an ellipsis. */
 function fit(text, width, pen) {
-  const room = width - pen.measureText('…').width;
+  ellipsis_width ||= pen.measureText('…').width;
+  const room = width - ellipsis_width;
   let sum = 0;
   let end = 0;
   for (let i = 0; i < text.length; i++) {

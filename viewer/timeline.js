@@ -473,7 +473,7 @@ export class Timeline {
       last[note.kind] = at;
       const color = { loss: colors.alarm, thread: colors.dim }[note.kind] || colors.mark;
       if (note.kind === 'thread') {
-        surface.rect(at - 1, TOP - 13, 2, 4, color);
+        surface.rect(at - 1, TOP - 8, 2, 6, color);
         continue;
       }
       surface.line([at, TOP, at, bottom], color, 1, [3, 3]);

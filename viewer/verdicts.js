@@ -56,7 +56,9 @@ export class Verdicts {
     const { heap, scope } = this;
     if (!scope.has(position)) return `position ${position}`;
     const tick = heap.tickOf(position);
-    return scope.has_times ? moment(heap.time[tick], heap.time[heap.last] / 1000) : `event ${count(heap.event[tick])}`;
+    const time = heap.time[tick];
+    // A hundredth of it leaves three digits.
+    return scope.has_times ? moment(time, time / 100 || 1e9) : `event ${count(heap.event[tick])}`;
   }
 
   /** Where a function is in the sources. */
