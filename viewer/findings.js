@@ -231,11 +231,10 @@ export function errorsView(errors, pieces) {
   const nodes = [];
   const node = panel('Calls that the program should not have made', doubts(errors),
     none ? element('p', { class: 'good' }, 'None. Reads and writes are not watched.') : null,
-    ...of(errors.findings.filter(({ damage }) => damage)),
+    ...[true, false].flatMap((is_damage) => of(errors.findings.filter(({ damage }) => Boolean(damage) === is_damage))),
     cutNote(errors.findings.length, Number(errors.total_findings), 'findings'),
-    errors.findings.length ? csvButtons('errors', () => errorRows(errors, pieces)) : null,
-    ...of(errors.findings.filter(({ damage }) => !damage)), signalNode(errors.fatal_signal, pieces),
-    errorRemarks(errors));
+    signalNode(errors.fatal_signal, pieces), errorRemarks(errors),
+    errors.findings.length ? csvButtons('errors', () => errorRows(errors, pieces)) : null);
   const isFound = (call) => call && pieces.search.has(call.stack - 1);
   return { node, draw: pieces.search.watch(() => nodes.forEach(([article, finding]) => {
     article.hidden = ![finding, finding.allocated, finding.released, finding.conflict].some(isFound);
