@@ -8,7 +8,6 @@
 #include "cli/process/message.h"
 #include "cli/session/session.h"
 #include "cli/traces/input.h"
-#include "commands/query_refs.h"
 #include "query/query.h"
 
 /* The columns of each table are the members of its command's records: a test compares them. Some

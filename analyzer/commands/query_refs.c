@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Records of tables of `query` that no command lists: the pointers of a snapshot, and the peak. */
-#include "commands/query_refs.h"
-
 #include "analyses/reachability/places.h"
 #include "analyses/state/peak.h"
+#include "cli/options/command.h"
 #include "cli/process/message.h"
 #include "cli/session/session.h"
 #include "cli/session/sidecar.h"

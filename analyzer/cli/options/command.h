@@ -233,6 +233,10 @@ extern const struct command command_merge;
 extern const struct command command_moves;
 extern const struct command command_peak;
 extern const struct command command_query;
+/** Records of tables of `query` that no command of the program prints: the peak as `peak` finds it,
+ * alone in an array of the name `peaks`; every pointer of a snapshot, in an array `refs`. */
+extern const struct command command_query_peak;
+extern const struct command command_query_refs;
 extern const struct command command_recover;
 extern const struct command command_redact;
 extern const struct command command_referrers;

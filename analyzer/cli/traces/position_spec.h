@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** Positions on a command line: their forms in help texts, and messages. */
+/** Positions on a command line: their forms in help texts, and messages. Part of source.c, since
+ * reading for a position may find damage of the source. */
 #ifndef ANALYZER_CLI_POSITION_SPEC_H
 #define ANALYZER_CLI_POSITION_SPEC_H
 
