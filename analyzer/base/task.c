@@ -10,14 +10,19 @@ static void *task_run(void *argument)
     return NULL;
 }
 
-bool task_has_processor(void)
+unsigned task_processors(void)
 {
 #ifdef THREAD_NONE
-    return false;
+    return 1;
 #else
     cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 1;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
 #endif
+}
+
+bool task_has_processor(void)
+{
+    return task_processors() > 1;
 }
 
 void task_start(struct task *task, task_function function, void *context)

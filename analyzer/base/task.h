@@ -39,6 +39,7 @@ static inline int pthread_create(pthread_t *thread, const void *attributes,
 #define pthread_cond_init(condition, options) ((void)(condition))
 #define pthread_cond_destroy(condition)       ((void)(condition))
 #define pthread_cond_signal(condition)        ((void)(condition))
+#define pthread_cond_broadcast(condition)     ((void)(condition))
 #define pthread_cond_wait(condition, mutex)   ((void)(condition))
 
 /** There are no threads. */
@@ -64,6 +65,9 @@ struct task {
 /** Starts a task. The previous one must have been waited for. Without a free thread the task runs
  * here. `task` must not move until the task has ended. */
 void task_start(struct task *task, task_function function, void *context);
+
+/** Returns how many processors the process may use; 1 where there are no threads. */
+unsigned task_processors(void);
 
 /** Whether a task may run beside its starter: the process may use more than one processor. */
 bool task_has_processor(void);

@@ -5,6 +5,11 @@
 
 #include "base/grow.h"
 #include "base/hash_map.h"
+#include "base/task.h"
+
+/* Chunks are added one at a time, in a quarter of the time that netting takes: more threads would
+ * wait for each other. */
+#define THREADS_MAX 8
 
 /* ---- Bits for addresses ---- */
 
@@ -106,7 +111,6 @@ struct end_chunk {
 struct end_search {
     struct heap_replay *replay;
     const struct heap_trace *trace;
-    struct ttd_netter *netter;
     struct end_chunk *chunks;
     size_t count;
     size_t capacity;
@@ -140,12 +144,13 @@ static enum ttd_status end_list_chunks(struct end_search *search, struct ttd_err
     return heap_is_over(status) ? TTD_OK : status;
 }
 
-static enum ttd_status end_add_block(struct end_search *search, const struct ttd_net *net)
+static enum ttd_status end_add_block(struct end_search *search, const struct ttd_netter *netter,
+                                     const struct ttd_net *net)
 {
     struct heap_live *live = &search->replay->live;
     struct ttd_net_block found;
     uint32_t record;
-    ttd_netter_block(search->netter, net, &found);
+    ttd_netter_block(netter, net, &found);
     struct heap_block block = {.address = found.block.address,
                                .size = found.block.size,
                                .event = found.block.event,
@@ -161,7 +166,8 @@ static enum ttd_status end_add_block(struct end_search *search, const struct ttd
 }
 
 /* Takes in what a chunk leaves at an address. */
-static enum ttd_status end_add_net(struct end_search *search, const struct ttd_net *net)
+static enum ttd_status end_add_net(struct end_search *search, const struct ttd_netter *netter,
+                                   const struct ttd_net *net)
 {
     struct end_bits *bits = &search->bits;
     uint64_t key = net->address >> KEY_ROTATION | net->address << (64 - KEY_ROTATION);
@@ -184,7 +190,7 @@ static enum ttd_status end_add_net(struct end_search *search, const struct ttd_n
     if (is_decided)
         return TTD_OK;
     bits->decided++;
-    return is_live ? end_add_block(search, net) : TTD_OK;
+    return is_live ? end_add_block(search, netter, net) : TTD_OK;
 }
 
 static void end_add_counts(struct heap_replay *replay, const struct ttd_netted *netted)
@@ -199,44 +205,141 @@ static void end_add_counts(struct heap_replay *replay, const struct ttd_netted *
         replay->position = netted->last_effect;
 }
 
-/* Takes in a chunk; those behind it have been taken in. */
-static enum ttd_status end_add_chunk(struct end_search *search, size_t number,
-                                     struct ttd_error *error)
+/* Takes in a netted chunk; those behind it have been taken in. */
+static enum ttd_status end_add_chunk(struct end_search *search, const struct ttd_netter *netter,
+                                     size_t number, const struct ttd_netted *netted)
 {
-    const struct end_chunk *chunk = &search->chunks[number];
-    struct ttd_netted netted;
-    enum ttd_status status =
-        ttd_netter_net(search->netter, &chunk->chunk, &chunk->defined, &netted, error);
-    if (status != TTD_OK) {
-        /* The replay finds the damage, and reports it. */
-        search->is_plain = false;
-        return status == TTD_ERROR_NO_MEMORY || status == TTD_ERROR_IO ? status : TTD_OK;
-    }
     const struct heap_batch_hook *hook = &search->trace->hook;
+    const struct end_chunk *chunk = &search->chunks[number];
+    enum ttd_status status = TTD_OK;
     if (hook->net)
-        status = hook->net(hook->context, &chunk->chunk, &netted);
+        status = hook->net(hook->context, &chunk->chunk, netted);
     bool is_settled = number + 1 == search->count ||
-                      ttd_position_compare(netted.settled, chunk[1].chunk.first_position) <= 0;
-    bool is_heap = !netted.has_heap || !search->has_heap || netted.heap == search->heap;
-    if (!netted.is_plain || !is_settled || !is_heap)
+                      ttd_position_compare(netted->settled, chunk[1].chunk.first_position) <= 0;
+    bool is_heap = !netted->has_heap || !search->has_heap || netted->heap == search->heap;
+    if (!netted->is_plain || !is_settled || !is_heap)
         search->is_plain = false;
     if (!search->is_plain)
         return status;
-    if (netted.has_heap)
-        search->heap = netted.heap;
-    search->has_heap |= netted.has_heap;
-    for (size_t i = 0; i < netted.count && status == TTD_OK; i++)
-        status = end_add_net(search, &netted.nets[i]);
-    end_add_counts(search->replay, &netted);
+    if (netted->has_heap)
+        search->heap = netted->heap;
+    search->has_heap |= netted->has_heap;
+    for (size_t i = 0; i < netted->count && status == TTD_OK; i++)
+        status = end_add_net(search, netter, &netted->nets[i]);
+    end_add_counts(search->replay, netted);
     search->is_plain = search->is_plain && !end_bits_are_sparse(&search->bits);
     return status;
 }
 
+/* ---- The threads ---- */
+
+/* Threads take chunks from the last to the first, net them at the same time, and add them in the
+ * same order, one at a time: the result is the one of a single thread. */
+struct end_crew {
+    struct end_search *search;
+    /* Number of chunks that no thread has taken: the first ones. */
+    _Atomic size_t left;
+    /* Guards the search and the members below. */
+    pthread_mutex_t mutex;
+    pthread_cond_t added;
+    /* Number of chunks that were not added. */
+    size_t unadded;
+    bool is_over;
+    enum ttd_status status;
+    struct ttd_error *error;
+};
+
+/* Takes the next chunk; false if there is none. */
+static bool end_take(struct end_crew *crew, size_t *number)
+{
+    size_t left = atomic_load(&crew->left);
+    while (left && !atomic_compare_exchange_weak(&crew->left, &left, left - 1)) {
+    }
+    *number = left - 1;
+    return left != 0;
+}
+
+static void end_fail(struct end_crew *crew, enum ttd_status status, const struct ttd_error *error)
+{
+    /* A replay finds the damage, and reports it. */
+    crew->search->is_plain = false;
+    if (status != TTD_ERROR_NO_MEMORY && status != TTD_ERROR_IO)
+        return;
+    crew->status = status;
+    *crew->error = *error;
+}
+
+/* What netting a chunk has given. */
+struct end_result {
+    enum ttd_status status;
+    struct ttd_netted netted;
+    struct ttd_error error;
+};
+
+/* Adds a chunk when those behind it were added. Returns whether there is more to do. */
+static bool end_add_in_turn(struct end_crew *crew, const struct ttd_netter *netter, size_t number,
+                            const struct end_result *result)
+{
+    pthread_mutex_lock(&crew->mutex);
+    while (!crew->is_over && crew->unadded != number + 1)
+        pthread_cond_wait(&crew->added, &crew->mutex);
+    if (!crew->is_over) {
+        if (result->status == TTD_OK)
+            crew->status = end_add_chunk(crew->search, netter, number, &result->netted);
+        else
+            end_fail(crew, result->status, &result->error);
+        crew->unadded = number;
+        crew->is_over = crew->status != TTD_OK || !crew->search->is_plain;
+        pthread_cond_broadcast(&crew->added);
+    }
+    bool goes_on = !crew->is_over;
+    pthread_mutex_unlock(&crew->mutex);
+    return goes_on;
+}
+
+/* Fails only before it takes a chunk: other threads then do without this one. */
+static enum ttd_status end_work(void *context)
+{
+    struct end_crew *crew = context;
+    struct ttd_netter *netter;
+    struct end_result result = {.error.what = NULL};
+    size_t number;
+    enum ttd_status status = ttd_netter_open(crew->search->trace->reader, &netter);
+    bool goes_on = status == TTD_OK;
+    while (goes_on && end_take(crew, &number)) {
+        const struct end_chunk *chunk = &crew->search->chunks[number];
+        result.status =
+            ttd_netter_net(netter, &chunk->chunk, &chunk->defined, &result.netted, &result.error);
+        goes_on = end_add_in_turn(crew, netter, number, &result);
+    }
+    if (status == TTD_OK)
+        ttd_netter_close(netter);
+    return status;
+}
+
+static enum ttd_status end_run_crew(struct end_crew *crew, size_t threads)
+{
+    struct task others[THREADS_MAX];
+    for (size_t i = 1; i < threads; i++)
+        task_start(&others[i], end_work, crew);
+    enum ttd_status status = end_work(crew);
+    for (size_t i = 1; i < threads; i++)
+        (void)task_wait(&others[i]);
+    if (!crew->is_over && crew->unadded)
+        return status;
+    return crew->status;
+}
+
 static enum ttd_status end_add_chunks(struct end_search *search, struct ttd_error *error)
 {
-    enum ttd_status status = ttd_netter_open(search->trace->reader, &search->netter);
-    for (size_t i = search->count; i-- && status == TTD_OK && search->is_plain;)
-        status = end_add_chunk(search, i, error);
+    struct end_crew crew = {
+        .search = search, .left = search->count, .unadded = search->count, .error = error};
+    size_t threads = search->trace->threads < THREADS_MAX ? search->trace->threads : THREADS_MAX;
+    pthread_mutex_init(&crew.mutex, NULL);
+    pthread_cond_init(&crew.added, NULL);
+    enum ttd_status status = end_run_crew(&crew, threads < search->count ? threads : search->count);
+    pthread_cond_destroy(&crew.added);
+    pthread_mutex_destroy(&crew.mutex);
     /* A block that is needed before the first call was never allocated. */
     search->is_plain = search->is_plain && !search->bits.needing;
     if (search->count) {
@@ -254,7 +357,6 @@ enum ttd_status heap_end_blocks_find(struct heap_replay *replay, const struct he
     if (status == TTD_OK && search.is_plain)
         status = end_add_chunks(&search, error);
     *is_done = search.is_plain;
-    ttd_netter_close(search.netter);
     end_bits_free(&search.bits);
     free(search.chunks);
     return status;

@@ -65,7 +65,8 @@ struct heap_batch_hook {
     /** Anything but TTD_OK ends the replay with that status. */
     enum ttd_status (*batch)(void *context, const struct ttd_batch *batch);
     /** Is called instead with each chunk of events that a query nets and does not read (see
-     * heap_end_blocks_find()), from the last to the first; NULL if not wanted. */
+     * heap_end_blocks_find()), from the last to the first; NULL if not wanted. Another thread may
+     * call it while the caller of the query waits, but never two at once. */
     enum ttd_status (*net)(void *context, const struct ttd_chunk *chunk,
                            const struct ttd_netted *netted);
     struct heap_stack_judge judge;
@@ -90,6 +91,9 @@ struct heap_trace {
     /** Another thread replays the trace at the same time, through a reader of its own: there is no
      * processor for a third one that reads ahead. */
     bool is_one_of_two;
+    /** Threads that net chunks at the same time; 0 is 1. More than 1 only if the input of the
+     * reader and its allocator may be used by several threads. */
+    unsigned threads;
 };
 
 /** Whether a reader's status means that nothing more can be read: the end of the trace, or an

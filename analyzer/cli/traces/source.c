@@ -168,7 +168,8 @@ struct heap_trace source_trace(struct source *source)
     return (struct heap_trace){
         .reader = source->reader,
         .choice = source->choice,
-        .hook = {.context = source, .batch = source_see_batch, .net = source_see_net}};
+        .hook = {.context = source, .batch = source_see_batch, .net = source_see_net},
+        .threads = task_processors()};
 }
 
 bool source_second_trace(struct source *source, struct heap_trace *trace)

@@ -264,10 +264,11 @@ static enum ttd_status see_net(void *context, const struct ttd_chunk *chunk,
 }
 
 /* Finds the blocks both ways, and compares. Returns whether it was done backwards. */
-static bool compare(struct ttd_reader *reader, uint64_t events)
+static bool compare_with(struct ttd_reader *reader, uint64_t events, unsigned threads)
 {
     struct shown shown = {0};
-    struct heap_trace trace = {.reader = reader, .hook = {.context = &shown, .net = see_net}};
+    struct heap_trace trace = {
+        .reader = reader, .hook = {.context = &shown, .net = see_net}, .threads = threads};
     struct heap_cursor cursor;
     struct heap_replay replay;
     struct ttd_error error;
@@ -282,6 +283,14 @@ static bool compare(struct ttd_reader *reader, uint64_t events)
         expect_same(&replay, &cursor.replay);
     heap_cursor_free(&cursor);
     heap_replay_free(&replay);
+    return is_done;
+}
+
+static bool compare(struct ttd_reader *reader, uint64_t events)
+{
+    bool is_done = compare_with(reader, events, 1);
+    cr_assert_eq(compare_with(reader, events, 2), is_done);
+    cr_assert_eq(compare_with(reader, events, 16), is_done);
     return is_done;
 }
 
