@@ -334,7 +334,8 @@ static enum ttd_status end_add_chunks(struct end_search *search, struct ttd_erro
 {
     struct end_crew crew = {
         .search = search, .left = search->count, .unadded = search->count, .error = error};
-    size_t threads = search->trace->threads < THREADS_MAX ? search->trace->threads : THREADS_MAX;
+    uint64_t allowed = search->trace->threads;
+    size_t threads = allowed < THREADS_MAX ? (size_t)allowed : THREADS_MAX;
     pthread_mutex_init(&crew.mutex, NULL);
     pthread_cond_init(&crew.added, NULL);
     enum ttd_status status = end_run_crew(&crew, threads < search->count ? threads : search->count);

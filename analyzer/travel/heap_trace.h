@@ -93,7 +93,7 @@ struct heap_trace {
     bool is_one_of_two;
     /** Threads that net chunks at the same time; 0 is 1. More than 1 only if the input of the
      * reader and its allocator may be used by several threads. */
-    unsigned threads;
+    uint64_t threads;
 };
 
 /** Whether a reader's status means that nothing more can be read: the end of the trace, or an

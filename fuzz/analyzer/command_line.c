@@ -96,6 +96,7 @@ static const struct choice choices[] = {
     {"--no-index", flag, NULL},
     {"--no-pager", flag, NULL},
     {"--max-memory", memories, NULL},
+    {"--threads", numbers, NULL},
     {"--client", guids, NULL},
     {"--activity", numbers, NULL},
     {"--show", kinds, NULL},
@@ -206,7 +207,8 @@ static void add_shared_options(struct command_line *line, const struct option *o
 
 static void add_options(struct command_line *line, uint64_t *state)
 {
-    static const char *const common[] = {"full-stacks", "no-index", "no-pager", "max-memory"};
+    static const char *const common[] = {"full-stacks", "no-index", "no-pager", "max-memory",
+                                         "threads"};
     unsigned shares = line->command->shares;
     const struct own_option *own = line->command->own.table;
     for (; own && own->name; own++)

@@ -69,7 +69,13 @@ void suggest(struct suggestion *best, const char *name)
 /* Values of a command's own options, in the order of its table: above the values of all letters. */
 #define OPTION_FIRST 256
 
-enum { OPTION_NO_PAGER = 1000, OPTION_NO_INDEX, OPTION_FULL_STACKS, OPTION_MAX_MEMORY };
+enum {
+    OPTION_NO_PAGER = 1000,
+    OPTION_NO_INDEX,
+    OPTION_FULL_STACKS,
+    OPTION_MAX_MEMORY,
+    OPTION_THREADS
+};
 
 static const struct option common_long_options[] = {
     {"format", required_argument, NULL, 'f'},
@@ -78,6 +84,7 @@ static const struct option common_long_options[] = {
     {"no-index", no_argument, NULL, OPTION_NO_INDEX},
     {"full-stacks", no_argument, NULL, OPTION_FULL_STACKS},
     {"max-memory", required_argument, NULL, OPTION_MAX_MEMORY},
+    {"threads", required_argument, NULL, OPTION_THREADS},
     {"help", no_argument, NULL, 'h'},
     {"version", no_argument, NULL, 'V'},
     {NULL, 0, NULL, 0}};
@@ -188,6 +195,10 @@ static int command_take_common(struct common_options *result, int option)
         return limits_parse(optarg, &result->max_memory)
                    ? -1
                    : command_refuse_argument(result->command, "max-memory");
+    case OPTION_THREADS:
+        return number_parse(optarg, &result->threads) && result->threads
+                   ? -1
+                   : command_refuse_argument(result->command, "threads");
     case 'h':
         fputs(result->command->help, stdout);
         return output_end_standard();

@@ -277,6 +277,8 @@ struct common_options {
     bool has_full_stacks;
     /** Memory limit in bytes; 0 for the default of limits.h. */
     uint64_t max_memory;
+    /** Threads that net chunks; 0 for one on each processor. */
+    uint64_t threads;
     struct view_options view;
     struct known_findings_options known_findings;
     /** The first trace; and those behind it, for a command that takes several. */
@@ -313,8 +315,8 @@ size_t command_list_options(struct option long_options[COMMAND_OPTIONS_MAX],
     "      --no-pager       do not page long output\n"                                             \
     "      --no-index       neither use nor make the index TRACE.idx\n"                            \
     "      --full-stacks    text shows frames below main() and long template arguments\n"          \
-    "      --max-memory SIZE  give up rather than use more memory, or work in\n"                   \
-    "                       proportion; with a suffix K, M, G or T\n"                              \
+    "      --max-memory SIZE  give up rather than use more memory, such as 2G\n"                   \
+    "      --threads N      sum up chunks of events in N threads at most\n"                        \
     "  -h, --help           this text\n"                                                           \
     "  -V, --version        the version\n"
 

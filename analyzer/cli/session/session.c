@@ -98,6 +98,7 @@ int session_open(struct session *session, const struct common_options *options)
         known_findings_close(&session->known_findings);
         return status;
     }
+    session->source.threads = options->threads;
     session->report.known_findings = &session->known_findings.summary;
     session->report.end = session->source.is_closed ? &session->source.end : NULL;
     /* Damage in stacks is found when a stack is looked up, perhaps long after its chunk was read.

@@ -169,7 +169,7 @@ struct heap_trace source_trace(struct source *source)
         .reader = source->reader,
         .choice = source->choice,
         .hook = {.context = source, .batch = source_see_batch, .net = source_see_net},
-        .threads = task_processors()};
+        .threads = source->threads ? source->threads : task_processors()};
 }
 
 bool source_second_trace(struct source *source, struct heap_trace *trace)

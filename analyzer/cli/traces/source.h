@@ -43,6 +43,8 @@ struct source {
     struct heap_choice choice;
     /** Size in bytes when it was opened, for progress. */
     uint64_t size;
+    /** Threads that net chunks; 0 for one on each processor. */
+    uint64_t threads;
     /** Whether there is an End chunk, and its content. */
     bool is_closed;
     struct ttd_end end;

@@ -26,6 +26,24 @@ class State(TestCase):
     def state(self, at, *arguments):
         return self.json_of("state", self.trace, "--at", at, *arguments)
 
+    def test_threads(self):
+        """Chunks that are netted at the same time are added in order: the output stays."""
+        script = Script().basics()
+        for i in range(3000):
+            if i % 20 == 0:
+                script.add("flush")
+            script.alloc(0x10000 + 16 * i, 1 + i % 50, stack=1 + i % 4, wall=i * 1000)
+            if i % 3:
+                script.free(0x10000 + 16 * (i - i % 7), wall=i * 1000)
+                script.alloc(0x10000 + 16 * (i - i % 7), 7, stack=1 + i % 3, wall=i * 1000)
+        path = self.write(script.close(wall=3000000), "threads.ttd")
+        for command in (["leaks"], ["state", "--blocks"], ["leaks", "-f", "json"]):
+            outputs = {run(*command, "--limit", "0", "--threads", threads, path).text
+                       for threads in ("1", "2", "16", "99999999999")}
+            self.assertEqual(len(outputs), 1, command)
+        for wrong in ("0", "x", "-1"):
+            self.assertEqual(run("leaks", "--threads", wrong, path).status, support.USAGE)
+
     def test_views(self):
         found = self.state("1:0")
         self.assertEqual((found["position"], found["live_blocks"], found["live_bytes"],
