@@ -77,14 +77,17 @@ static void owner_add(struct owner_sum *sum, const struct report_owner *amounts,
         owner->last = amounts->last;
 }
 
+/* Sums up the records by function. If none has a weight, as blocks of no bytes, `by_blocks` has
+ * them weigh by their number. */
 static enum ttd_status summary_owners_sum(struct view *view, const struct heap_site_table *sites,
-                                          owner_amounts *amounts_of, struct owners *owners,
-                                          uint64_t *total)
+                                          owner_amounts *amounts_of, bool by_blocks,
+                                          struct owners *owners, uint64_t *total)
 {
     for (size_t i = 0; i < *sites->count; i++) {
         struct heap_key key = *heap_site_record(sites, i);
         struct report_owner amounts = {.first = ttd_position_invalid()};
         uint64_t weight = amounts_of(heap_site_record(sites, i), &amounts);
+        weight = by_blocks ? amounts.blocks : weight;
         ttd_id stack = key.stack;
         if (!weight)
             continue;
@@ -117,7 +120,9 @@ static int summary_find_owner(struct session *session, struct view *view,
 {
     struct owners owners = {.sums = NULL};
     uint64_t total = 0;
-    enum ttd_status status = summary_owners_sum(view, sites, amounts_of, &owners, &total);
+    enum ttd_status status = summary_owners_sum(view, sites, amounts_of, false, &owners, &total);
+    if (status == TTD_OK && !total)
+        status = summary_owners_sum(view, sites, amounts_of, true, &owners, &total);
     size_t best = 0;
     for (size_t i = 1; i < owners.count && status == TTD_OK; i++)
         if (owners.sums[i].weight && owner_is_better(&owners.sums[i], &owners.sums[best]))

@@ -151,7 +151,7 @@ static void errors_text_finding(struct report *report, const struct report_error
     report_call_text(report, "released before", &finding->released);
     report_call_text(report, errors_conflict_text(finding), &finding->conflict);
     text_error_call(report, finding, is_damage);
-    if (!is_damage)
+    if (!is_damage && finding->kind != HEAP_ERROR_DOUBLE_FREE)
         report_neighbours_text(report, &finding->neighbours, finding->address);
     if (!finding->is_certain)
         say(output, ALARM, "  uncertain", PLAIN, errors_uncertain_text(finding));
@@ -202,7 +202,8 @@ static void text_errors(struct report *report, const struct report_errors *data)
     report_fatal_text(report, data);
     out_bold(output);
     if (errors->count) {
-        say(output, counted(errors->count, "finding"), " in ", counted(errors->calls, "call"));
+        say(output, counted(errors->count, "finding"), " in ", counted(errors->calls, "call"),
+            data->fatal ? ", beside the signal" : "");
     } else {
         out_text(output, data->fatal ? "No other errors" : "No errors");
     }

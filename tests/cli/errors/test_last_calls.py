@@ -40,10 +40,24 @@ class LastCalls(TestCase):
         self.assertIn("  the block before it, at 0x1000, begins 32 bytes before it and has 24 bytes",
                       text)
         self.assertIn("  the block behind it, at 0x1040, 32 bytes behind it, has 24 bytes", text)
+        self.assertIn("\n1 finding in 1 call, beside the signal\n", text)
         rows = self.run_ok("errors", "-f", "csv", self.path("trace.ttd")).csv
         self.assertEqual([(row["kind"], row["signal"]) for row in rows],
                          [("fatal-signal", "6"), ("died-in-call", "6")])
         self.assertEqual(run("errors", "--error-exitcode", "9", self.path("trace.ttd")).status, 9)
+
+    def test_a_double_free_that_the_allocator_notices(self):
+        """Its neighbours have nothing to do with it."""
+        script = Script().basics()
+        for address in 0x1000, 0x1020, 0x1040:
+            script.alloc(address, 24)
+        script.free(0x1020)
+        script.free(0x1020, stack=FREE_STACK, end="never")
+        finding, = self.findings(script)
+        self.assertEqual((finding["kind"], finding["signal"]), ("double-free", SIGABRT))
+        text = self.run_ok("errors", self.path("trace.ttd")).text
+        self.assertIn("released again by free() at", text)
+        self.assertNotIn("the block before it", text)
 
     def test_history_says_that_the_release_never_returned(self):
         path = self.write(self.overrun().close(reason=SIGNALED, code=SIGABRT))

@@ -187,6 +187,16 @@ class Summary(TestCase):
                 self.assertIn("…", line)
                 self.assertEqual(len(line), columns)
 
+    def test_blocks_without_bytes(self):
+        """They weigh by their number."""
+        script = Script().basics()
+        for address in 0x1000, 0x2000, 0x3000:
+            script.alloc(address, 0)
+        found = self.json_of("summary", self.write(script.close()))["leaks"]
+        self.assertEqual((found["blocks"], found["bytes"]), (3, 0))
+        self.assertEqual((found["owner"]["share"], found["owner"]["blocks"]), (1, 3))
+        self.assertNotEqual(found["owner"]["stack_id"], 0)
+
     def test_nothing_at_all(self):
         path = self.write(Script().close())
         found = self.json_of("summary", path)
