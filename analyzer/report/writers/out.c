@@ -273,7 +273,7 @@ void out_duration(struct text_output *output, uint64_t time)
     size_t unit = time ? 0 : 3;
     for (; value >= 999.5 && unit < 3; unit++)
         value /= 1000;
-    if (unit && value && value < 999.5) {
+    if (unit && value > 0 && value < 999.5) {
         out_three_digits(output, value, units[unit]);
         return;
     }
