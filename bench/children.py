@@ -13,15 +13,14 @@ system out.
 
 import argparse
 import json
-import os
 import pathlib
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 from record import print_machine
+from usage import usage_of
 
 HERE = pathlib.Path(__file__).resolve().parent
 FILES = 40
@@ -68,13 +67,7 @@ def workloads(directory):
 
 def run(command):
     """Returns the seconds of wall time, and those of all processors."""
-    begin = time.monotonic()
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        raise SystemExit(f'{command} failed')
-    return time.monotonic() - begin, usage.ru_utime + usage.ru_stime
+    return usage_of(command, stderr=subprocess.DEVNULL)[:2]
 
 
 def recorders(options):

@@ -15,22 +15,14 @@ import statistics
 import subprocess
 import tempfile
 
+from usage import usage_of
+
 FORMATS = ('folded', 'svg', 'pprof', 'speedscope', 'firefox', 'callgrind', 'massif', 'heaptrack',
            'chrome')
 
 # Rows of a table of `query`, by the end of the file's name.
 TABLES = {'events.jsonl': 'SELECT * FROM events', 'events.csv': 'SELECT * FROM events',
           'events.db': 'SELECT * FROM events'}
-
-
-def measure(command):
-    """Returns the processor time in seconds, and the largest resident size in bytes."""
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        raise SystemExit(f'{command} failed')
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
 
 
 def commands(analyzer, trace, folder):
@@ -61,12 +53,12 @@ def main():
         runs = {name: [] for name in measured}
         for _ in range(options.rounds):
             for name, (command, _) in measured.items():
-                runs[name].append(measure(command))
+                runs[name].append(usage_of(command))
         result = {}
         for name, (_, output) in measured.items():
-            seconds = statistics.median(seconds for seconds, _ in runs[name])
+            seconds = statistics.median(usage.processor for usage in runs[name])
             result[name] = {'events_per_second': round(options.events / seconds),
-                            'resident_bytes': max(resident for _, resident in runs[name]),
+                            'resident_bytes': max(usage.resident for usage in runs[name]),
                             'file_bytes': os.path.getsize(output) if output else 0}
     if options.json:
         print(json.dumps(result, indent=2))

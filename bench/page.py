@@ -16,9 +16,9 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 import record
+from usage import usage_of
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / 'tests' / 'viewer'))
@@ -52,18 +52,6 @@ ANSWERS = """(async () => {
   await heapPage.exact.done;
   return performance.now();
 })()"""
-
-
-def measure_command(command):
-    """Returns the wall time and the processor time in seconds, and the largest resident size in
-    bytes."""
-    begin = time.monotonic()
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        raise SystemExit(f'{command} failed')
-    return time.monotonic() - begin, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
 
 
 def measure_page(page, rounds):
@@ -103,11 +91,11 @@ def measure_exact(page, rounds):
 def measure(analyzer, trace, rounds):
     info = json.loads(subprocess.check_output([analyzer, 'info', '--format', 'json', trace]))
     page = trace.with_suffix('.html')
-    runs = [measure_command([analyzer, 'report', '-o', page, trace]) for _ in range(rounds)]
+    runs = [usage_of([analyzer, 'report', '-o', page, trace]) for _ in range(rounds)]
     result = {'events': info['events'], 'trace_bytes': info['file_bytes'],
-              'seconds': statistics.median(wall for wall, _, _ in runs),
-              'processor_seconds': statistics.median(seconds for _, seconds, _ in runs),
-              'resident': max(resident for _, _, resident in runs),
+              'seconds': statistics.median(usage.seconds for usage in runs),
+              'processor_seconds': statistics.median(usage.processor for usage in runs),
+              'resident': max(usage.resident for usage in runs),
               'page_bytes': page.stat().st_size}
     exact = trace.with_suffix('.exact.html')
     subprocess.run([analyzer, 'report', '--exact', '-o', exact, trace], check=True)

@@ -18,7 +18,8 @@ import shutil
 import statistics
 import subprocess
 import tempfile
-import time
+
+from usage import usage_of
 
 COUNT = 'SELECT count(*) FROM {}'
 FREES = "SELECT count(*) FROM {} WHERE action = 'Free'"
@@ -40,17 +41,6 @@ const {DuckDBInstance} = require(process.argv[1]);
     console.log(JSON.stringify(result));
 })();
 '''
-
-
-def measure(command):
-    """Returns seconds of the processor, seconds of the clock, and the largest resident size."""
-    begin = time.monotonic()
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        raise SystemExit(f'{command} failed')
-    return usage.ru_utime + usage.ru_stime, time.monotonic() - begin, usage.ru_maxrss * 1024
 
 
 def mtrace_log(path, count):
@@ -129,10 +119,10 @@ def main():
         runs = {name: [] for name in measured}
         for _ in range(options.rounds):
             for name, (command, _) in measured.items():
-                runs[name].append(measure(command))
+                runs[name].append(usage_of(command))
         result = {}
         for name, (_, count) in measured.items():
-            busy, passed, resident = (statistics.median(values) for values in zip(*runs[name]))
+            passed, busy, resident = (statistics.median(values) for values in zip(*runs[name]))
             result[name] = {'processor_seconds': busy, 'seconds': passed, 'resident_bytes': resident,
                             'per_second': round(count / passed) if count else None}
         result.update((name, {'processor_seconds': None, 'seconds': seconds, 'resident_bytes': None,

@@ -19,6 +19,8 @@ import sys
 import tempfile
 import time
 
+from usage import usage_of
+
 HERE = pathlib.Path(__file__).resolve().parent
 WORKLOADS = HERE / 'workloads'
 
@@ -50,13 +52,9 @@ def run(command):
 def user_time(command):
     """Returns the processor time in seconds on one core, and the largest resident size in bytes."""
     core = [min(os.sched_getaffinity(0))]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                          preexec_fn=lambda: os.sched_setaffinity(0, core)) as process:
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        raise SystemExit(f'{command} failed')
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+    usage = usage_of(command, stderr=subprocess.DEVNULL,
+                     preexec_fn=lambda: os.sched_setaffinity(0, core))
+    return usage.processor, usage.resident
 
 
 def heaptrack_file(stem):

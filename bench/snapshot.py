@@ -22,6 +22,7 @@ import tempfile
 import time
 
 import large_heap
+from usage import usage_of
 
 HERE = pathlib.Path(__file__).resolve().parent
 WORKLOADS = HERE / 'workloads'
@@ -70,13 +71,8 @@ def ask(tools, *question):
 
 def reading(tools, trace, *options):
     """Seconds and bytes resident of a report."""
-    with subprocess.Popen([tools['ttdanalyze'], 'leaks', *options, trace],
-                          stdout=subprocess.DEVNULL) as process:
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        raise SystemExit(f'leaks {trace} failed')
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+    usage = usage_of([tools['ttdanalyze'], 'leaks', *options, trace])
+    return usage.processor, usage.resident
 
 
 def measure(name, command, tools, rounds, directory):

@@ -16,9 +16,9 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 import record
+from usage import usage_of
 
 POSITIONS = 21
 
@@ -28,24 +28,13 @@ BOTH = PLAIN | {'indexed': []}
 HOWS = {'leaks': PLAIN, 'peak': BOTH, 'diff': BOTH}
 
 
-def measure(command):
-    """Returns the wall time in seconds, and the largest resident size in bytes."""
-    begin = time.monotonic()
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        raise SystemExit(f'{command} failed')
-    return time.monotonic() - begin, usage.ru_maxrss * 1024
-
-
 def rate(events, runs):
-    """Returns events a second, for the median time of what measure() returned."""
-    return events / statistics.median(seconds for seconds, _ in runs)
+    """Returns events a second, for the median time of what usage_of() returned."""
+    return events / statistics.median(seconds for seconds, *_ in runs)
 
 
 def largest(runs):
-    return max(resident for _, resident in runs)
+    return max(usage.resident for usage in runs)
 
 
 def measure_states(analyzer, trace):
@@ -53,8 +42,8 @@ def measure_states(analyzer, trace):
     runs = []
     for _ in range(POSITIONS):
         position = f'{random.uniform(0, 100):.4f}%'
-        runs.append(measure([analyzer, 'state', '--at', position, '--format', 'json', trace]))
-    return [seconds for seconds, _ in runs], largest(runs)
+        runs.append(usage_of([analyzer, 'state', '--at', position, '--format', 'json', trace]))
+    return [seconds for seconds, *_ in runs], largest(runs)
 
 
 def travel(name, analyzer, trace, rounds):
@@ -64,7 +53,7 @@ def travel(name, analyzer, trace, rounds):
                                                trace]))
     result = {'trace': name, 'events': events, 'trace_bytes': info['file_bytes'],
               'peak_blocks': peak['live_blocks']}
-    runs = [measure([analyzer, 'index', trace]) for _ in range(rounds)]
+    runs = [usage_of([analyzer, 'index', trace]) for _ in range(rounds)]
     result |= {'index_events_per_second': rate(events, runs), 'index_resident': largest(runs),
                'index_bytes': pathlib.Path(f'{trace}.idx').stat().st_size}
     times, resident = measure_states(analyzer, trace)
@@ -72,12 +61,12 @@ def travel(name, analyzer, trace, rounds):
                'state_resident': resident}
     for command in (['leaks'], ['peak'], ['diff', '--from', '25%', '--to', '75%']):
         for how, options in HOWS[command[0]].items():
-            runs = [measure([analyzer, *command, *options, '--no-pager', trace])
+            runs = [usage_of([analyzer, *command, *options, '--no-pager', trace])
                     for _ in range(rounds)]
             result[f'{command[0]}_{how}_events_per_second'] = rate(events, runs)
             result[f'{command[0]}_{how}_resident'] = largest(runs)
     page = pathlib.Path(f'{trace}.html')
-    runs = [measure([analyzer, 'report', '-o', page, trace]) for _ in range(rounds)]
+    runs = [usage_of([analyzer, 'report', '-o', page, trace]) for _ in range(rounds)]
     result |= {'report_events_per_second': rate(events, runs), 'report_resident': largest(runs),
                'report_bytes': page.stat().st_size}
     page.unlink()

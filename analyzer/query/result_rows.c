@@ -100,7 +100,7 @@ static void result_json_key(const struct result_rows *result, int column)
     out_write(result->report->output, key->data, key->size);
 }
 
-/* Composes what stands before the values of each column, once. False without memory. */
+/* Composes the key that stands before the values of each column, once. False without memory. */
 static bool result_compose_keys(struct result_rows *result)
 {
     struct text_output *output = result->report->output;

@@ -40,7 +40,7 @@ struct end_bits {
     struct hash_key key;
     /* The leaf that was found last, by the low bits of its number. */
     struct end_leaf *cache[CACHE_SIZE];
-    /* Addresses that are decided, and those of them that need a block. */
+    /* Numbers of addresses that are decided, and that need a block. */
     uint64_t decided;
     uint64_t needing;
 };
@@ -269,7 +269,7 @@ static void end_fail(struct end_crew *crew, enum ttd_status status, const struct
     *crew->error = *error;
 }
 
-/* What netting a chunk has given. */
+/* The result of netting a chunk. */
 struct end_result {
     enum ttd_status status;
     struct ttd_netted netted;

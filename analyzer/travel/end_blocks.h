@@ -8,8 +8,8 @@
 /*
  * The last call about an address decides whether a block is live there. So chunks are netted (see
  * <ttdtrace/advanced.h>) from the last one to the first, and a bit for each 16 bytes says that an
- * address is decided. Another bit has what the chunks behind expect of it: whether a block was
- * live. A chunk that leaves something else proves an error of the program, or a loss.
+ * address is decided. Another bit says whether the chunks behind it release a block there. A
+ * chunk that leaves something else proves an error of the program, or a loss.
  */
 
 /**

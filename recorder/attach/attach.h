@@ -143,8 +143,8 @@ struct attachment {
     uint64_t live; /* see struct attached */
     int file;      /* the channel's descriptor; -1 if it is closed */
     int channel;   /* our own */
-    /** Of the channel's file, once its windows were looked for: when a try to unmap them is
-     * repeated, the window at the channel's address may be gone. */
+    /** Inode of the channel's file, by which its windows are found; 0 before the first try to
+     * unmap them, which may unmap the window at the channel's address. */
     uint64_t channel_inode;
     struct attached_undo undo;
     bool is_elsewhere; /* in another PID namespace */

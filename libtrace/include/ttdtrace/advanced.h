@@ -126,7 +126,7 @@ struct ttd_net {
 
 /** An event that the wall time changes with. */
 struct ttd_net_time {
-    /** Of the event's effect. */
+    /** Position of the event's effect. */
     struct ttd_position position;
     uint64_t wall_time;
 };
