@@ -254,13 +254,15 @@ static bool armed_suspend_is_same(uint32_t pid, uint32_t other)
            program.st_ino == others.st_ino;
 }
 
-/* Whether a process is `ttdrecord suspend`: the program before it is executed, or its starter. */
+/* Whether a process is `ttdrecord suspend`: the program before it is executed, or its starter.
+ * While it is being executed it has no arguments yet. */
 static bool armed_suspend_is_by(uint32_t pid)
 {
     char arguments[COMMAND_MAX];
     armed_suspend_read_arguments(pid, arguments);
-    return strcmp(arguments + strlen(arguments) + 1, "suspend") == 0 &&
-           armed_suspend_is_same(pid, (uint32_t)getpid());
+    bool is_command =
+        arguments[0] == '\0' || strcmp(arguments + strlen(arguments) + 1, "suspend") == 0;
+    return is_command && armed_suspend_is_same(pid, (uint32_t)getpid());
 }
 
 /* Whether a process is a copy of our parent, a shell, and likewise its child: it has not executed
@@ -275,31 +277,42 @@ static bool armed_suspend_is_shell(uint32_t pid, uint32_t parent)
 }
 
 /* Returns a number from the status of a process; 0 for none. */
-static uint32_t armed_suspend_number(uint32_t pid, const char *field)
+static uint64_t armed_suspend_number(uint32_t pid, const char *field, int base)
 {
     char path[64], line[256];
-    unsigned number = 0;
+    uint64_t number = 0;
     snprintf(path, sizeof path, "/proc/%u/status", pid);
     FILE *file = fopen(path, "re");
     while (file && fgets(line, sizeof line, file))
         if (strncmp(line, field, strlen(field)) == 0)
-            number = (unsigned)strtoul(line + strlen(field), NULL, 10);
+            number = strtoull(line + strlen(field), NULL, base);
     if (file)
         fclose(file);
     return number;
 }
 
+/* Whether a process is about to be suspended: it or its tracer is `ttdrecord suspend`, or it has
+ * not acted on the signal yet that stops it. */
+static bool armed_suspend_is_coming(uint32_t pid, bool may_be_shell)
+{
+    uint32_t tracer = (uint32_t)armed_suspend_number(pid, "TracerPid:", 10);
+    uint64_t pending = armed_suspend_number(pid, "ShdPnd:", 16);
+    return armed_suspend_is_by(pid) || (tracer != 0 && armed_suspend_is_by(tracer)) ||
+           (pending >> (SIGSTOP - 1) & 1) != 0 ||
+           (may_be_shell &&
+            armed_suspend_is_shell(pid, (uint32_t)armed_suspend_number(pid, "PPid:", 10)));
+}
+
 void suspend_await(uint32_t pid)
 {
-    /* A shell that is meant itself is not waited for long. */
-    enum { LOOKS = 10000, SHELL_LOOKS = 1000 };
+    /* A shell that is meant itself is not waited for long. Between the readings of one look the
+     * process may go on to its next state, so that a single look proves nothing. */
+    enum { LOOKS = 10000, SHELL_LOOKS = 1000, LOOKS_ALIKE = 2 };
     const struct timespec moment = {.tv_nsec = 1000000};
-    for (int i = 0; i < LOOKS; i++) {
-        uint32_t tracer = armed_suspend_number(pid, "TracerPid:");
-        if (!armed_suspend_is_by(pid) && (tracer == 0 || !armed_suspend_is_by(tracer)) &&
-            (i >= SHELL_LOOKS || !armed_suspend_is_shell(pid, armed_suspend_number(pid, "PPid:"))))
-            return;
-        nanosleep(&moment, NULL);
+    for (int i = 0, alike = 0; i < LOOKS && alike < LOOKS_ALIKE; i++) {
+        alike = armed_suspend_is_coming(pid, i < SHELL_LOOKS) ? 0 : alike + 1;
+        if (alike < LOOKS_ALIKE)
+            nanosleep(&moment, NULL);
     }
 }
 
