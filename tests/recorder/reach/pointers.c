@@ -249,6 +249,17 @@ CASE(recycled_holder)
     kept[0] = malloc(256);
 }
 
+CASE(recycled_holder_lost)
+{
+    void *holder = block(256);
+
+    put(holder, 128, block(40));
+    free(holder);
+    holder = malloc(256);
+    put(holder, 64, block(48));
+    lose(holder);
+}
+
 CASE(recycled_holder_and_target)
 {
     void *holder = block(256), *target = block(40);
