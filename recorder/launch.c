@@ -235,13 +235,31 @@ static bool launch_find_self(char path[LAUNCH_PATH_MAX])
     return true;
 }
 
+/* Whether a file belongs to the owner of this program, or to root: nobody else has put it there. */
+static bool launch_is_of_own_owner(const char *path)
+{
+    struct stat self, file;
+    return stat("/proc/self/exe", &self) == 0 && stat(path, &file) == 0 &&
+           (file.st_uid == self.st_uid || file.st_uid == 0);
+}
+
+/* The folder of the build directory is asked only by a program that is in a build directory: one
+ * that has its library in a folder beside it. */
 bool launch_find_analyzer(char path[LAUNCH_PATH_MAX])
 {
-    static const char name[] = "/ttdanalyze";
-    if (!launch_find_self(path) || strlen(path) + sizeof name > LAUNCH_PATH_MAX)
+    static const char name[] = "/ttdanalyze", built[] = "/../analyzer/ttdanalyze";
+    static const char library[] = "/preload/" PRELOAD_NAME;
+    char self[LAUNCH_PATH_MAX];
+    if (!launch_find_self(self) || strlen(self) + sizeof built > LAUNCH_PATH_MAX)
         return false;
-    strcat(path, name);
-    return access(path, X_OK) == 0;
+    snprintf(path, LAUNCH_PATH_MAX, "%s%s", self, name);
+    if (access(path, X_OK) == 0)
+        return true;
+    snprintf(path, LAUNCH_PATH_MAX, "%s%s", self, library);
+    if (access(path, R_OK) != 0)
+        return false;
+    snprintf(path, LAUNCH_PATH_MAX, "%s%s", self, built);
+    return access(path, X_OK) == 0 && launch_is_of_own_owner(path);
 }
 
 /* Finds a library of the recorder, beside this program. */

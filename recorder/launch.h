@@ -46,8 +46,8 @@ bool launch_find_preload(char path[LAUNCH_PATH_MAX]);
 /** Finds the library that is attached to a process, likewise. */
 bool launch_find_attached(char path[LAUNCH_PATH_MAX]);
 
-/** Finds the analyzer in the directory of this program. Returns false, without a message, if it is
- * not there. */
+/** Finds the analyzer in the directory of this program, or in the build directory that this program
+ * is in. Returns false, without a message, if it is in neither. */
 bool launch_find_analyzer(char path[LAUNCH_PATH_MAX]);
 
 /** Prints a message and returns false if this process is itself recorded: its children belong to

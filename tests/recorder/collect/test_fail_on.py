@@ -59,6 +59,32 @@ class FailOn(Recording):
         self.assertEqual(result.returncode, NO_ANSWER)
         self.assertIn("'ttdanalyze leaks' has failed", result.stderr)
 
+    def test_the_analyzer_of_the_build_directory(self):
+        """A recorder that is in a build directory finds the analyzer in its folder there, unless
+        somebody else has put it there."""
+        built = self.directory / 'analyzer'
+        built.mkdir()
+        self.analyzer.rename(built / 'ttdanalyze')
+        result = self.judge('leaks', program('leaks_c'))
+        self.assertEqual(result.returncode, FINDINGS, result.stderr)
+        (built / 'ttdanalyze').unlink()
+        (built / 'ttdanalyze').write_text('#!/bin/sh\nexit 0\n')
+        (built / 'ttdanalyze').chmod(0o755)
+        self.assertEqual(self.judge('leaks', program('leaks_c')).returncode, 0)
+        if os.getuid() == 0:
+            os.chown(built / 'ttdanalyze', 65534, 65534)
+            self.assertEqual(self.judge('leaks', program('leaks_c')).returncode, NO_ANSWER)
+
+    def test_no_other_folder_has_the_analyzer(self):
+        """A recorder without its library beside it is installed: no folder of a build is asked."""
+        preload = self.recorder.parent / 'preload'
+        built = self.directory / 'analyzer'
+        built.mkdir()
+        self.analyzer.rename(built / 'ttdanalyze')
+        preload.rename(self.recorder.parent / 'elsewhere')
+        result = self.judge('leaks', program('leaks_c'))
+        self.assertIn('ttdanalyze, which is not installed beside', result.stderr)
+
     def test_an_output_that_cannot_be_read_again(self):
         os.mkfifo(self.trace)
         for path in (self.trace, '/dev/null'):
