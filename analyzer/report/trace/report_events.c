@@ -289,8 +289,9 @@ static void events_text_mark(struct report *report, bool has_times, const struct
     struct text_output *output = report->output;
     out_position(output, mark->event->position);
     if (has_times) {
-        out_tab(output, MARK_COLUMN_TIME);
-        out_format(output, "+%.6f s", (double)mark->event->wall_time / 1e9);
+        char time[TIME_TEXT];
+        time_text(time, mark->event->wall_time);
+        say(output, tab(MARK_COLUMN_TIME), time);
     }
     out_tab(output, MARK_COLUMN_THREAD);
     if (mark->event->thread)

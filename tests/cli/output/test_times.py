@@ -72,6 +72,18 @@ class Times(TestCase):
         self.assertEqual([time for _, time in found][:3], ["+0.000500s", "+0.00750s", "+0.0205s"])
         self.check(path, found)
 
+    def test_marks(self):
+        """Marks have the times of all other text."""
+        script = Script().basics()
+        walls = {26_400_000: "+0.0264s", 4_444_999_999: "+4.44s", 123_456_000_000: "+123s"}
+        for wall in walls:
+            script.alloc(0x1000, 16, wall=wall)
+            script.free(0x1000, wall=wall)
+            script.add("user", position=script.tick(), data="mark",
+                       client="ttdtrace.mark%00%00%00", wall=wall)
+        text = self.run_ok("marks", self.write(script.close(wall=123_456_000_000))).text
+        self.assertEqual(re.findall(r"\+\S+", text), list(walls.values()))
+
     def test_rounding(self):
         script = Script().basics()
         walls = (0, 4_444_999_999, 9_994_999_999, 9_995_000_000, 99_960_000_000, 123_456_000_000)
