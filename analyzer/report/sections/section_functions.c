@@ -315,37 +315,53 @@ size_t report_function_columns(const struct report *report, struct ttd_string na
     return columns;
 }
 
-/* Returns the offset of a character; the size for the one behind the last. */
-static size_t function_offset(struct ttd_string name, size_t column)
+/* Returns the size of the longest beginning of a text that is written in so many columns. */
+static size_t function_head(struct ttd_string text, size_t columns)
 {
-    size_t offset = 0;
-    for (size_t count = 0; offset < name.size; offset++) {
-        bool is_first = ((unsigned char)name.data[offset] & 0xC0) != 0x80;
-        if (is_first && count++ == column)
+    size_t head = 0;
+    for (size_t next = 0; next < text.size; head = next) {
+        size_t needed = escape_columns(text, &next);
+        if (needed > columns)
             break;
+        columns -= needed;
     }
-    return offset;
+    return head;
+}
+
+/* Returns the columns in which escape_text() writes a text. */
+static size_t function_escaped_columns(struct ttd_string text)
+{
+    size_t columns = 0;
+    for (size_t offset = 0; offset < text.size;)
+        columns += escape_columns(text, &offset);
+    return columns;
+}
+
+void report_middle_cut(struct text_output *output, struct ttd_string text, size_t columns)
+{
+    size_t count = function_escaped_columns(text);
+    if (count <= columns || columns < 3) {
+        escape_text(output, text);
+        return;
+    }
+    size_t room = columns - 1 - (columns - 1) / 2;
+    size_t head = function_head(text, (columns - 1) / 2);
+    size_t tail = 0;
+    while (count > room)
+        count -= escape_columns(text, &tail);
+    say(output, ((struct ttd_string){text.data, head}), "…",
+        ((struct ttd_string){text.data + tail, text.size - tail}));
 }
 
 void report_function_cut(struct report *report, struct ttd_string name, size_t columns)
 {
     char *text, *copy = NULL;
     name = function_shorten(report, name, &text);
-    size_t count = functions_columns_of(name);
-    if (count > columns && memchr(name.data, '(', name.size))
+    if (functions_columns_of(name) > columns && memchr(name.data, '(', name.size))
         copy = malloc(name.size);
-    if (copy) {
+    if (copy)
         name = (struct ttd_string){copy, functions_drop_parameters(name, copy, strlen("(…)"))};
-        count = functions_columns_of(name);
-    }
-    if (count <= columns || columns < 3) {
-        escape_text(report->output, name);
-    } else {
-        size_t head = function_offset(name, (columns - 1) / 2);
-        size_t tail = function_offset(name, count - (columns - 1 - (columns - 1) / 2));
-        say(report->output, ((struct ttd_string){name.data, head}), "…",
-            ((struct ttd_string){name.data + tail, name.size - tail}));
-    }
+    report_middle_cut(report->output, name, columns);
     free(copy);
     free(text);
 }

@@ -59,6 +59,9 @@ void report_function_text(struct report *report, struct ttd_string name);
 /** Returns the columns of the name as report_function_text() writes it. */
 size_t report_function_columns(const struct report *report, struct ttd_string name);
 
+/** Writes a text in so many columns at most: a longer one loses its middle. */
+void report_middle_cut(struct text_output *output, struct ttd_string text, size_t columns);
+
 /** The columns that a cut name has at least, where the rest of a line leaves no room. */
 #define REPORT_FUNCTION_MIN 24
 

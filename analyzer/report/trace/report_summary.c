@@ -51,13 +51,23 @@ static void summary_sum(struct text_output *output, struct report_sum sum)
     say(output, rounded(sum.bytes), " in ", blocks(sum.blocks));
 }
 
+/* Writes the command line in a line: `info` has all of a long one. */
+static void summary_command(struct text_output *output, struct ttd_string command)
+{
+    say(output, BOLD);
+    if (command.size)
+        report_middle_cut(output, command, summary_columns_left(output, 0));
+    else
+        out_text(output, "(unknown command)");
+    say(output, PLAIN, "\n");
+}
+
 /* Writes the program, and how it ended. */
 static void summary_process(struct report *report, const struct report_summary *data)
 {
     struct text_output *output = report->output;
     const struct ttd_end *end = data->info.end;
-    say(output, BOLD, data->command.size ? data->command : escape_string("(unknown command)"),
-        PLAIN, "\n");
+    summary_command(output, data->command);
     summary_label(output, "info");
     if (!data->info.is_closed) {
         say(output, ALARM, "not closed cleanly: the recorder died, or is still recording\n", PLAIN);

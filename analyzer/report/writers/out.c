@@ -432,6 +432,18 @@ static size_t out_write_one(struct text_output *output, const unsigned char *dat
     return length ? length : 1;
 }
 
+size_t escape_columns(struct ttd_string text, size_t *offset)
+{
+    uint32_t character = 0;
+    const unsigned char *data = (const unsigned char *)text.data + *offset;
+    size_t length = visible_decode(data, text.size - *offset, &character);
+    size_t size = length ? length : 1;
+    *offset += size;
+    if (character == '\\' && length)
+        return 2;
+    return !length || visible_is_hidden(character) ? size * strlen("\\x00") : 1;
+}
+
 /* Writes a text in any output but JSON. */
 static void escape_write_text(struct text_output *output, struct ttd_string text, size_t begin,
                               enum meaning kind)

@@ -100,6 +100,28 @@ class Summary(TestCase):
                      "moves      nothing is reallocated"):
             self.assertIn(line, text)
 
+    def test_a_long_command_line(self):
+        """It takes one line, whatever is in it; `info` has all of it."""
+        for i, command in enumerate(("/a/folder/" * 30 + "program", "python3 -c 'import json\n" * 9 + "end",
+                                     "p " + "\x1b\u20ac\\" * 40, "€" * 79, "€" * 80,
+                                     "€" * 81)):
+            script = Script().basics()
+            script.add("metadata", key="command", value="".join(
+                f"%{byte:02x}" for byte in command.encode()))
+            script.alloc(0x1000, 8)
+            path = self.write(script.close(), f"command{i}")
+            written = command.replace("\\", "\\\\").replace("\n", "\\x0a").replace("\x1b", "\\x1b")
+            lines = self.run_ok("summary", path).text.splitlines()
+            if len(written) <= 80:
+                self.assertEqual(lines[0], written)
+                continue
+            head, tail = lines[0].split("…")
+            self.assertTrue(72 < len(lines[0]) <= 80, lines[0])
+            self.assertTrue(written.startswith(head) and written.endswith(tail), lines[0])
+            self.assertTrue(lines[1].startswith("info "))
+            self.assertIn(written, self.run_ok("info", path).text)
+            self.assertEqual(self.json_of("summary", path)["command"], command)
+
     def test_sizes(self):
         for size, text in ((1, "1 byte"), (999, "999 bytes"), (1000, "1.00 kB"), (9994, "9.99 kB"),
                            (9995, "10.0 kB"), (99_949, "99.9 kB"), (99_950, "100 kB"),
