@@ -177,6 +177,7 @@ static int summary_summarize_lost(struct session *session, struct view *view,
     struct heap_groups *lost =
         &leaks->kinds[summary->has_snapshot ? HEAP_DEFINITELY_LOST : HEAP_NOT_SEEN];
     summary->lost = summary_sum_of(lost);
+    summary->lost_groups = lost;
     summary->below = summary_sum_of(&leaks->kinds[HEAP_INDIRECTLY_LOST]);
     summary->unknown = summary_sum_of(&leaks->kinds[HEAP_UNKNOWN]);
     summary->possible = summary_sum_of(&leaks->kinds[HEAP_POSSIBLY_LOST]);
@@ -248,7 +249,8 @@ int summary_print(struct session *session, struct view *view, const struct page_
         .command = summary_find_fact(&findings->info, "command"),
         .before = summary_find_fact(&findings->info, "before"),
         .peak_position = page ? findings->ticks.peak.position : findings->peak.peak.position,
-        .peak = summary_sum_of(at_peak)};
+        .peak = summary_sum_of(at_peak),
+        .peak_groups = at_peak};
     bool has_fatal = false;
     struct heap_site_table peak_sites = heap_groups_site_table(at_peak);
     struct heap_site_table moves = heap_move_site_table(&findings->moves.reallocs);

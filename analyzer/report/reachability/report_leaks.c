@@ -134,17 +134,6 @@ static void leaks_text_groups(struct report *report, const struct report_leaks *
     leaks_possible_text(report, data);
 }
 
-static struct report_amount leaks_amount_at(const void *groups, size_t index)
-{
-    const struct heap_group *group = &((const struct heap_groups *)groups)->items[index];
-    return (struct report_amount){group->key, group->blocks, group->bytes};
-}
-
-static struct report_amounts leaks_amounts(const struct report_leaks *data)
-{
-    return (struct report_amounts){data->groups->count, leaks_amount_at, data->groups};
-}
-
 static void text_leaks(struct report *report, const struct report_leaks *data)
 {
     out_bold(report->output);
@@ -159,7 +148,7 @@ static void text_leaks(struct report *report, const struct report_leaks *data)
     report_known_findings_text(report, REPORT_BLOCKS);
     text_leak_notes(report, data);
     report_certainty_text(report);
-    const struct report_amounts amounts = leaks_amounts(data);
+    const struct report_amounts amounts = report_group_amounts(data->groups);
     report_wrapper_text(report, &amounts);
     leaks_text_groups(report, data);
     report_runtime_groups_text(report, true);
@@ -213,7 +202,7 @@ static void json_leaks(struct row *row, const struct report_leaks *data)
     row_unknown(row, &leaks->kinds[HEAP_UNKNOWN]);
     row_text(row, "by", view_key_name(report->view->options.by));
     row_unsigned(row, "total_groups", data->groups->count);
-    const struct report_amounts amounts = leaks_amounts(data);
+    const struct report_amounts amounts = report_group_amounts(data->groups);
     row_wrapper(row, &amounts);
     row_runtime(row, &report->runtime);
     row_bool(row, "attached", data->is_attached);

@@ -388,13 +388,6 @@ struct wrapper_candidate {
     size_t caller_count;
 };
 
-/* A function that most of the blocks come through, by its canonical name. */
-struct report_wrapper {
-    struct ttd_string function;
-    size_t groups;
-    uint64_t bytes;
-};
-
 /* Whether a frame is of functions that reports look through anyway. */
 static bool wrapper_is_known(struct report *report, const struct frame *frame)
 {
@@ -434,14 +427,13 @@ static void wrapper_count(struct wrapper_candidate *candidate, const struct fram
         candidate->callers[candidate->caller_count++] = frame[1].name;
 }
 
-static bool functions_report_find_wrapper(struct report *report,
-                                          const struct report_amounts *groups,
-                                          struct report_wrapper *wrapper)
+bool report_find_wrapper(struct report *report, const struct report_amounts *groups,
+                         struct report_wrapper *wrapper)
 {
     struct wrapper_candidate candidates[CANDIDATES];
     size_t count = 0, looked_at = 0;
     uint64_t bytes = 0;
-    if (report->view->options.by != VIEW_BY_STACK || report->stacks.find)
+    if (report->stacks.find)
         return false;
     for (; looked_at < groups->count && looked_at < GROUPS_LOOKED_AT; looked_at++) {
         const struct report_amount amount = groups->at(groups->context, looked_at);
@@ -468,6 +460,7 @@ static bool functions_report_find_wrapper(struct report *report,
             !candidate->has_sizes || candidate->groups <= looked_at / 2 ||
             candidate->bytes <= bytes / 2)
             continue;
+        wrapper->name = candidate->name;
         wrapper->function = definitions_canonical(report->definitions, candidate->name);
         wrapper->groups = candidate->groups;
         wrapper->bytes = candidate->bytes;
@@ -489,15 +482,27 @@ static bool wrapper_needs_quotes(struct ttd_string name)
     return false;
 }
 
+void report_skip_text(struct text_output *output, const struct report_wrapper *wrapper)
+{
+    const char *quote = wrapper_needs_quotes(wrapper->function) ? "'" : "";
+    say(output, "--skip ", quote, wrapper->function, quote, " shows its callers\n");
+}
+
+/* Groups of other keys than stacks do not begin with a function. */
+static bool wrapper_find_of_stacks(struct report *report, const struct report_amounts *groups,
+                                   struct report_wrapper *wrapper)
+{
+    return report->view->options.by == VIEW_BY_STACK && report_find_wrapper(report, groups, wrapper);
+}
+
 void report_wrapper_text(struct report *report, const struct report_amounts *groups)
 {
     struct report_wrapper wrapper;
-    if (!functions_report_find_wrapper(report, groups, &wrapper))
+    if (!wrapper_find_of_stacks(report, groups, &wrapper))
         return;
-    const char *quote = wrapper_needs_quotes(wrapper.function) ? "'" : "";
     say(report->output, "Most of these come through ", wrapper.function,
-        wrapper.function.size > NAME_OF_A_LINE ? "():\n" : "(): ", "--skip ", quote,
-        wrapper.function, quote, " shows its callers\n");
+        wrapper.function.size > NAME_OF_A_LINE ? "():\n" : "(): ");
+    report_skip_text(report->output, &wrapper);
 }
 
 void row_wrapper(struct row *row, const struct report_amounts *groups)
@@ -505,7 +510,7 @@ void row_wrapper(struct row *row, const struct report_amounts *groups)
     struct report_wrapper wrapper;
     if (row_is_skipped(row))
         return;
-    if (!functions_report_find_wrapper(row->report, groups, &wrapper)) {
+    if (!wrapper_find_of_stacks(row->report, groups, &wrapper)) {
         row_null(row, "wrapper");
         return;
     }

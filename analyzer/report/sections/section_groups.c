@@ -50,6 +50,11 @@ static struct report_amount group_amount_at(const void *groups, size_t index)
     return (struct report_amount){group->key, group->blocks, group->bytes};
 }
 
+struct report_amounts report_group_amounts(const struct heap_groups *groups)
+{
+    return (struct report_amounts){groups->count, group_amount_at, groups};
+}
+
 static void group_amounts_text(struct report *report, const void *groups, size_t index)
 {
     const struct heap_group *group = &((const struct heap_groups *)groups)->items[index];
@@ -59,9 +64,10 @@ static void group_amounts_text(struct report *report, const void *groups, size_t
 
 void report_live_groups_text(struct report *report, const struct heap_groups *groups)
 {
-    const struct report_amounts amounts = {groups->count, group_amount_at, groups};
+    const struct report_amounts amounts = report_group_amounts(groups);
     const struct report_functions functions = {
         .groups = &amounts, .unit = "block", .limit = report->limit, .amounts = group_amounts_text};
+    report_wrapper_text(report, &amounts);
     if (report->functions)
         report_functions_text(report, &functions);
     else
@@ -118,6 +124,8 @@ void row_groups(struct row *row, const char *key, const struct heap_groups *grou
 
 void row_live_groups(struct row *row, const struct heap_groups *groups)
 {
+    const struct report_amounts amounts = report_group_amounts(groups);
+    row_wrapper(row, &amounts);
     row_groups(row, "groups", groups, "kind", row->report->runtime.is_shown ? "live" : NULL);
     row_runtime_groups(row);
 }

@@ -258,6 +258,9 @@ struct report_amounts {
     const void *context;
 };
 
+/** Returns the amounts of groups of blocks, which must outlive them. */
+struct report_amounts report_group_amounts(const struct heap_groups *groups);
+
 /** Groups by stack, listed by function. */
 struct report_functions {
     /** The largest first. */
@@ -286,9 +289,26 @@ const struct frame *report_function_frame(struct report *report, ttd_id stack,
 void report_function_place_text(struct report *report, ttd_id stack,
                                 const struct view_label *function, size_t columns);
 
-/** Offers a function that looks like a wrapper of an allocator, by its shape, if most groups and
- * most bytes come through it: one call of the allocator, of several sizes, from several functions.
- * The member is null if there is none. */
+/** A function that most groups and most of their bytes come through, and that looks like a wrapper
+ * of an allocator by its shape: one call of the allocator, of several sizes, from several
+ * functions. */
+struct report_wrapper {
+    /** Of frames: see frame.name. */
+    ttd_id name;
+    /** The canonical name. */
+    struct ttd_string function;
+    size_t groups;
+    uint64_t bytes;
+};
+
+/** Finds such a function; false if there is none, or if stacks are written as numbers. */
+bool report_find_wrapper(struct report *report, const struct report_amounts *groups,
+                         struct report_wrapper *wrapper);
+
+/** Writes "--skip NAME shows its callers", and ends the line. */
+void report_skip_text(struct text_output *output, const struct report_wrapper *wrapper);
+
+/** Offers such a function, if the groups are of stacks. The member is null if there is none. */
 void report_wrapper_text(struct report *report, const struct report_amounts *groups);
 void row_wrapper(struct row *row, const struct report_amounts *groups);
 

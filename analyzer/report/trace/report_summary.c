@@ -15,6 +15,9 @@
 #define ANSWER_COLUMN 11
 #define LINE_COLUMNS  80
 
+/* The longest name of a function that stands in a line with its hint. */
+#define NAME_OF_A_LINE 16
+
 static void summary_label(struct text_output *output, const char *command)
 {
     say(output, BOLD, command, PLAIN, tab(ANSWER_COLUMN));
@@ -44,6 +47,43 @@ static void summary_owner(struct report *report, const struct report_owner *owne
     out_tab(report->output, ANSWER_COLUMN);
     summary_owner_text(report, owner);
     out_char(report->output, '\n');
+}
+
+/* Whether an owner looks like a wrapper of an allocator. */
+static bool summary_is_wrapper(struct report *report, const struct heap_groups *groups,
+                               const struct report_owner *owner, struct report_wrapper *wrapper)
+{
+    const struct report_amounts amounts = report_group_amounts(groups);
+    const struct frame *frame =
+        owner->is_known ? report_function_frame(report, owner->stack, &owner->function) : NULL;
+    ttd_id name = frame ? frame->name : TTD_NONE;
+    return frame && report_find_wrapper(report, &amounts, wrapper) && wrapper->name == name;
+}
+
+static void summary_wrapper(struct text_output *output, const char *command,
+                            const struct report_wrapper *wrapper)
+{
+    say(output, tab(ANSWER_COLUMN), "perhaps a wrapper:");
+    if (wrapper->function.size > NAME_OF_A_LINE)
+        out_char(output, '\n');
+    say(output, tab(ANSWER_COLUMN), command, " ");
+    report_skip_text(output, wrapper);
+}
+
+static void summary_lost_wrapper(struct report *report, const struct report_summary *data)
+{
+    struct report_wrapper wrapper;
+    if (summary_is_wrapper(report, data->lost_groups, &data->lost_owner, &wrapper))
+        summary_wrapper(report->output, "leaks", &wrapper);
+}
+
+/* Says it of the blocks at the peak where it was not said of those that are lost. */
+static void summary_peak_wrapper(struct report *report, const struct report_summary *data)
+{
+    struct report_wrapper wrapper;
+    if (!summary_is_wrapper(report, data->lost_groups, &data->lost_owner, &wrapper) &&
+        summary_is_wrapper(report, data->peak_groups, &data->peak_owner, &wrapper))
+        summary_wrapper(report->output, "peak", &wrapper);
 }
 
 static void summary_sum(struct text_output *output, struct report_sum sum)
@@ -98,6 +138,7 @@ static void summary_peak(struct report *report, const struct report_summary *dat
         say(report->output, " at ", moment(report, data->peak_position));
     out_char(report->output, '\n');
     summary_owner(report, &data->peak_owner);
+    summary_peak_wrapper(report, data);
 }
 
 /* Writes when the owner allocated the blocks that are lost. */
@@ -129,6 +170,7 @@ static void summary_lost(struct report *report, const struct report_summary *dat
         say(output, ", and ", rounded(data->below.bytes), " below");
     out_char(output, '\n');
     summary_owner(report, &data->lost_owner);
+    summary_lost_wrapper(report, data);
     summary_lost_when(report, &data->lost_owner);
     if (data->possible.blocks) {
         out_tab(output, ANSWER_COLUMN);
@@ -210,13 +252,16 @@ static void summary_brief(struct report *report, const struct report_summary *da
     report_certainty_text(report);
     if (data->error_count || data->fatal)
         summary_errors(report, data);
-    if (data->lost.blocks)
+    if (data->lost.blocks) {
         summary_brief_line(report, "leaks", data->lost.bytes,
                            data->has_snapshot ? " definitely lost" : " never released",
                            &data->lost_owner);
-    else
+        summary_lost_wrapper(report, data);
+    } else {
         summary_lost(report, data);
+    }
     summary_brief_line(report, "peak", data->peak.bytes, "", &data->peak_owner);
+    summary_peak_wrapper(report, data);
 }
 
 static void text_summary(struct report *report, const struct report_summary *data)

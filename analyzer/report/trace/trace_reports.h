@@ -73,6 +73,9 @@ struct report_summary {
     struct ttd_position peak_position;
     struct report_sum peak;
     struct report_owner peak_owner;
+    /** The groups that these owners are of, by stack, the largest first. */
+    const struct heap_groups *peak_groups;
+    const struct heap_groups *lost_groups;
     /** A snapshot shows the lost ones among the blocks that were never released; if there is none,
      * `lost` has all of them, and nothing hangs below them. */
     bool has_snapshot;

@@ -71,7 +71,7 @@ class Short(TestCase):
 class Shapes(TestCase):
     """A function that no list names as a wrapper, but that looks like one, is offered."""
 
-    def leaks(self, function, calls, options=()):
+    def script_of(self, function, calls):
         """Blocks of (caller, size, address of the call in the function)."""
         script = Script()
         script.add("module", path="/opt/demo", bias=1 << 24, begin=1 << 24, end=2 << 24,
@@ -87,6 +87,10 @@ class Shapes(TestCase):
             script.alloc(0x1000 * (number + 1), size, stack=2 * number + 3)
         for call in {call for _, _, call in calls}:
             script.add("symbol", module=1, offset=call, frames=f"{function}@x.cc@3")
+        return script
+
+    def leaks(self, function, calls, options=()):
+        script = self.script_of(function, calls)
         path = self.write(script.close(), f"{function}.{len(os.listdir(self.folder))}")
         return (self.run_ok("leaks", *options, path).text,
                 self.json_of("leaks", path, *options)["wrapper"])
@@ -101,6 +105,40 @@ class Shapes(TestCase):
         self.assertIn("\nMost of these come through grab(): --skip grab shows its callers\n",
                       self.run_ok("hot", path).text)
         self.assertEqual(self.json_of("hot", path)["wrapper"], found)
+
+    def test_offered_by_each_command(self):
+        """The summary says it once, with a command that takes the option."""
+        self.leaks("grab", self.CALLS)
+        path = self.path("grab.0")
+        found = self.json_of("leaks", path)["wrapper"]
+        for command in "peak", "state":
+            self.assertEqual(self.json_of(command, path)["wrapper"], found)
+            self.assertIn("\nMost of these come through grab(): --skip grab shows its callers\n",
+                          self.run_ok(command, path).text)
+            self.assertNotIn("come through", self.run_ok(command, "--by", "thread", path).text)
+        for options in [], ["--brief"]:
+            text = self.run_ok("summary", *options, path).text
+            self.assertRegex(text, r"(?m)^leaks .*\n?.* by grab \(x.cc:3\)\n"
+                             "           perhaps a wrapper: leaks --skip grab shows its callers\n")
+            self.assertEqual(text.count("--skip"), 1)
+
+    def test_the_summary_with_a_long_name(self):
+        self.leaks("_ZN4shop12_GLOBAL__N_17acquireEm", self.CALLS)
+        text = self.run_ok("summary", self.path("_ZN4shop12_GLOBAL__N_17acquireEm.0")).text
+        self.assertIn("\n           perhaps a wrapper:\n           leaks --skip "
+                      "'shop::(anonymous namespace)::acquire' shows its callers\n", text)
+
+    def test_the_summary_of_the_peak(self):
+        """Released blocks are in the peak only; another function of the program is no wrapper."""
+        text = self.summary_of_released("grab")
+        self.assertIn("\n           perhaps a wrapper: peak --skip grab shows its callers\n", text)
+        self.assertNotIn("--skip", self.summary_of_released("xmalloc"))
+
+    def summary_of_released(self, function):
+        script = self.script_of(function, self.CALLS)
+        for number in range(len(self.CALLS)):
+            script.free(0x1000 * (number + 1))
+        return self.run_ok("summary", self.write(script.close(), f"{function}.released")).text
 
     def test_a_long_name(self):
         text, found = self.leaks("_ZN4shop12_GLOBAL__N_17acquireEm", self.CALLS)
