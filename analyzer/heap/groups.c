@@ -308,8 +308,13 @@ void heap_lost_range_merge(struct heap_lost_range *sum, const struct heap_lost_r
         sum->after = range->after;
     if (ttd_position_compare(range->before, sum->before) > 0)
         sum->before = range->before;
-    if (range->released && ttd_position_compare(range->first_release, sum->first_release) < 0)
+    if (range->released)
+        sum->has_other_stacks |= range->has_other_stacks ||
+                                 (sum->released && sum->release_stack != range->release_stack);
+    if (range->released && ttd_position_compare(range->first_release, sum->first_release) < 0) {
         sum->first_release = range->first_release;
+        sum->release_stack = range->release_stack;
+    }
     if (range->released && ttd_position_compare(range->last_release, sum->last_release) > 0)
         sum->last_release = range->last_release;
     sum->released += range->released;

@@ -72,6 +72,9 @@ struct heap_lost_range {
     uint64_t released;
     struct ttd_position first_release;
     struct ttd_position last_release;
+    /** The call site of the first release, and whether others have released some. */
+    ttd_id release_stack;
+    bool has_other_stacks;
 };
 
 /** Widens a range by the range of other blocks. */

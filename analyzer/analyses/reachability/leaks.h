@@ -31,6 +31,8 @@ struct heap_lost_block {
      * lost it. Invalid if there was more than one holder or a root, or if the holder was not
      * released by `before`. */
     struct ttd_position holder_released;
+    /** The call site of that release. */
+    ttd_id release_stack;
     /** The event that acquired the holder; UINT64_MAX if there is not exactly one holder. */
     uint64_t holder;
 };

@@ -142,11 +142,15 @@ static enum ttd_status lost_see_snapshot(struct search *search, const struct hea
     return holders ? TTD_OK : TTD_ERROR_NO_MEMORY;
 }
 
-/* The positions where holders were released; `index` finds them by the event that acquired the
- * holder. */
+struct release {
+    struct ttd_position position;
+    ttd_id stack;
+};
+
+/* The releases of holders; `index` finds them by the event that acquired the holder. */
 struct releases {
     struct hash_map index;
-    struct ttd_position *positions;
+    struct release *releases;
 };
 
 static enum ttd_status lost_see_effect(void *context, const struct heap_effect *effect)
@@ -157,7 +161,7 @@ static enum ttd_status lost_see_effect(void *context, const struct heap_effect *
         return TTD_OK;
     uint32_t index = map_get(&releases->index, effect->block->event, 0);
     if (index != MAP_NONE)
-        releases->positions[index] = effect->position;
+        releases->releases[index] = (struct release){effect->position, effect->stack};
     return TTD_OK;
 }
 
@@ -170,11 +174,11 @@ static enum ttd_status lost_index_holders(const struct search *search, struct re
         if (holder != UINT64_MAX && map_get(&releases->index, holder, 0) == MAP_NONE)
             status = map_set(&releases->index, holder, 0, count++);
     }
-    releases->positions = malloc(((size_t)count + 1) * sizeof *releases->positions);
-    if (status != TTD_OK || !releases->positions)
+    releases->releases = malloc(((size_t)count + 1) * sizeof *releases->releases);
+    if (status != TTD_OK || !releases->releases)
         return TTD_ERROR_NO_MEMORY;
     for (uint32_t i = 0; i < count; i++)
-        releases->positions[i] = ttd_position_invalid();
+        releases->releases[i] = (struct release){.position = ttd_position_invalid()};
     return TTD_OK;
 }
 
@@ -184,10 +188,13 @@ static void lost_take_releases(const struct search *search, const struct release
         struct heap_lost_block *lost = &search->blocks[i];
         if (lost->holder == UINT64_MAX)
             continue;
-        struct ttd_position released =
-            releases->positions[map_get(&releases->index, lost->holder, 0)];
-        if (ttd_position_is_valid(released) && ttd_position_compare(released, lost->before) <= 0)
-            lost->holder_released = released;
+        const struct release *release =
+            &releases->releases[map_get(&releases->index, lost->holder, 0)];
+        if (!ttd_position_is_valid(release->position) ||
+            ttd_position_compare(release->position, lost->before) > 0)
+            continue;
+        lost->holder_released = release->position;
+        lost->release_stack = release->stack;
     }
 }
 
@@ -195,7 +202,7 @@ static enum ttd_status lost_find_releases(const struct search *search,
                                           const struct heap_trace *trace, struct ttd_position to,
                                           struct ttd_error *error)
 {
-    struct releases releases = {.positions = NULL};
+    struct releases releases = {.releases = NULL};
     struct heap_observer observer = {.context = &releases,
                                      .effect = lost_see_effect,
                                      .unwanted = HEAP_EFFECT_BIT(HEAP_ACQUIRED) |
@@ -211,7 +218,7 @@ static enum ttd_status lost_find_releases(const struct search *search,
         lost_take_releases(search, &releases);
     heap_arrival_free(&arrival);
     map_free(&releases.index);
-    free(releases.positions);
+    free(releases.releases);
     return status;
 }
 
@@ -222,6 +229,7 @@ static void lost_begin(const struct search *search, const struct ttd_snapshot *l
         lost->after = lost->block.allocated;
         lost->before = last->position;
         lost->holder_released = ttd_position_invalid();
+        lost->release_stack = TTD_NONE;
         lost->holder = UINT64_MAX;
     }
 }
@@ -253,6 +261,7 @@ struct heap_lost_range heap_lost_range_of(const struct heap_lost_block *lost)
     if (ttd_position_is_valid(lost->holder_released)) {
         range.released = 1;
         range.first_release = range.last_release = lost->holder_released;
+        range.release_stack = lost->release_stack;
     }
     return range;
 }

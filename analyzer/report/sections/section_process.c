@@ -212,9 +212,10 @@ static void process_text_releases(struct report *report, const struct heap_lost_
     }
     say(output, is_one ? " was released at " : " were released from ",
         moment(report, lost->first_release));
-    if (is_one)
-        return;
-    say(output, " to ", moment(report, lost->last_release));
+    if (!is_one)
+        say(output, " to ", moment(report, lost->last_release));
+    out_text(output, lost->has_other_stacks ? ", the first by " : " by ");
+    report_owner_frame_text(report, lost->release_stack);
 }
 
 void report_lost_text(struct report *report, const struct heap_lost_range *lost, uint64_t blocks)
@@ -241,4 +242,6 @@ void row_lost(struct row *row, const struct heap_lost_range *lost)
         row_position(row, "first_release", lost->first_release);
     if (row_has(row, "last_release", is_released))
         row_position(row, "last_release", lost->last_release);
+    if (is_released && row->is_json)
+        row_stack(row, "release_stack", lost->release_stack);
 }

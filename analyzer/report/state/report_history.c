@@ -115,6 +115,10 @@ static void history_row_owner_members(struct row *row, const struct heap_owner *
         row_position(row, "lost_after", owner->lost->after);
         row_position(row, "lost_before", owner->lost->before);
         row_position(row, "holder_released", history_holder_released(owner->lost));
+        if (owner->lost->released)
+            row_stack(row, "release_stack", owner->lost->release_stack);
+        else
+            row_null(row, "release_stack");
     }
 }
 

@@ -32,7 +32,7 @@ class When(SnapshotCase):
                                              (16, "3:0", "4:0", 0, None)])
         text = self.run_ok("leaks", self.path("trace.ttd")).text
         self.assertIn("    lost after 3:0, at 4:0 at the latest; the only block that held it was "
-                      "released at 3:1\n", text)
+                      "released at 3:1 by main (main.c:10) in demo\n", text)
         self.assertIn("    lost after 3:0, at 4:0 at the latest\n", text)
 
     def test_overwritten(self):
@@ -89,8 +89,37 @@ class When(SnapshotCase):
         script.snapshot()
         self.assertEqual(self.when(script), [(24, "3:0", "5:0", 2, "3:1")])
         self.assertIn("    lost after 3:0, at 5:0 at the latest; the only blocks that held 2 of them "
-                      "were released from 3:1 to 3:3\n",
+                      "were released from 3:1 to 3:3 by main (main.c:10) in demo\n",
                       self.run_ok("leaks", self.path("trace.ttd")).text)
+
+    def test_who_released(self):
+        """Two functions released the holders: the first of them is named, also where a view joins
+        the groups of different stacks."""
+        script = SnapshotScript().basics()
+        for address in (A, B):
+            script.alloc(address, 8, stack=3)
+        script.alloc(C, 8, stack=2)
+        script.alloc(D, 8, stack=3)
+        script.snapshot((IN_BSS, 0, A), (IN_BSS, 8, B), (A, C), (B, D))
+        script.free(B, stack=2)                                  # at 3:1
+        script.free(A, stack=1)                                  # at 3:3
+        script.snapshot()
+        path = self.write(script.close())
+        for by, last in (("stack", " was released at {} by {}\n"),
+                         ("heap", "s that held 2 of them were released from 3:1 to 3:3, the first "
+                                  "by g(int) (g.h:5) in demo (inlined)\n")):
+            text = self.run_ok("leaks", "--by", by, path).text
+            ends = [last] if by == "heap" else [
+                last.format("3:1", "g(int) (g.h:5) in demo (inlined)"),
+                last.format("3:3", "main (main.c:10) in demo")]
+            for end in ends:
+                self.assertIn(end, text)
+        groups = self.json_of("leaks", path)["groups"]
+        self.assertEqual({g["first_release"]: g["release_stack"][0]["function"] for g in groups},
+                         {"3:1": "g(int)", "3:3": "main"})
+        found = self.json_of("history", path, "--address", D)["blocks"][0]
+        self.assertEqual((found["holder_released"], found["release_stack"][0]["function"]),
+                         ("3:1", "g(int)"))
 
     def test_two_holders(self):
         script = SnapshotScript().basics()

@@ -132,7 +132,7 @@ class Small(SnapshotCase):
         text = self.run_ok("history", "--address", B, path).text
         self.assertTrue(text.endswith(
             "  never released\n  lost after 3:0, at 4:0 at the latest; the only block that held it "
-            "was released at 3:1\n"), text)
+            "was released at 3:1 by main (main.c:10) in demo\n"), text)
         text = self.run_ok("history", "--address", C, path).text
         self.assertTrue(text.endswith("  lost after 3:0, at 4:0 at the latest\n"), text)
         for address in (A, D):
@@ -158,7 +158,7 @@ class Small(SnapshotCase):
         tables = documented()
         self.assertEqual(list(found["blocks"][0]), tables["history.blocks"] + tables["history.lost"])
         self.assertEqual([found["blocks"][0][name] for name in tables["history.lost"]],
-                         ["0:2", "1:0", None])
+                         ["0:2", "1:0", None, None])
         self.assertIn("threads ran on while snapshot 1", found["reasons"][0])
 
     def test_runtime(self):
