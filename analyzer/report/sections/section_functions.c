@@ -492,7 +492,8 @@ void report_skip_text(struct text_output *output, const struct report_wrapper *w
 static bool wrapper_find_of_stacks(struct report *report, const struct report_amounts *groups,
                                    struct report_wrapper *wrapper)
 {
-    return report->view->options.by == VIEW_BY_STACK && report_find_wrapper(report, groups, wrapper);
+    return report->view->options.by == VIEW_BY_STACK &&
+           report_find_wrapper(report, groups, wrapper);
 }
 
 void report_wrapper_text(struct report *report, const struct report_amounts *groups)

@@ -106,8 +106,8 @@ void out_plain(struct text_output *output);
  * \xNN each, and a backslash as two, so that different texts stay different. */
 void escape_text(struct text_output *output, struct ttd_string text);
 
-/** Returns the columns in which escape_text() writes the character at an offset below text.size, and
- * moves the offset behind it. */
+/** Returns the columns in which escape_text() writes the character at an offset below text.size,
+ * and moves the offset behind it. */
 size_t escape_columns(struct ttd_string text, size_t *offset);
 
 /** Escapes a frame of a folded stack: like escape_text(), and its separator ';' as \x3b. */
