@@ -45,13 +45,7 @@ static void armed_read_command(uint32_t pid, char command[COMMAND_MAX])
     ssize_t size = file >= 0 ? read(file, command, COMMAND_MAX - 1) : -1;
     if (file >= 0)
         close(file);
-    size = size > 0 ? size : 0;
-    while (size > 0 && command[size - 1] == '\0')
-        size--;
-    command[size] = '\0';
-    for (ssize_t i = 0; i < size; i++)
-        if (command[i] == '\0')
-            command[i] = ' ';
+    launch_join_arguments(command, size > 0 ? (size_t)size : 0);
 }
 
 /* Whether the program can be recorded: like launch_find(). */

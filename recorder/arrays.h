@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/** Growing arrays, and searching sorted ones. */
+/** Growing arrays, searching sorted ones, and the hash for those that are hash tables. */
 #ifndef RECORDER_ARRAYS_H
 #define RECORDER_ARRAYS_H
 
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+
+#include "common/search.h"
 
 /**
  * Makes room for `needed` elements of `size` bytes; `needed` is not 0. Returns the array (it may
@@ -39,13 +41,8 @@ static inline size_t array_count_up_to(const void *array, size_t count, size_t s
         return 0;
     const char *addresses = (const char *)array + offset;
     size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (*(const uint64_t *)(const void *)(addresses + middle * size) <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH_SORTED(low, high, middle,
+                  *(const uint64_t *)(const void *)(addresses + middle * size) <= address);
     return low;
 }
 
@@ -54,6 +51,17 @@ static inline size_t array_count_below(const void *array, size_t count, size_t s
                                        uint64_t address)
 {
     return address == 0 ? 0 : array_count_up_to(array, count, size, offset, address - 1);
+}
+
+/**
+ * Returns the hash of a value: the product of two numbers, whose halves are combined. All bits are
+ * usable. At least one of the numbers depends on a random key: programs choose the values, and
+ * could make all of them collide.
+ */
+static inline uint64_t array_hash(uint64_t a, uint64_t b)
+{
+    __uint128_t product = (__uint128_t)a * b;
+    return (uint64_t)(product >> 64) ^ (uint64_t)product;
 }
 
 #endif

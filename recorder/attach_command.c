@@ -133,14 +133,8 @@ static void attach_step(struct collector *collector)
 /* Writes the command line of the process with spaces, for the trace's metadata. */
 static void join_command(char text[ATTACHED_COMMAND + 1])
 {
-    size_t size = attachment.command_size;
-    memcpy(text, attachment.command, size);
-    while (size > 0 && text[size - 1] == '\0')
-        size--;
-    text[size] = '\0';
-    for (size_t i = 0; i < size; i++)
-        if (text[i] == '\0')
-            text[i] = ' ';
+    memcpy(text, attachment.command, attachment.command_size);
+    launch_join_arguments(text, attachment.command_size);
 }
 
 /* The process may wait for chunks meanwhile. */

@@ -446,3 +446,13 @@ void launch_cancel(struct launch *launch)
     close(launch->report);
     waitpid(launch->pid, NULL, 0);
 }
+
+void launch_join_arguments(char *text, size_t size)
+{
+    while (size > 0 && text[size - 1] == '\0')
+        size--;
+    text[size] = '\0';
+    for (size_t i = 0; i < size; i++)
+        if (text[i] == '\0')
+            text[i] = ' ';
+}

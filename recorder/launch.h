@@ -54,6 +54,10 @@ bool launch_find_analyzer(char path[LAUNCH_PATH_MAX]);
  * that recording. */
 bool launch_is_possible(void);
 
+/** Joins the arguments of a program, each of which ends with a NUL: with spaces between them.
+ * `text` has room for a NUL behind its `size` bytes. */
+void launch_join_arguments(char *text, size_t size);
+
 /** A process that waits, and then executes the program. */
 struct launch {
     pid_t pid;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Sorting numbers by radix, and searching what is sorted. */
+/** Sorting numbers by radix. */
 #ifndef ANALYZER_BASE_SORT_H
 #define ANALYZER_BASE_SORT_H
 
@@ -18,19 +18,5 @@ struct __attribute__((packed, aligned(4))) sort_key {
  * @param spare  room for `count` keys
  */
 void sort_keys(struct sort_key *keys, struct sort_key *spare, size_t count);
-
-/**
- * Searches records in order: advances `LOW` to the first index in [LOW, HIGH) for which
- * `IS_BEFORE`, an expression of the index `MIDDLE`, is false; to `HIGH` if there is none. It must
- * be true up to one record, and false from there on. Changes `HIGH`.
- */
-#define SEARCH_SORTED(LOW, HIGH, MIDDLE, IS_BEFORE)                                                \
-    while ((LOW) < (HIGH)) {                                                                       \
-        __typeof__(LOW) MIDDLE = (LOW) + ((HIGH) - (LOW)) / 2;                                     \
-        if (IS_BEFORE)                                                                             \
-            (LOW) = MIDDLE + 1;                                                                    \
-        else                                                                                       \
-            (HIGH) = MIDDLE;                                                                       \
-    }
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "contents/contents.h"
 #include "base/grow.h"
-#include "base/sort.h"
+#include "common/search.h"
 
 /** Laying one snapshot over another. */
 struct overlay {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "common/search.h"
 
 void import_builder_open(struct import_builder *builder, const struct ttd_output *output,
                          struct import_text *text)
@@ -170,13 +171,7 @@ static size_t import_module_index(const struct import_builder *builder, uint64_t
 {
     size_t low = 0;
     size_t high = builder->module_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (builder->modules[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH_SORTED(low, high, middle, builder->modules[middle].end <= address);
     return low;
 }
 

@@ -228,12 +228,8 @@ enum ttd_status handle_judge(struct ttdheap *heap, const struct heap_outcome *ou
                                     .rests_on_index = heap->has_keyframes,
                                     .is_truncated = heap->is_truncated,
                                     .is_given_up = heap->is_given_up,
-                                    .losses = &outcome->losses,
-                                    .counts = &outcome->counts,
+                                    .outcome = outcome,
                                     .at = position,
-                                    .since = outcome->since,
-                                    .reached_end = outcome->reached_end,
-                                    .last = outcome->position,
                                     .part_of = is_part ? heap->part_of : 0};
     certainty_judge(certainty, &facts);
     certainty_add_choice(certainty, &heap->choice);
@@ -241,6 +237,20 @@ enum ttd_status handle_judge(struct ttdheap *heap, const struct heap_outcome *ou
 }
 
 /* ---- Answers ---- */
+
+struct ttdheap_block handle_block(const struct heap_block *block,
+                                  struct ttd_position unknown_before)
+{
+    return (struct ttdheap_block){.address = block->address,
+                                  .size = block->size,
+                                  .event = block->event,
+                                  .allocated = block->allocated,
+                                  .thread = block->thread,
+                                  .stack = block->stack,
+                                  .heap = block->heap,
+                                  .api = block->api,
+                                  .is_unknown = heap_is_unknown(block->allocated, unknown_before)};
+}
 
 /* The memory of an answer: one block for the reasons, and the array. */
 struct answer_memory {

@@ -102,6 +102,11 @@ enum ttd_status handle_judge(struct ttdheap *heap, const struct heap_outcome *ou
  * certain as it says. */
 bool handle_is_sound(const struct ttdheap *heap);
 
+/** Returns a block as answers have it. It is unknown if it was allocated before `unknown_before`.
+ */
+struct ttdheap_block handle_block(const struct heap_block *block,
+                                  struct ttd_position unknown_before);
+
 /** Sets an answer; its memory gets the array `items` as well, which may be NULL. On failure both
  * are released. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status handle_answer(struct ttdheap_answer *answer, const struct certainty *certainty,

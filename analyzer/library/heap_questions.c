@@ -108,20 +108,6 @@ enum ttd_status ttdheap_info(struct ttdheap *heap, struct ttdheap_info *info,
 
 /* ---- Blocks ---- */
 
-static struct ttdheap_block question_block(const struct heap_block *block,
-                                           struct ttd_position unknown_before)
-{
-    return (struct ttdheap_block){.address = block->address,
-                                  .size = block->size,
-                                  .event = block->event,
-                                  .allocated = block->allocated,
-                                  .thread = block->thread,
-                                  .stack = block->stack,
-                                  .heap = block->heap,
-                                  .api = block->api,
-                                  .is_unknown = heap_is_unknown(block->allocated, unknown_before)};
-}
-
 /* Answers with `count` blocks of the state from number `first` on. */
 static enum ttd_status question_answer_blocks(struct ttdheap *heap, size_t first, size_t count,
                                               struct ttdheap_blocks *blocks)
@@ -132,7 +118,7 @@ static enum ttd_status question_answer_blocks(struct ttdheap *heap, size_t first
     if (!items)
         return TTD_ERROR_NO_MEMORY;
     for (size_t i = 0; i < count; i++)
-        items[i] = question_block(&state->blocks[first + i], state->outcome.unknown_before);
+        items[i] = handle_block(&state->blocks[first + i], state->outcome.unknown_before);
     enum ttd_status status = handle_judge(heap, &state->outcome, heap->at, &certainty);
     if (status != TTD_OK) {
         free(items);

@@ -244,15 +244,7 @@ enum ttd_status ttdheap_errors(struct ttdheap *heap, struct ttdheap_findings *fi
 
 static struct ttdheap_owner question_owner(const struct heap_owner *owner)
 {
-    const struct heap_block *block = &owner->block;
-    return (struct ttdheap_owner){.block = {.address = block->address,
-                                            .size = block->size,
-                                            .event = block->event,
-                                            .allocated = block->allocated,
-                                            .thread = block->thread,
-                                            .stack = block->stack,
-                                            .heap = block->heap,
-                                            .api = block->api},
+    return (struct ttdheap_owner){.block = handle_block(&owner->block, ttd_position_min()),
                                   .ordinal = owner->ordinal,
                                   .previous_address = owner->previous_address,
                                   .released = question_call(&owner->released),

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
-#include "base/sort.h"
+#include "common/search.h"
 #include "base/table.h"
 
 /* Behind the last row: a field is read and written with the seven bytes that follow it. */
@@ -228,16 +228,10 @@ static size_t address_index_find_area(struct address_index *index, uint64_t numb
     struct address_cached *cached = &index->cache[number & (index->cache_size - 1)];
     if (cached->number == number && cached->area != NONE)
         return cached->area;
-    size_t low = 0, high = index->area_count;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (index->areas[middle].number <= number)
-            low = middle;
-        else
-            high = middle;
-    }
-    *cached = (struct address_cached){number, (uint32_t)low};
-    return low;
+    size_t after = 0, high = index->area_count;
+    SEARCH_SORTED(after, high, middle, index->areas[middle].number <= number);
+    *cached = (struct address_cached){number, (uint32_t)(after - 1)};
+    return after - 1;
 }
 
 /* The cell that an address lies in; NULL if it lies in no area with cells. */

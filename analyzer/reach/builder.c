@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "base/sort.h"
+#include "common/search.h"
 
 #define WORD 8
 

@@ -8,6 +8,7 @@
 #include "base/grow.h"
 #include "base/table.h"
 #include "base/task.h"
+#include "common/search.h"
 #include "graph/graph.h"
 #include "heap/heap_live.h"
 
@@ -293,15 +294,9 @@ uint64_t edge_offset_in_source(const struct edge_offsets *offsets, uint64_t edge
     uint32_t near = edge < offsets->in_source.capacity ? offsets->in_source.offsets[edge] : 0;
     if (near != UINT32_MAX)
         return near;
-    size_t low = 0, high = offsets->far_count;
-    while (low + 1 < high) {
-        size_t middle = low + (high - low) / 2;
-        if (offsets->far[middle].edge <= edge)
-            low = middle;
-        else
-            high = middle;
-    }
-    return offsets->far[low].offset;
+    size_t after = 0, high = offsets->far_count;
+    SEARCH_SORTED(after, high, middle, offsets->far[middle].edge <= edge);
+    return offsets->far[after - 1].offset;
 }
 
 #define BITS_MIN      4096

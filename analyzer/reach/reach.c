@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "base/sort.h"
+#include "common/search.h"
 #include "reach/builder.h"
 #include "reach/stale.h"
 #include "reach/usual_offsets.h"

@@ -8,6 +8,7 @@
 
 #include "base/grow.h"
 #include "base/table.h"
+#include "common/search.h"
 #include "symbols/canonical.h"
 
 #define FIRST_CAPACITY 16
@@ -79,19 +80,12 @@ enum ttd_status idtable_add(struct idtable *table, ttd_id id, void **record)
 
 void *idtable_get(const struct idtable *table, ttd_id id)
 {
-    size_t low = 0;
-    size_t high = table->run_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct idtable_run *run = &table->runs[middle];
-        if (id < run->first)
-            high = middle;
-        else if (id - run->first >= run->count)
-            low = middle + 1;
-        else
-            return (char *)run->records + (id - run->first) * table->record_size;
-    }
-    return NULL;
+    size_t after = 0, end = table->run_count;
+    SEARCH_SORTED(after, end, middle, table->runs[middle].first <= id);
+    const struct idtable_run *run = after ? &table->runs[after - 1] : NULL;
+    return run && id - run->first < run->count
+               ? (char *)run->records + (id - run->first) * table->record_size
+               : NULL;
 }
 
 size_t idtable_count(const struct idtable *table)
@@ -490,19 +484,10 @@ enum ttd_status stack_table_add(struct stack_table *table, const struct ttd_batc
  * them. */
 struct stack_chunk *stack_table_find(const struct stack_table *table, ttd_id id)
 {
-    size_t low = 0;
-    size_t high = table->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        struct stack_chunk *chunk = &table->chunks[middle];
-        if (id < chunk->first)
-            high = middle;
-        else if (id - chunk->first >= chunk->count)
-            low = middle + 1;
-        else
-            return chunk;
-    }
-    return NULL;
+    size_t after = 0, end = table->count;
+    SEARCH_SORTED(after, end, middle, table->chunks[middle].first <= id);
+    struct stack_chunk *chunk = after ? &table->chunks[after - 1] : NULL;
+    return chunk && id - chunk->first < chunk->count ? chunk : NULL;
 }
 
 /* Once the steps are spent none are left for cheaper work either: a command that has reached its

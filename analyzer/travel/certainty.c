@@ -32,11 +32,11 @@ static void certainty_add_losses(struct certainty *certainty, const struct certa
     uint64_t gaps = 0;
     bool is_unknown = false;
     struct ttd_position first = ttd_position_max();
-    for (size_t i = 0; i < facts->losses->kept_count; i++) {
-        const struct ttd_loss *loss = &facts->losses->kept[i];
+    for (size_t i = 0; i < facts->outcome->losses.kept_count; i++) {
+        const struct ttd_loss *loss = &facts->outcome->losses.kept[i];
         if (loss->reason != reason || !loss->count ||
             ttd_position_compare(loss->last_good, facts->at) >= 0 ||
-            heap_loss_is_past(loss, facts->since))
+            heap_loss_is_past(loss, facts->outcome->since))
             continue;
         gaps++;
         if (loss->count == TTD_UNKNOWN)
@@ -86,12 +86,13 @@ void certainty_judge(struct certainty *certainty, const struct certainty_facts *
     certainty->count = 0;
     for (int reason = TTD_LOSS_UNKNOWN; reason <= HEAP_LOSS_LAST; reason++)
         certainty_add_losses(certainty, facts, (enum ttd_loss_reason)reason);
-    if (facts->losses->records > facts->losses->kept_count)
+    if (facts->outcome->losses.records > facts->outcome->losses.kept_count)
         certainty_add(certainty, "events are missing in %llu more places",
-                      (unsigned long long)(facts->losses->records - facts->losses->kept_count));
+                      (unsigned long long)(facts->outcome->losses.records -
+                                           facts->outcome->losses.kept_count));
     char position[TTD_POSITION_TEXT];
-    ttd_position_format(facts->last, position);
-    if (!facts->is_closed && facts->reached_end)
+    ttd_position_format(facts->outcome->position, position);
+    if (!facts->is_closed && facts->outcome->reached_end)
         certainty_add(certainty, "the trace was not closed cleanly%s: nothing is known after %s",
                       facts->is_given_up    ? " and was not read to its end"
                       : facts->is_truncated ? " and ends within a chunk"
@@ -107,15 +108,15 @@ void certainty_judge(struct certainty *certainty, const struct certainty_facts *
         certainty_add(certainty, "wall times are not known: %s",
                       facts->trace->time_unit ? "the trace has none"
                                               : "the trace's first chunk is lost");
-    if (facts->counts->overlaps)
+    if (facts->outcome->counts.overlaps)
         certainty_add(certainty, "%llu blocks were allocated where another was still live",
-                      (unsigned long long)facts->counts->overlaps);
-    if (facts->counts->strays)
+                      (unsigned long long)facts->outcome->counts.overlaps);
+    if (facts->outcome->counts.strays)
         certainty_add(
             certainty,
             "%llu live blocks lie in no block of the heap around theirs: their memory may have "
             "gone with it",
-            (unsigned long long)facts->counts->strays);
+            (unsigned long long)facts->outcome->counts.strays);
     certainty_add_reading(certainty, facts);
 }
 

@@ -7,7 +7,7 @@
 #include <ttdtrace/snapshot.h>
 
 #include "travel/heap_trace.h"
-#include "travel/losses.h"
+#include "travel/replay_to.h"
 
 #define CERTAINTY_REASONS_MAX 8
 #define CERTAINTY_REASON_SIZE 240
@@ -34,15 +34,10 @@ struct certainty_facts {
     bool rests_on_part;
     /** The findings depend on wall times. */
     bool uses_times;
-    const struct heap_losses *losses;
-    const struct heap_counts *counts;
+    /** Of the replay that the findings rest on. */
+    const struct heap_outcome *outcome;
     /** Position that the report is about; ttd_position_max() for the end. */
     struct ttd_position at;
-    /** As in struct heap_outcome. */
-    struct ttd_position since;
-    /** The trace was replayed to its end; and the last position that the replay knows. */
-    bool reached_end;
-    struct ttd_position last;
     /** Number of readable events, if the position was given in percent of that number; else 0. */
     uint64_t part_of;
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "common/search.h"
 
 const char *heap_mark_kind_name(enum heap_mark_kind kind)
 {
@@ -143,14 +144,9 @@ bool heap_islands_want(const struct heap_islands *islands, ttd_id thread,
                        struct ttd_position position)
 {
     struct heap_island key = {.thread = thread, .begin = position};
-    size_t first = 0, count = islands->count;
-    while (count) {
-        size_t half = count / 2;
-        bool is_before = islands_compare(&islands->items[first + half], &key) <= 0;
-        first += is_before ? half + 1 : 0;
-        count = is_before ? count - half - 1 : half;
-    }
-    const struct heap_island *island = first ? &islands->items[first - 1] : NULL;
+    size_t after = 0, end = islands->count;
+    SEARCH_SORTED(after, end, middle, islands_compare(&islands->items[middle], &key) <= 0);
+    const struct heap_island *island = after ? &islands->items[after - 1] : NULL;
     return island && island->thread == thread ? island->is_wanted
                                               : islands_passes_nobody(&islands->filter);
 }

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/grow.h"
-#include "base/sort.h"
+#include "common/search.h"
 
 _Static_assert(TTD_STATE_ACTIONS == TTD_ACTION_DESTROY + 1, "counts by action");
 

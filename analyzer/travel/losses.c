@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "common/search.h"
 #include "heap/site_table.h"
 #include "travel/heap_trace.h"
 
@@ -142,14 +143,10 @@ struct ttd_position heap_gaps_end(struct heap_gaps *gaps, struct ttd_position po
 {
     if (!gaps->is_sorted)
         losses_gaps_sort(gaps);
-    size_t first = 0, count = gaps->count;
-    while (count) {
-        size_t half = count / 2;
-        bool is_before = ttd_position_compare(gaps->items[first + half].begin, position) < 0;
-        first += is_before ? half + 1 : 0;
-        count = is_before ? count - half - 1 : half;
-    }
-    return first ? gaps->items[first - 1].end : ttd_position_min();
+    size_t after = 0, end = gaps->count;
+    SEARCH_SORTED(after, end, middle,
+                  ttd_position_compare(gaps->items[middle].begin, position) < 0);
+    return after ? gaps->items[after - 1].end : ttd_position_min();
 }
 
 /* Metadata, as ttdrecord writes them: spec, "Metadata". */

@@ -4,6 +4,7 @@
 #endif
 #include "dwarf/cfi.h"
 
+#include "common/search.h"
 #include "dwarf/dwarf.h"
 
 /* Moves fdes[i] down to where none below it is larger: the first `count` become a heap again. */
@@ -63,13 +64,7 @@ bool debug_frame_search(const struct debug_frame *frame, uint64_t code, uint32_t
 {
     size_t low = 0;
     size_t high = frame->fde_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (frame->fdes[middle].code <= code)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH_SORTED(low, high, middle, frame->fdes[middle].code <= code);
     if (low == 0)
         return false;
     *offset = frame->fdes[low - 1].offset;

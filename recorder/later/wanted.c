@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "arrays.h"
+#include "common/search.h"
 
 /* The words of modules' data that held references in snapshots. */
 
@@ -118,13 +119,7 @@ static enum ttd_status wanted_sort_modules(struct wanted *wanted)
 static ttd_id wanted_module_number(const struct wanted *wanted, ttd_id id)
 {
     size_t low = 0, high = wanted->module_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (wanted->modules[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH_SORTED(low, high, middle, wanted->modules[middle].id < id);
     bool is_there = low < wanted->module_count && wanted->modules[low].id == id;
     return is_there ? (ttd_id)(low + 1) : 0;
 }
@@ -145,13 +140,7 @@ static enum ttd_status wanted_add_part(struct wanted *wanted, ttd_id id)
 static size_t wanted_first_with_path(const struct wanted *wanted, ttd_id path)
 {
     size_t low = 0, high = wanted->module_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (wanted->modules[wanted->by_path[middle]].path_id < path)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH_SORTED(low, high, middle, wanted->modules[wanted->by_path[middle]].path_id < path);
     return low;
 }
 

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "base/sort.h"
+#include "common/search.h"
 
 struct ticks_finder {
     struct heap_ticks *ticks;

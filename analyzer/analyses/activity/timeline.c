@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/search.h"
+
 struct timeline_finder {
     struct heap_timeline *timeline;
     const struct heap_timeline_options *options;
@@ -146,19 +148,13 @@ static void timeline_finish(struct timeline_finder *finder)
 static struct heap_point *timeline_sampled_point(const struct heap_timeline *timeline,
                                                  const struct heap_memory_sample *sample)
 {
-    size_t low = 0, high = timeline->count;
-    while (low + 1 < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct heap_point *point = &timeline->points[middle];
-        bool has_begun = timeline->end
-                             ? point->begin <= sample->wall_time
-                             : ttd_position_compare(point->position, sample->position) <= 0;
-        if (has_begun)
-            low = middle;
-        else
-            high = middle;
-    }
-    return &timeline->points[low];
+    size_t after = 1, high = timeline->count;
+    const struct heap_point *points = timeline->points;
+    SEARCH_SORTED(after, high, middle,
+                  timeline->end
+                      ? points[middle].begin <= sample->wall_time
+                      : ttd_position_compare(points[middle].position, sample->position) <= 0);
+    return &timeline->points[after - 1];
 }
 
 static void timeline_place_samples(struct heap_timeline *timeline)

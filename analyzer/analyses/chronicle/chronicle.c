@@ -5,6 +5,7 @@
 
 #include "base/grow.h"
 #include "base/sort.h"
+#include "common/search.h"
 
 /* Blocks in the order of their addresses. */
 

@@ -5,7 +5,7 @@
 
 #include "analyses/errors/errors_parts.h"
 #include "base/grow.h"
-#include "base/sort.h"
+#include "common/search.h"
 
 /** A header lies this far in front of its block, and memory of blocks ends there. */
 #define HEADER_BYTES 8

@@ -6,7 +6,7 @@
 
 #include "analyses/state/state.h"
 #include "base/grow.h"
-#include "base/sort.h"
+#include "common/search.h"
 #include "heap/heap_live.h"
 #include "heap/site_table.h"
 

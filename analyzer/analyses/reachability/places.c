@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "base/sort.h"
+#include "common/search.h"
 
 #define PLACE_KINDS                                                                                \
     (TTD_KIND_BIT(TTD_KIND_MODULES) | TTD_KIND_BIT(TTD_KIND_VARIABLES) |                           \

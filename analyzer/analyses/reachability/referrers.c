@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "base/sort.h"
+#include "common/search.h"
 #include "graph/graph.h"
 #include "travel/replay_to.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "base/sort.h"
+#include "common/search.h"
 #include "heap/site_table.h"
 
 static int stats_clients_compare(const struct heap_client *a, const struct heap_client *b)

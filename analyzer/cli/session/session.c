@@ -254,12 +254,8 @@ void session_outcome(struct session *session, const struct heap_outcome *outcome
                                     .is_truncated = source->is_truncated,
                                     .is_given_up = source->is_given_up,
                                     .uses_times = session->uses_times,
-                                    .losses = &outcome->losses,
-                                    .counts = &outcome->counts,
+                                    .outcome = outcome,
                                     .at = position,
-                                    .since = outcome->since,
-                                    .reached_end = outcome->reached_end,
-                                    .last = outcome->position,
                                     .part_of = source->part_of};
     progress_end(&source->progress);
     certainty_judge(&session->report.certainty, &facts);

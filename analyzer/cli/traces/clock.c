@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "base/sort.h"
+#include "common/search.h"
 #include "report/writers/out.h"
 
 /* Precision of a time, as a fraction of the duration: more digits say nothing to people. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arrays.h"
 #include "collect/process/processes.h"
 
 /* Bounds of the remembered heaps, and of the destroyed ones among them: the program is not to use
@@ -14,8 +15,7 @@ enum { HEAPS_MAX = 1 << 20, ENDED_MAX = 1024, FIRST_BUCKETS = 64 };
 
 static struct custom_heap **heaps_bucket_of(const struct custom_heaps *heaps, uint64_t handle)
 {
-    __uint128_t product = (__uint128_t)(handle ^ heaps->key) * (heaps->key | 1);
-    return &heaps->buckets[((uint64_t)(product >> 64) ^ (uint64_t)product) &
+    return &heaps->buckets[array_hash(handle ^ heaps->key, heaps->key | 1) &
                            (heaps->bucket_count - 1)];
 }
 

@@ -62,10 +62,8 @@ void kept_free(struct kept *kept)
 /* Returns the slot where a block's number is, or belongs. */
 static size_t kept_slot(const struct kept *kept, uint64_t address, ttd_id heap)
 {
-    __uint128_t product =
-        (__uint128_t)(address ^ (uint64_t)heap << 48 ^ kept->key) * (kept->key | 1);
     size_t mask = kept->number_room - 1;
-    size_t slot = (size_t)(product >> 64 ^ product) & mask;
+    size_t slot = array_hash(address ^ (uint64_t)heap << 48 ^ kept->key, kept->key | 1) & mask;
     for (;; slot = (slot + 1) & mask) {
         uint32_t number = kept->numbers[slot];
         if (number == 0 ||

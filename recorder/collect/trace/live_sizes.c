@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "arrays.h"
+
 /* Slots of a table, powers of two: 64 MB for each process at most. */
 enum { SIZES_FIRST = 1 << 10, SIZES_LAST = 1 << 22 };
 
@@ -29,9 +31,8 @@ void live_sizes_free(struct live_sizes *sizes)
 /* Returns the slot where a block is, or belongs. */
 static size_t sizes_slot(const struct live_sizes *sizes, uint64_t address)
 {
-    __uint128_t product = (__uint128_t)(address ^ sizes->key) * (sizes->key | 1);
     size_t mask = sizes->room - 1;
-    size_t slot = (size_t)(product >> 64 ^ product) & mask;
+    size_t slot = array_hash(address ^ sizes->key, sizes->key | 1) & mask;
     while (sizes->slots[slot].address != 0 && sizes->slots[slot].address != address)
         slot = (slot + 1) & mask;
     return slot;

@@ -10,6 +10,8 @@
 
 #include <ttdtrace/model.h>
 
+#include "arrays.h"
+
 struct stack_entry {
     uint64_t pc;
     ttd_id parent;
@@ -37,10 +39,7 @@ void stacks_free(struct stacks *stacks);
  */
 static inline uint32_t stacks_hash(const struct stacks *stacks, uint32_t parent, uint64_t pc)
 {
-    /* Multiply and fold. Both factors depend on the key: a program cannot cause collisions. */
-    __uint128_t product =
-        (__uint128_t)(pc ^ (uint64_t)parent << 32 ^ stacks->key) * (stacks->key | 1);
-    return (uint32_t)((product >> 64 ^ product) >> 16);
+    return (uint32_t)(array_hash(pc ^ (uint64_t)parent << 32 ^ stacks->key, stacks->key | 1) >> 16);
 }
 
 /** Begins to load the entry of a frame into the cache. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "channel.h"
+#include "common/search.h"
 #include "snapshot/layout/maps.h"
 #include "snapshot/layout/glibc.h"
 #include "snapshot/layout/tls.h"
@@ -36,13 +37,7 @@ static const struct layout_thread *layout_thread_find(const struct layout_search
                                                       uint32_t tid)
 {
     size_t low = 0, high = search->thread_count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (search->threads[middle].tid < tid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH_SORTED(low, high, middle, search->threads[middle].tid < tid);
     bool is_found = low < search->thread_count && search->threads[low].tid == tid;
     return is_found ? &search->threads[low] : NULL;
 }

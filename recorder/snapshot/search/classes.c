@@ -251,9 +251,8 @@ static enum verdict classes_judge(struct classes *classes, uint64_t value, uint3
 /* Returns the entry of a value, or the free one where it belongs. */
 static struct class_value *classes_probe(const struct classes *classes, uint64_t value)
 {
-    __uint128_t product = (__uint128_t)(value ^ classes->key) * UINT64_C(0x9e3779b97f4a7c15);
     size_t mask = classes->value_capacity - 1;
-    size_t slot = ((uint64_t)(product >> 64) ^ (uint64_t)product) & mask;
+    size_t slot = array_hash(value ^ classes->key, UINT64_C(0x9e3779b97f4a7c15)) & mask;
     while (classes->values[slot].verdict != UNSEEN && classes->values[slot].value != value)
         slot = (slot + 1) & mask;
     return &classes->values[slot];

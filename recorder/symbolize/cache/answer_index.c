@@ -112,11 +112,9 @@ static size_t answer_index_add_image(struct answer_index *index, const struct an
 static struct indexed_answer *answer_index_probe(const struct answer_index *index, size_t image,
                                                  uint64_t offset)
 {
-    __uint128_t product =
-        (__uint128_t)(offset ^ index->key) *
-        (((uint64_t)image << 1 | 1) * UINT64_C(0x9e3779b97f4a7c15) ^ (index->key << 1));
+    uint64_t factor = ((uint64_t)image << 1 | 1) * UINT64_C(0x9e3779b97f4a7c15) ^ (index->key << 1);
     size_t mask = index->answer_capacity - 1;
-    size_t slot = ((uint64_t)(product >> 64) ^ (uint64_t)product) & mask;
+    size_t slot = array_hash(offset ^ index->key, factor) & mask;
     for (;; slot = (slot + 1) & mask) {
         struct indexed_answer *answer = &index->answers[slot];
         if (!answer->names || (answer->offset == offset && answer->image == image))

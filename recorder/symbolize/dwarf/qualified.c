@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "arrays.h"
+#include "common/search.h"
 #include "symbolize/child_arrays.h"
 
 /* A limit against crafted, deeply nested debug information. */
@@ -62,13 +63,8 @@ static const struct scope_die *enclosing_find(struct enclosing *enclosing, Dwarf
     }
     size_t low = 0;
     size_t high = enclosing->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if ((uintptr_t)enclosing->dies[middle].die.addr < (uintptr_t)die->addr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH_SORTED(low, high, middle,
+                  (uintptr_t)enclosing->dies[middle].die.addr < (uintptr_t)die->addr);
     bool is_found = low < enclosing->count && enclosing->dies[low].die.addr == die->addr;
     return is_found ? &enclosing->dies[low] : NULL;
 }
@@ -282,13 +278,7 @@ static size_t qualified_find_name(const struct qualified *qualified, const void 
 {
     size_t low = 0;
     size_t high = qualified->name_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if ((uintptr_t)qualified->names[middle].die < (uintptr_t)die)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH_SORTED(low, high, middle, (uintptr_t)qualified->names[middle].die < (uintptr_t)die);
     return low;
 }
 
