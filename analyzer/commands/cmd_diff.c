@@ -6,7 +6,7 @@
 #include "cli/process/message.h"
 #include "cli/session/session.h"
 #include "cli/session/sidecar.h"
-#include "cli/traces/position_spec.h"
+#include "cli/traces/source.h"
 #include "commands/findings.h"
 #include "report/state/state_reports.h"
 

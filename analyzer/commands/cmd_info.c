@@ -12,7 +12,7 @@
 #include "cli/session/session.h"
 #include "cli/session/sidecar.h"
 #include "cli/traces/input.h"
-#include "cli/traces/position_spec.h"
+#include "cli/traces/source.h"
 #include "commands/findings.h"
 #include "report/trace/trace_reports.h"
 

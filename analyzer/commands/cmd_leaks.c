@@ -8,7 +8,7 @@
 #include "base/grow.h"
 #include "cli/options/command.h"
 #include "cli/process/message.h"
-#include "cli/traces/position_spec.h"
+#include "cli/traces/source.h"
 #include "commands/family.h"
 #include "commands/findings.h"
 #include "report/reachability/reachability_reports.h"

@@ -8,7 +8,7 @@
 #include "cli/session/new_trace.h"
 #include "cli/session/session.h"
 #include "cli/traces/input.h"
-#include "cli/traces/position_spec.h"
+#include "cli/traces/source.h"
 #include "remake/remake.h"
 #include "report/trace/trace_reports.h"
 

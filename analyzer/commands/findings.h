@@ -16,7 +16,7 @@
 #include "cli/options/command.h"
 #include "cli/page/page.h"
 #include "cli/session/session.h"
-#include "cli/traces/position_spec.h"
+#include "cli/traces/source.h"
 #include "report/page/page_model.h"
 #include "report/state/state_reports.h"
 #include "travel/islands.h"

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "query/result_database.h"
+#include "query/result_rows.h"
 
 #include <string.h>
 
 #include "query/query.h"
-#include "query/result_rows.h"
 #include "report/writers/out.h"
 
 bool result_database_is_named(const char *path)

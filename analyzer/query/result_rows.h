@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** Writing the rows of a query, as a table of text, as JSON, as lines of JSON and as CSV. */
+/** Writing the rows of a query: as a table of text, as JSON, as lines of JSON, as CSV, and as a
+ * database of SQLite. */
 #ifndef ANALYZER_QUERY_RESULT_ROWS_H
 #define ANALYZER_QUERY_RESULT_ROWS_H
 
@@ -55,5 +56,35 @@ bool result_rows_add(struct result_rows *result);
 
 /** Ends the output, after the certainty of the report was judged; releases everything. */
 void result_rows_end(struct result_rows *result, bool is_complete);
+
+/*
+ * A database of SQLite. It has the table `result` with the columns of the query, and the table
+ * `uncertain` with the reasons why they may be wrong, empty if they are certain. Rows are written
+ * to the temporary file of the output as they come; an output that has none, such as a pipe, gets a
+ * database that was made in memory.
+ */
+
+struct result_database {
+    sqlite3 *database;
+    sqlite3_stmt *insert;
+    sqlite3_stmt *query;
+    bool is_file;
+};
+
+/** Whether a file is to be a database, by the end of its name; false for NULL. */
+bool result_database_is_named(const char *path);
+
+/** Begins a database for the rows of a query, in an empty file, or with NULL in memory. Returns a
+ * status of SQLite. */
+int result_database_begin(struct result_database *result, sqlite3_stmt *query, const char *path);
+
+/** Adds the row that the query has. Returns a status of SQLite. */
+int result_database_add(struct result_database *result);
+
+/** Ends the database, and writes one in memory to the output. Returns a status of SQLite. */
+int result_database_write(struct result_database *result, struct report *report);
+
+/** Releases everything. */
+void result_database_free(struct result_database *result);
 
 #endif

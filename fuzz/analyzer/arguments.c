@@ -16,7 +16,7 @@
 #include "cli/options/filter.h"
 #include "cli/process/limits.h"
 #include "cli/process/message.h"
-#include "cli/traces/position_spec.h"
+#include "cli/traces/source.h"
 #include "well_formed.h"
 
 enum { TEXT_MAX = 256, ARGUMENTS_MAX = 24 };

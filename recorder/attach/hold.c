@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "attach/hold.h"
+#include "attach/attach.h"
 
 #include <elf.h>
 #include <errno.h>

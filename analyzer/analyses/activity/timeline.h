@@ -4,7 +4,7 @@
 #define ANALYZER_ANALYSES_ACTIVITY_TIMELINE_H
 
 #include "heap/totals.h"
-#include "travel/memory_samples.h"
+#include "travel/islands.h"
 #include "travel/replay_to.h"
 
 enum heap_axis {

@@ -7,7 +7,7 @@
 #include <ttdtrace/snapshot.h>
 
 #include "base/hash_map.h"
-#include "travel/memory_samples.h"
+#include "travel/islands.h"
 #include "travel/pass.h"
 
 /* The clients and the activities that the marks of a trace name. */

@@ -16,7 +16,7 @@
 #include "base/numbers.h"
 #include "cli/process/output.h"
 #include "cli/traces/input.h"
-#include "cli/traces/position_spec.h"
+#include "cli/traces/source.h"
 #include "report/sections/section_findings.h"
 
 enum { NAME_MAX_SIZE = 32 };

@@ -5,7 +5,7 @@
 
 #include "base/hash_map.h"
 #include "base/numbers.h"
-#include "cli/traces/position_spec.h"
+#include "cli/traces/source.h"
 #include "symbols/trace_definitions.h"
 #include "symbols/memo.h"
 

@@ -6,7 +6,6 @@
 #include "analyses/state/state.h"
 #include "cli/options/command.h"
 #include "cli/process/output.h"
-#include "cli/traces/position_spec.h"
 #include "cli/traces/source.h"
 #include "travel/islands.h"
 #include "travel/replay_to.h"

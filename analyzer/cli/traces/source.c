@@ -10,7 +10,6 @@
 #include "cli/process/interrupt.h"
 #include "cli/process/message.h"
 #include "cli/traces/input.h"
-#include "cli/traces/position_spec.h"
 #include "travel/certainty.h"
 #include "travel/heap_cursor.h"
 #include "travel/losses.h"

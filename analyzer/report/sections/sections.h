@@ -15,7 +15,7 @@
 #include "report/sections/report.h"
 #include "report/sections/say.h"
 #include "report/writers/row.h"
-#include "travel/memory_samples.h"
+#include "travel/islands.h"
 
 /** Returns the number of `count` records that a report shows. */
 static inline size_t report_shown(size_t count, size_t limit)

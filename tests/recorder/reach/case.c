@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "case.h"
@@ -31,6 +32,22 @@ void *get(const void *memory, size_t offset)
 
     memcpy(&value, (const char *)memory + offset, sizeof value);
     return value;
+}
+
+void *map(size_t size)
+{
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (memory == MAP_FAILED)
+        abort();
+    return memory;
+}
+
+uintptr_t hidden;
+
+void NOINLINE hide_block(void)
+{
+    hidden = ~(uintptr_t)block(40);
 }
 
 void NOINLINE lose(const void *memory)

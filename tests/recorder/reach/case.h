@@ -41,6 +41,13 @@ void *block(size_t size);
 void put(void *memory, size_t offset, const void *value);
 void *get(const void *memory, size_t offset);
 
+/* Zeroed memory that is mapped for the case. */
+void *map(size_t size);
+
+/* Acquires a block of 40 bytes, and leaves the complement of its address as the only trace. */
+void hide_block(void);
+extern uintptr_t hidden;
+
 /* Does nothing with a pointer, of which the compiler does not know that. */
 void lose(const void *memory);
 
