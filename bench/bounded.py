@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measures what the options for recording less leave of a recording's cost. Prints a table.
+"""Measures the cost of recordings with the options for recording less. Prints a table.
 
 In each round the native program, and the program recorded with each option, run one after the
 other, so that a busy machine disturbs all alike. Times are of the program's processor time, without

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measures what recording adds to each of many short children, with the snapshot at their end and
+"""Measures the time that recording adds to each of many short children, with the snapshot at their end and
 without it; with --base also beside another build of the recorder, such as one of an older commit.
 Prints a report.
 
@@ -66,12 +66,12 @@ def workloads(directory):
 
 
 def run(command):
-    """Returns the seconds of wall time, and those of all processors."""
+    """Returns the seconds of wall time, and of all processors."""
     return usage_of(command, stderr=subprocess.DEVNULL)[:2]
 
 
 def recorders(options):
-    """Returns by name the command lines that record what follows them."""
+    """Returns by name the command lines that record the program behind them."""
     recorder = options.build.resolve() / 'recorder' / 'ttdrecord'
     result = {'ttdrecord': [recorder], '--no-snapshot': [recorder, '--no-snapshot']}
     if options.base is not None:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measures what recording costs PostgreSQL if each transaction has a connection of its own, and so a
+"""Measures the cost of recording PostgreSQL if each transaction has a connection of its own, and so a
 process that is forked and ends, with the snapshot at its end and without it. Prints a report.
 
 In each round the native server and the recorded ones run `pgbench -C -S` one after the other, so that
@@ -119,7 +119,7 @@ class Running:
 
     def __exit__(self, *_):
         pid = int((self.server.directory / 'data' / 'postmaster.pid').read_text().split()[0])
-        # Smart: what still runs, such as processes that wait for their snapshots, is waited for.
+        # Smart: waits for processes that still run, such as those in their snapshots.
         os.kill(pid, signal.SIGTERM)
         _, _, usage = os.wait4(self.process.pid, 0)
         self.process.returncode = 0

@@ -46,7 +46,7 @@ static void make_tables(struct graph *graph)
 {
     uint32_t count = graph->node_count / 4 * 4;
     uint32_t entries = count / 4;
-    /* Blocks in order of their addresses, which are not those of the entries. */
+    /* Blocks in order of their addresses, which is not the order of the entries. */
     for (uint32_t node = 0; node < count; node++) {
         uint32_t entry = node / 4;
         uint32_t place = node % 4;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measures what libttdheap costs beside ttdanalyze, and how fast Python goes through calls and
+"""Measures libttdheap beside ttdanalyze, and how fast Python goes through calls and
 columns. Prints a report.
 
 The trace is the one that travel.py generates. Instructions are callgrind's, so that other work of the
@@ -40,7 +40,7 @@ def instructions(command):
 
 
 def best(function):
-    """The least processor time of a function, in seconds, and what it returned."""
+    """The least processor time of a function, in seconds, and its result."""
     shortest = None
     for _ in range(ROUNDS):
         begin = time.process_time()

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Measures the page of `ttdanalyze report`: how long it takes to make, how large it is beside its
-trace, how soon a browser shows it, and what a step of the cursor costs. Prints a report.
+trace, how soon a browser shows it, and the time of a step of the cursor. Prints a report.
 
 The trace is recorded of a real program: Python, with malloc for its own objects. The browser is
 Debian's Chromium without a window, which draws without a graphics processor.
@@ -35,7 +35,7 @@ SHOWN = """new Promise((done) => {
 })"""
 
 # Resolves to the milliseconds of one step: all that a tick shows is computed, drawn and laid out. Each
-# begins behind a picture: a browser keeps what is drawn on canvases without one, and then a step pays
+# begins behind a picture: a browser keeps the drawing of canvases without one, and then a step pays
 # for the pictures of fifty.
 STEP = """(async () => {
   await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measures what recording costs, beside heaptrack, and how fast the traces are read. Prints a report.
+"""Measures the cost of recording, beside heaptrack, and how fast the traces are read. Prints a report.
 
 Every figure is the median of the rounds. In each round the native program, ttdrecord and heaptrack
 run one after the other, so that a busy machine disturbs all three alike. Traces are read several

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measures what the snapshot of references at the end of a program costs: the time of a recording
+"""Measures the snapshot of references at the end of a program: the time of a recording
 with it and without, how long the program is held, and how fast `ttdanalyze leaks` classifies by it.
 With --memcheck also how long memcheck takes for the same program and question. Then takes snapshots
 of programs with large heaps that go on. Prints a report.

@@ -29,7 +29,7 @@ HOWS = {'leaks': PLAIN, 'peak': BOTH, 'diff': BOTH}
 
 
 def rate(events, runs):
-    """Returns events a second, for the median time of what usage_of() returned."""
+    """Returns events a second, for the median time of results of usage_of()."""
     return events / statistics.median(seconds for seconds, *_ in runs)
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Counts the instructions that the unwinder executes for each capture of a stack, by callgrind.
 
-To measure what a part of the unwinder buys, take it out, build, and run this again.
+To measure the gain of a part of the unwinder, take it out, build, and run this again.
 """
 
 import argparse

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Captures what code under test writes to standard output and standard error. */
+/** Captures the standard output and standard error of code under test. */
 #ifndef FUZZ_CAPTURE_H
 #define FUZZ_CAPTURE_H
 
@@ -14,7 +14,7 @@ void capture_begin(void);
 /** Ends the redirection. Reports of sanitizers are never redirected. */
 void capture_end(void);
 
-/** Returns what was written to descriptor 1 or 2 since the last call, to be freed. */
+/** Returns the output on descriptor 1 or 2 since the last call, to be freed. */
 char *capture_take(int descriptor, size_t *size);
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "target.h"
 
-/* Room for what mutations add. */
+/* Room for added bytes. */
 #define GROWTH 65536
 
 #define MUTATIONS_MAX 4

@@ -93,7 +93,7 @@ static void mutate_header(uint8_t *data, size_t size, unsigned *seed)
     chunk_edit_seal_header(data + chunk.offset);
 }
 
-/** Changes the trace identifier, which chooses what some targets do. */
+/** Changes the trace identifier, which chooses the work of some targets. */
 static void mutate_identity(uint8_t *data, size_t size, unsigned *seed)
 {
     if (size >= TTD_HEADER_SIZE)

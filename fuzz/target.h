@@ -11,7 +11,7 @@
 /** The target: returns 0, and aborts when the property does not hold. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/** Aborts, saying what does not hold, unless `holds`. */
+/** Aborts with the name of the property, unless `holds`. */
 void target_require(int holds, const char *what);
 
 /** Copies the bytes into a block of exactly their size, so that sanitizers detect a read past the

@@ -270,12 +270,12 @@ int attach_clean_command(const char *text)
     if (pid == 0 || !launch_find_attached(library))
         return -1;
     if (attach_clean_left((uint32_t)pid, library, reason)) {
-        message("removed from process %lu what a recorder has left that was killed", pid);
+        message("removed from process %lu the remains of a killed recorder", pid);
         return EXIT_SUCCESS;
     }
     if (reason[0] == '\0')
         return -1;
-    message("cannot remove from process %lu what a recorder has left: %s", pid, reason);
+    message("cannot remove from process %lu the remains of a killed recorder: %s", pid, reason);
     return EXIT_RECORDER;
 }
 

@@ -65,8 +65,8 @@ static inline void *channel_at(struct channel_view *view, uint64_t offset)
     return window + offset % CHANNEL_WINDOW;
 }
 
-/** Returns the slot for the copy of a process. A copy records nothing: it only reports those of its
- * parent's blocks that the runtimes would release. */
+/** Returns the slot for the copy of a process. A copy records nothing: it only reports the blocks
+ * of its parent that the runtimes would release. */
 static inline uint32_t channel_copy(uint32_t process)
 {
     return CHANNEL_PROCESSES + process;

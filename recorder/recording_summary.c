@@ -188,7 +188,7 @@ void summary_print(const struct collector *collector, const char *output)
 static void summary_print_full(const struct collector *collector)
 {
     if (collector->full != 0)
-        message("warning: %u trace%s reached the size of --max-size: what came after it is missing",
+        message("warning: %u trace%s reached the size of --max-size: all later calls are missing",
                 collector->full, collector->full == 1 ? " has" : "s have");
 }
 

@@ -26,7 +26,7 @@ static const char help[] =
     "                         Without it TRACE is replaced, once all is written\n"
     "      --debug-path=DIRS  more directories with debug files below .build-id,\n"
     "                         separated by colons\n"
-    "  -q, --quiet            do not tell what got names and what did not\n"
+    "  -q, --quiet            do not report which frames got names\n"
     "  -h, --help             print this and exit\n";
 
 enum { OPTION_DEBUG_PATH = 256 };
@@ -142,7 +142,7 @@ static int symbolize_write_names(struct names_to_add *adding,
         return status == TTD_ERROR_IO ? EXIT_OUTPUT : EXIT_RECORDER;
     }
     if (!verdict.ok)
-        message("warning: %s is damaged, or was not closed; the new trace tells what is missing",
+        message("warning: %s is damaged, or was not closed; the new trace lists its losses",
                 arguments->trace);
     return EXIT_SUCCESS;
 }

@@ -94,7 +94,7 @@ leak:^main$
    fun:PyObject*
 }
 '''
-# What two commands need besides.
+# Further arguments of two commands.
 NEEDED = {'history': '--address {a}', 'recover': '-o recovered-{f}.ttd',
           'redact': '-o redacted-{f}.ttd', 'memory': '--address {a}',
           'referrers': '--address {a}', 'find': '--pointer-to {a}'}
@@ -147,7 +147,7 @@ COMMANDS = {
     'merge': ['other.ttd -o merged.ttd'],
     'repack': ['-o repacked.ttd'],
 }
-# What an index may change, run once more with one; and what comes of one that does not fit.
+# Commands that an index may change, run once more with one, and with one that does not fit.
 INDEXED = [f'state --at {p}' for p in POSITIONS] + [
     'leaks --at 66% -f json', 'leaks', 'peak -f json', 'peak --by function', 'state -f csv',
     'diff --from 40% --to 90%', 'diff --changes --from 30% --to 80%', 'diff --changes -f json',
@@ -191,7 +191,7 @@ def damage(kind, sound):
 
 def lines_of(name, number, is_large, addresses):
     """The lines of a case with trace.ttd: the first word is a command or, see run_line(), another.
-    `number` is that of the case, and decides which options go with which format."""
+    `number` is the number of the case, and decides which options go with which format."""
     for command, options in COMMANDS.items() if name != 'generated-long' else ():
         formats = FORMATS if VIEWS[0] in options else FORMATS[:3]
         needed = NEEDED.get(command, '')

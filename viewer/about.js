@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The trace itself: what was recorded, its marks, snapshots and losses.
+// The trace itself: the recording, its marks, snapshots and losses.
 import { doubts, element } from './dom.js';
 import { count, duration, moment } from './format.js';
 import { numberColumn, panel, positionColumn } from './findings.js';

@@ -15,7 +15,7 @@ const growthColumn = {
   title: 'Growth', is_number: false, value: growthText, show: growthText,
 };
 
-/** What was copied, for certain or at most. */
+/** The bytes copied, for certain or at most. */
 function copiedText(moves) {
   const { bytes_copied: copied, bytes_copied_at_most: most, remapped } = moves;
   const limit = Number(copied) === Number(most) ? '' : 'at most ';

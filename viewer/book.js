@@ -15,7 +15,7 @@ export function elementOf(name, number) {
   return number > 1 ? `${name}-${number}` : name;
 }
 
-/** What a trace is called: the last part of its path, if no other one has the same. */
+/** The name of a trace: the last part of its path, if no other one has the same. */
 function nameOf(path, paths) {
   const name = baseName(path);
   return paths.filter((other) => baseName(other) === name).length > 1 ? path : name;
@@ -42,7 +42,7 @@ export class Book {
     return /^[1-9][0-9]?$/.test(key) && Number(key) <= this.count ? key : '1';
   }
 
-  /** Shows what the address asks for. Of pages that are asked for while another one is read, only
+  /** Shows the page of the address. Of pages that are asked for while another one is read, only
    * the last is shown. */
   async follow() {
     if (this.asked === this.key) return;

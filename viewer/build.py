@@ -36,7 +36,7 @@ def fail(text):
 
 
 def slim(text):
-    """Leaves out what only readers of the sources need: lines of comments, and indentation."""
+    """Leaves out lines of comments, and indentation."""
     return INDENT.sub('', COMMENT.sub('', text))
 
 
@@ -71,7 +71,7 @@ def join_modules(paths):
 
 
 def bare(text):
-    """A module without what only joins it to others."""
+    """A module without its imports and exports."""
     return re.sub(r'^export ', '', slim(IMPORT.sub('', text)), flags=re.MULTILINE).strip()
 
 

@@ -42,7 +42,7 @@ export class Calls {
     this.noStack = this.addPlain('(no stack)');
   }
 
-  /** Adds what is shown like a function, and is none. */
+  /** Adds a record that is shown like a function, and is none. */
   addPlain(name) {
     this.functions.push({ name, short: name, plain: name, module: '', own: false, allocates: false });
     return this.functions.length - 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The table of classes: what was live of each at a snapshot, and what it holds.
+// The table of classes: the live blocks of each at a snapshot, and the memory that they hold.
 import { CommandLine } from './commands.js';
 import { cutNote, numberColumn } from './findings.js';
 import { doubts, element } from './dom.js';
@@ -13,7 +13,7 @@ function classNameOf(row) {
 }
 
 export class ClassTable {
-  /** @param part  what `retained --by class` prints
+  /** @param part  the output of `retained --by class`
    * @param line  that command */
   constructor(part, line, is_filtered) {
     this.part = part;

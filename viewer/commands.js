@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The commands that print what the page shows.
+// The commands that print the figures of the page.
 import { button, copyText, element } from './dom.js';
 
 /** Commands that have no filters. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The comparison of two traces: what each call site had live at the end of both.
+// The comparison of two traces: the live blocks of each call site at the end of both.
 import { Calls } from './calls.js';
 import { CommandLine, Commands } from './commands.js';
 import { button, choice, copyText, element, fixedFigure, segments, textField } from './dom.js';
@@ -17,7 +17,7 @@ const BOTH = ['old', 'new'];
 
 const WEIGHTS = [['new', 'Second heap'], ['old', 'First heap'], ['grown', 'Grown'], ['shrunk', 'Shrunk']];
 
-/** One tree of calls that has those of both traces. Texts are the same if they are equal, and
+/** One tree of calls for both traces. Texts are the same if they are equal, and
  * modules if their files have the same name, wherever these are. */
 function joinCalls(sides) {
   const joined = {
@@ -130,7 +130,7 @@ class Changes {
   }
 }
 
-/** A page of the comparison, in place of that of a trace. */
+/** A page of the comparison, in place of a trace's page. */
 export class ComparePage {
   constructor(parts, book) {
     Object.assign(this, { parts, book, ending: new AbortController() });
@@ -203,7 +203,7 @@ export class ComparePage {
       this.command.node);
   }
 
-  /** What is uncertain of either heap. */
+  /** The uncertain facts of either heap. */
   doubts() {
     const lines = BOTH.flatMap((name, i) => this.parts.diff[name].reasons.map((reason) =>
       element('li', {}, `Uncertain, of the ${i ? 'second' : 'first'} heap: ${reason}`)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The data of the page: parts with a name each, most of which are what a command prints as JSON.
+// The data of the page: parts with a name each, most of them the JSON of a command.
 
 import { unpack } from './pairs.js';
 

@@ -100,7 +100,7 @@ export function textField(state, name, label, more = {}) {
   return input;
 }
 
-/** A line that says what is uncertain; null if nothing is. */
+/** A line with the reasons of uncertainty; null if there are none. */
 export function doubts(part) {
   if (!part || part.certain !== false) return null;
   return element('ul', { class: 'doubt', 'aria-label': 'Uncertain' },

@@ -45,7 +45,7 @@ class Engine {
     else done(answers);
   }
 
-  /** Asks some questions at once: each is a function of the engine and what it is given. */
+  /** Asks some questions at once: each is a function of the engine and its arguments. */
   ask(...calls) {
     return new Promise((done, fail) => {
       this.waiting.set(++this.number, [done, fail]);
@@ -235,7 +235,7 @@ export class Exact {
     return this.moments[this.baseOf(moment)] === moment;
   }
 
-  /** What moments between ticks divide the ticks into: stretches that end with each of them, and
+  /** The parts of ticks between moments: stretches that end with each of them, and
    * those up to the next ticks. `base` is the tick before. */
   stretches(added) {
     const list = [];

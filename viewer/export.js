@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Saving and copying what a view shows.
+// Saving and copying the contents of a view.
 import { button, copyText, element, saveFile } from './dom.js';
 import { CanvasSurface, SvgSurface, palette, sizeOf } from './surface.js';
 

@@ -45,7 +45,7 @@ export class Figures {
     ];
   }
 
-  /** Of what the search finds: what it has live, most of it, and its growth. */
+  /** Of the records that the search finds: the live bytes, their peak, and their growth. */
   ofFollowed({ bytes: size, blocks, text }, at, from, to, range) {
     const { heap } = this;
     const whose = `of “${briefName(text)}”`;

@@ -153,7 +153,7 @@ export function leaksView(leaks, pieces) {
   return { node, draw: pieces.search.watch(() => table.choose()) };
 }
 
-/** Facts about a block beside those of its calls. */
+/** Facts about a block, except for its calls. */
 function blockText(finding) {
   const { block } = finding;
   if (!block) return finding.address ? `address ${finding.address}` : '';
@@ -163,7 +163,7 @@ function blockText(finding) {
       `${block.address}${size}` : `block ${block.address}${size}`;
 }
 
-/** What is known of the header of a block that was overwritten. */
+/** Facts about the header of a block that was overwritten. */
 function damageText({ address, damage, block }) {
   if (!damage) return '';
   const header = `The header at ${address} is ${damage.header} in snapshot ${damage.snapshot}.`;

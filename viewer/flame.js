@@ -12,8 +12,8 @@ const NARROWEST = 2;
 /** Levels that are drawn: browsers limit the height of a canvas. */
 export const LEVELS_MAX = 800;
 
-/** Calls with one callee only are one box with it, so that _start() to what calls main() take one
- * line; but neither the program's own nor those of a box that was opened. */
+/** Calls with one callee only are one box with it, so that all from _start() to main() takes one
+ * line; but neither the program's own nor the calls of a box that was opened. */
 function fold(tree, node, opened) {
   let last = node;
   while (last && !opened.has(last) && tree.children[last].length === 1 && !tree.isLeaf[last] &&
@@ -99,7 +99,7 @@ export function labelOf(tree, box) {
   return `${tree.function(box.node).plain} → ${plain} (${foldedOf(tree, box).length} frames, click to open)`;
 }
 
-/** The texts of a box: what it is, and its share if there is room. */
+/** The texts of a box: its name, and its share if there is room. */
 function drawTexts(surface, box, x, y, width, color, picture) {
   const share = picture.tree && width > SHARE_ROOM && box.node >= 0 ? SHARE : 0;
   const ink = inkOn(color);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Colours of the boxes of a flame graph, and what they mean.
+// Colours of the boxes of a flame graph, and their meanings.
 
 /** A part of a box above this has the full colour of its change. */
 const STRONGEST = 0.5;
@@ -73,7 +73,7 @@ export class BoxColors {
 }
 
 /** Colours by thread: of the threads that most call sites are of. A box that several threads have
- * in common has that of none. */
+ * in common has the colour of none. */
 export class ThreadColors {
   /** @param threads  by call site: a number of a thread from 1, or 0 for several
    * @param names    of threads */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The flame graph as a view: what it shows, the pointer, the keyboard.
+// The flame graph as a view: its contents, the pointer, the keyboard.
 import { OUTWARD_LEVELS, inwardTree, outwardTree } from './calls.js';
 import { button, choice, element, menu, segments, setText } from './dom.js';
 import { baseName, bytes, briefName, percent, things } from './format.js';
@@ -100,7 +100,7 @@ export class FlameView {
     this.describe();
   }
 
-  /** Draws what can be seen of the boxes, and a little more. */
+  /** Draws the visible boxes, and a little more. */
   paint() {
     const { width, height, colors } = this.picture;
     const surface = new CanvasSurface(this.canvas, colors, { width, height });

@@ -46,7 +46,7 @@ export function duration(value) {
   return scaled(value, ['ns', 'µs', 'ms', 's']);
 }
 
-/** A moment, in nanoseconds since the start, with digits enough to tell `step` apart. */
+/** A moment, in nanoseconds since the start, with digits enough to distinguish a `step`. */
 export function moment(value, step = 1e6) {
   const digits = Math.max(0, Math.min(9, Math.ceil(9 - Math.log10(Math.max(step, 1)))));
   return `+${(value / 1e9).toFixed(digits)} s`;
@@ -127,7 +127,7 @@ export function briefName(name) {
   return plainName(shortName(name));
 }
 
-/** Characters that change the direction of what stands around them: a name with them could be taken
+/** Characters that change the direction of the text around them: a name with them could be taken
  * for another one. */
 const DIRECTIONS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 

@@ -6,7 +6,7 @@ import { comparePositions } from './format.js';
 import { Kept } from './kept.js';
 import { RefinedTicks } from './refine.js';
 
-/** The places of which the state is held: that of the cursor and the ends of the range. Each moves
+/** The places of which the state is held: the cursor and the ends of the range. Each moves
  * by itself, since going from one to another may take all that a trace has. */
 export const AT = 0;
 export const FROM = 1;
@@ -168,7 +168,7 @@ export class Heap {
   }
 
   /** Makes the peak a tick of its own, in front of the one in whose stretch it is. Where blocks lie
-   * within others, the series do not tell these apart, and the tick stays as it is. */
+   * within others, the series do not distinguish these, and the tick stays as it is. */
   insertPeak({ tick, site, bytes, blocks, event, time, series, ...sumsBefore }, peak) {
     const put = (name, value) => {
       const list = Array.from(this[name]);
@@ -223,7 +223,7 @@ export class Heap {
       [kind, this.readGroups(groups)]));
   }
 
-  /** What was live at the peak: what differs from the end of the tick in which it is. */
+  /** The live blocks at the peak: the difference from the end of its tick. */
   readPeak({ tick, site, bytes, blocks }) {
     const end = this.bySite.at(tick);
     const read = { bytes: end.bytes.slice(), blocks: end.blocks.slice() };
@@ -246,7 +246,7 @@ export class Heap {
     return read;
   }
 
-  /** What call sites have more at one tick than at another before: by unit, kept until others are
+  /** The growth of call sites from an earlier tick to a later one: by unit, kept until others are
    * asked for. */
   growth(from, to) {
     const known = this.grown;
@@ -266,7 +266,7 @@ export class Heap {
     return name ? `${name} (${by} ${key})` : `${by} ${key}`;
   }
 
-  /** Puts ticks between those of the page: see RefinedTicks. */
+  /** Puts ticks between the page's: see RefinedTicks. */
   refine(moments, stretches) {
     this.refined ||= new RefinedTicks(this);
     this.refined.apply(this, moments, stretches);
@@ -298,7 +298,7 @@ export class Heap {
     return this.memory.time.reduce((best, _, i) => (best < 0 || distance(i) <= distance(best) ? i : best), -1);
   }
 
-  /** The tick in which most was live: like the command, of all blocks, those of the runtimes too. */
+  /** The tick in which most was live: like the command, of all blocks, even of the runtimes. */
   peakTick() {
     if (this.peakPosition) return this.tickAt(this.peakPosition);
     let best = 0;
@@ -306,7 +306,7 @@ export class Heap {
     return best;
   }
 
-  /** Sums of all blocks at each tick. They exceed those of the heap where a program told of heaps
+  /** Sums of all blocks at each tick. They exceed the sums of the heap where a program reported heaps
    * of its own, whose blocks lie within other blocks. */
   sumAll() {
     const { first, end, bytes, blocks } = this.bySite;

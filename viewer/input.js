@@ -39,7 +39,7 @@ export class Keys {
     });
   }
 
-  /** What each key does, but for those that step. */
+  /** The action of each key, except for stepping. */
   acts(at) {
     const { page } = this;
     const { state, heap } = page;

@@ -42,7 +42,7 @@ export class Kept {
     return this.blocks.slice(after === null ? 0 : this.countTo(after), this.countTo(to));
   }
 
-  /** The sentence of the commands about what is kept at a tick of the page or after it; empty if nothing
+  /** The sentence of the commands about kept blocks at a tick of the page or after it; empty if nothing
    * is. */
   text(position) {
     const tick = lastTo(this.positions, position) - 1;
@@ -51,7 +51,7 @@ export class Kept {
       'kept by the C/C++ runtime, not counted' : '';
   }
 
-  /** Takes the blocks of a stretch out of the changes in it by a series. Returns what is left. */
+  /** Takes the blocks of a stretch out of the changes in it by a series. Returns the rest. */
   without(changes, k, blocks) {
     const kept = k === 0 ? blocks.filter(({ records }) => !this.sites.has(records[0])) : blocks;
     const left = { record: [], bytes: [], blocks: [] };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The page: its parts, and what follows when the cursor moves.
+// The page: its parts, and their updates when the cursor moves.
 import { LifetimesView, movesView, retainedView } from './activity.js';
 import { aboutView, metadataOf, notesOf } from './about.js';
 import { Calls } from './calls.js';
@@ -92,7 +92,7 @@ class Page {
       ({ key, title, make, words, reach, is_filtered }));
   }
 
-  /** The table of classes, if a snapshot tells any. */
+  /** The table of classes, if a snapshot has any. */
   makeClasses() {
     const { classes, facts } = this.parts;
     const words = ['retained', '--by', 'class', '--limit', '200', ...(facts.to ? ['--at', facts.to] : [])];
@@ -337,7 +337,7 @@ class Page {
     if (this.exact?.is_ready) this.exact.go('at', { step });
   }
 
-  /** The position of the peak is known; that of filtered blocks by its tick only. */
+  /** The position of the peak is known; of filtered blocks only its tick. */
   goToPeak() {
     const { position } = this.parts.heap.peak;
     if (this.exact?.is_ready && !this.scope.is_filtered && this.scope.has(position)) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Measures: what flame graph and table show of each call site.
+// Measures: the figures of each call site in flame graph and table.
 import { ThreadColors, changeColor, changeLegend } from './flame_colors.js';
 import { bytes, count, signed } from './format.js';
 
 /** Each measure: its title, the amounts by call site in a unit, and the words of the command that
- * prints it. Position of the cursor and range are those of the state. `has_nested` says
+ * prints it. Position of the cursor and range come from the state. `has_nested` says
  * whether blocks that lie within others count. */
 export const MEASURES = {
   live: {
@@ -54,7 +54,7 @@ export const MEASURES = {
   possible: lost('Possibly lost', 'possibly', 'possible'),
 };
 
-/** A measure of lost blocks, which there is only if a snapshot tells. */
+/** A measure of lost blocks, which needs a snapshot. */
 function lost(title, name, kind) {
   return {
     title,
@@ -134,12 +134,12 @@ export class HeapSource {
     return text + nestedText(this.heap, this.state) + (position && !this.search.is_on ? this.heap.kept.text(position) : '');
   }
 
-  /** Whether what is shown has grown or shrunk: its colours say so. */
+  /** Whether the measure is of growth: its colours say so. */
   get is_change() {
     return measureOf(this.state) === MEASURES.changed;
   }
 
-  /** What has grown and what has shrunk, from their difference and their sum. */
+  /** The growth and the shrinkage, from their difference and their sum. */
   changeText(net, whole) {
     const format = this.unit === 'bytes' ? bytes : count;
     return `${signed((whole + net) / 2, format)} grown, ${signed((net - whole) / 2, format)} shrunk`;

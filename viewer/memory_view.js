@@ -161,7 +161,7 @@ export class MemoryView {
     this.run ||= this.follow().finally(() => { this.run = null; });
   }
 
-  /** Draws until the picture is that of the newest wish. */
+  /** Draws until the picture shows the newest wish. */
   async follow() {
     while (this.shown !== this.wish) {
       const wish = this.wish;
@@ -198,7 +198,7 @@ export class MemoryView {
     chosen.length ? button('All regions', () => this.state.set({ region: '' })) : '');
   }
 
-  /** The functions that cells are of, those of most first. */
+  /** The functions of the cells, most cells first. */
   functionsOf(cells) {
     const numbers = new Map();
     for (const values of cells) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Packed data in an element: their size, a space, and pairs of digits, each of which has 13 bits of
-// what raw deflate made of them. The program writes them, and build.py.
+// the output of raw deflate. The program writes them, and build.py.
 
 const RADIX = 91;
 const BITS = 13;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The range: what its blocks were, by whether they were allocated and released in it.
+// The range: its blocks, by whether they were allocated and released in it.
 import { button, doubts, element, fixedFigure, setText } from './dom.js';
 import { panel, blocksAndBytes, numberColumn, stackColumn, positionColumn, wantsOf } from './findings.js';
 import { bytes, count, followingPosition, signed, things } from './format.js';
@@ -57,7 +57,7 @@ class Sums {
   }
 }
 
-/** What a page says of quadrants that it counts itself. */
+/** The remark on quadrants that the page counts itself. */
 const COUNTED = 'Blocks that the C and C++ runtimes keep until the end, which the command tells apart, ' +
   'count here.';
 
@@ -79,7 +79,7 @@ export class RangeView {
       this.quadrants);
   }
 
-  /** What is lost of the blocks that the range has added, if a snapshot tells. */
+  /** The lost blocks of the range, if there is a snapshot. */
   lost() {
     const { classes, snapshot } = this.diff;
     if (!classes || !snapshot) return null;
@@ -89,8 +89,8 @@ export class RangeView {
       `${snapshot.number} tells:`), element('ul', { class: 'remarks lost' }, ...lines));
   }
 
-  /** Which quadrants are shown: those of the page's range, those that the engine counts, or the sums
-   * that spans tell. */
+  /** Which quadrants are shown: of the page's range, as the engine counts them, or the sums
+   * of spans. */
   get shown() {
     const { heap, state, exact } = this;
     if (state.get('from') === 0 && state.get('to') === heap.last && this.diff) return this.ofPage;

@@ -18,7 +18,7 @@ export class RefinedTicks {
   }
 
   /** The list of ticks: each is one of the page, or a stretch; one of the page may have a stretch of
-   * its own, which is what is left of it behind the ticks before. */
+   * its own, which is the rest of it behind the ticks before. */
   list(stretches) {
     const of = new Map();
     for (const stretch of stretches) {
@@ -34,7 +34,7 @@ export class RefinedTicks {
     return ticks;
   }
 
-  /** Takes what the runtimes keep out of stretches. */
+  /** Takes the blocks that the runtimes keep out of stretches. */
   dropKept({ kept }, stretches) {
     if (kept.is_empty) return;
     stretches.forEach((stretch, i) => {
@@ -94,7 +94,7 @@ export class RefinedTicks {
     heap.all = all;
   }
 
-  /** The changes of added stretches lie behind those of the page. */
+  /** The changes of added stretches lie behind the page's. */
   applySeries({ series, first, end, size }, k) {
     const added = this.ticks.map(({ stretch, rest }) => (stretch || rest)?.series[k]);
     const room = added.reduce((sum, changes) => sum + (changes ? changes.record.length : 0), 0);
@@ -114,12 +114,12 @@ export class RefinedTicks {
     series.fromBase(this.ticks);
   }
 
-  /** Keeps those of the values by tick that belong to ticks of the page. */
+  /** Keeps the values that belong to ticks of the page. */
   ofPage(values) {
     return values.filter((_, i) => !this.ticks[i].stretch);
   }
 
-  /** Values by tick of the page, for all ticks: those between have that of the one before. */
+  /** Values by tick of the page, for all ticks: added ones have the value of the one before. */
   spread(values) {
     return Float64Array.from(this.ticks, ({ base }) => values[base]);
   }

@@ -18,7 +18,7 @@ const POINTS = 48;
 const AMOUNT = 2;
 
 export class SitesView {
-  /** @param classes  the table of classes; null if no snapshot tells them */
+  /** @param classes  the table of classes; null if no snapshot has them */
   constructor(heap, state, pieces, classes) {
     Object.assign(this, { heap, state, pieces, classes, groups: {} });
     this.keys = [...KEYS, ...(classes ? [['class', 'class']] : [])];
@@ -116,7 +116,7 @@ export class SitesView {
     return list;
   }
 
-  /** What groups had live in the course of time: for each so many points. */
+  /** The live bytes of groups in the course of time: for each so many points. */
   curvesBy(by) {
     const { heap } = this;
     const group = this.groups[by];
@@ -143,7 +143,7 @@ export class SitesView {
     return this.pieces.scope.has_times ? 'time' : 'event';
   }
 
-  /** The colour of a row: that of its function, if it has one of its own. */
+  /** The colour of a row: its function's, if that has one of its own. */
   colorOf(row) {
     const color = row.number === undefined ? -1 : this.pieces.functions.of(row.number);
     const colors = palette();
@@ -166,7 +166,7 @@ export class SitesView {
       row.text = document.createTextNode('');
       row.cell = element('span', { class: 'share-of' }, element('span', { class: 'track' }, row.bar), row.text);
     }
-    // What is cut off by a path needs no layout.
+    // The part cut off by a path needs no layout.
     const cut = 100 - (this.total ? Math.max(0, 100 * row.bytes / this.total) : 0);
     const path = `inset(0 ${cut.toFixed(1)}% 0 0 round 5px)`;
     if (row.path !== path) row.bar.style.clipPath = path;
@@ -205,7 +205,7 @@ export class SitesView {
     this.showTools(this.table.tools);
   }
 
-  /** What the numbers of a row are of. */
+  /** The subject of a row's numbers. */
   get counted() {
     const { by } = this;
     return ['allocated', 'temporary'].includes(this.state.get('measure')) && by !== 'thread' && by !== 'heap'

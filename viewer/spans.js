@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The quadrants of any range: what was live at its ends is known, and what was allocated in it; what
-// was released of the blocks from before tell the spans from allocation to release.
+// The quadrants of any range. The live blocks at its ends are known, and the allocations in it; the
+// releases of blocks from before follow from the spans from allocation to release.
 import { numbers, sums } from './data.js';
 
 export class Spans {
-  /** @param heap  what has the ticks of the page */
+  /** @param heap  has the ticks of the page */
   constructor(part, heap) {
     this.heap = heap;
     this.width = part.width;
@@ -29,7 +29,7 @@ export class Spans {
       Math.min(heap.last, tickOf(Math.ceil(high / width) * width))];
   }
 
-  /** What was released after tick `from`, up to tick `to`, of the blocks that were live at `from`. */
+  /** The releases after tick `from`, up to tick `to`, of the blocks that were live at `from`. */
   released(from, to) {
     const sum = { blocks: 0, bytes: 0 };
     const [first, last] = [from, to].map((tick) => Math.ceil(this.numberOf(tick) / this.width));

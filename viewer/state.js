@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The state of the page: what is shown, and of when. It is the fragment of the address.
+// The state of the page: its view, and the moment. It is the fragment of the address.
 
 /** The names in the fragment, with the values that hold where it is silent. Ticks are numbers. */
 export const DEFAULTS = {
@@ -9,7 +9,7 @@ export const DEFAULTS = {
   change: 'new', table: '',
 };
 
-/** What a page shows that is opened without a wish: of two traces their comparison. */
+/** The view of a page that is opened without a wish: of two traces their comparison. */
 export function firstTrace() {
   return document.getElementById('comparison') ? 'comparison' : DEFAULTS.t;
 }
@@ -18,7 +18,7 @@ export function firstTrace() {
 const TICKS = ['at', 'from', 'to'];
 
 export class State {
-  /** @param heap   what has the ticks
+  /** @param heap   has the ticks
    * @param signal  ends the state: it neither draws nor writes any more */
   constructor(heap, signal) {
     Object.assign(this, { heap, signal });
@@ -51,7 +51,7 @@ export class State {
     return this.values[name];
   }
 
-  /** Sets some values, tells who listens and writes the fragment. */
+  /** Sets some values, calls the listeners and writes the fragment. */
   set(changes) {
     const { last } = this.heap;
     for (const [name, value] of Object.entries(changes)) {

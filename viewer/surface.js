@@ -148,7 +148,7 @@ export class CanvasSurface {
     this.rect(0, 0, this.width, this.height, colors.back);
   }
 
-  /** Draws what another surface of this size shows. */
+  /** Copies another surface of this size. */
   copy(surface) {
     this.pen.setTransform(1, 0, 0, 1, 0, 0);
     this.pen.drawImage(surface.canvas, 0, 0);

@@ -44,7 +44,7 @@ function firstOf(list, count, compare) {
  * A table. Each column has a title, `value` of a row for CSV and, without a `rank`, for sorting; and
  * what `show` makes of it, which stays the same for a row with `is_fixed`; numbers are right-aligned. `detail` of a row is
  * shown below it when it is opened; `wants` says which rows are shown. The first column has the `key` of a row. Rows that were shown
- * before are kept, and only what differs in them is changed.
+ * before are kept, and only the differences in them are written.
  */
 export class Table {
   constructor(name, columns, { detail = null, sort = 0, open = null, is_down = true, wants = null } = {}) {
@@ -104,7 +104,7 @@ export class Table {
     }));
   }
 
-  /** The line of a row: the element, and what is shown in it. */
+  /** The line of a row: the element, and its contents. */
   makeLine(row, key) {
     const cells = this.columns.map((column) => element('td', {
       class: column.is_number === false ? column.class || '' : 'number',
@@ -129,7 +129,7 @@ export class Table {
     }
   }
 
-  /** What is below a row that is opened. */
+  /** The contents below a row that is opened. */
   showDetail(line) {
     const is_open = Boolean(this.detail) && this.opened.has(line.key);
     if (this.detail) {
@@ -161,7 +161,7 @@ export class Table {
     });
   }
 
-  /** The lines of rows, those of before as far as they are still there. */
+  /** The lines of rows, the old ones as far as they are still there. */
   linesOf(rows) {
     const { key: keyOf } = this.columns[0];
     const lines = new Map();

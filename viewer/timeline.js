@@ -56,8 +56,8 @@ export class Timeline {
       this.chip, this.hint);
   }
 
-  /** Over events if that is wished, if there are no times, or if these are too coarse to tell the
-   * ticks apart, as those of a short program may be. */
+  /** Over events if that is wished, if there are no times, or if these are too coarse to distinguish
+   * the ticks, as in a short program. */
   get axis() {
     const wish = this.state.get('axis');
     if (wish === 'events' || !this.scope.has_times) return 'event';
@@ -101,7 +101,7 @@ export class Timeline {
     return this.scale(sizeOf(this.canvas).width).value(x);
   }
 
-  /** Whether ticks are so far apart there that what is between them can be pointed at. */
+  /** Whether ticks are so far apart there that a moment between them can be pointed at. */
   isCoarse(x) {
     const { x: place } = this.scale(sizeOf(this.canvas).width);
     const values = this.heap[this.axis];
@@ -123,7 +123,7 @@ export class Timeline {
     return low;
   }
 
-  /** What only time shows is drawn once, and copied below the cursor. */
+  /** The picture without the cursor is drawn once, and copied below it. */
   draw() {
     const colors = palette();
     const size = sizeOf(this.canvas);
@@ -262,15 +262,15 @@ export class Timeline {
     });
   }
 
-  /** What the process had at the cursor, heap or not, by the nearest sample. */
+  /** The memory of the process at the cursor, heap or not, by the nearest sample. */
   memoryText() {
     const { heap } = this;
     const sample = heap.sampleAt(this.state.get('at'));
     return sample < 0 ? '' : `resident ${bytes(heap.memory.resident[sample])}, mapped ${bytes(heap.memory.mapped[sample])}`;
   }
 
-  /** What is drawn: the functions with colours of their own, if they are wished, and the sum of all;
-   * of what the search finds only. Kept until something else is wished. */
+  /** The curves: the functions with colours of their own, if they are wished, and the sum of all;
+   * of the records that the search finds only. Kept until something else is wished. */
   curves(unit) {
     const { heap, search } = this;
     const mask = search.mask(heap.sites);
@@ -283,7 +283,7 @@ export class Timeline {
     return this.drawn;
   }
 
-  /** Live bytes and blocks by tick of what the search finds, kept until it is another one; the heap
+  /** Live bytes and blocks by tick of the records that the search finds, kept until it changes; the heap
    * itself without a search. */
   get followed() {
     const { heap, search } = this;
@@ -333,7 +333,7 @@ export class Timeline {
     }, this.memoryValue)) : '');
   }
 
-  /** What each function has at the cursor. */
+  /** The live bytes of each function at the cursor. */
   showValues() {
     const at = this.state.get('at');
     const format = this.unit() === 'bytes' ? bytes : count;
@@ -341,7 +341,7 @@ export class Timeline {
     this.values?.forEach(([node, row]) => setText(node, row.values[at] ? format(row.values[at]) : ''));
   }
 
-  /** What a range has added, in words at the range. */
+  /** The growth in a range, in words at the range. */
   showChip({ x, right }) {
     const [from, to] = [this.state.get('from'), this.state.get('to')];
     const { heap } = this;
@@ -374,7 +374,7 @@ export class Timeline {
       (most ? `, mostly ${heap.calls.functions[key].plain} ${signed(most, bytes)}` : '');
   }
 
-  /** The second cursor and a hint: what was live at the pointer, and the functions that had most. */
+  /** The second cursor and a hint: the live bytes at the pointer, and the functions that had most. */
   preview(x, event) {
     const { right } = this.scale(sizeOf(this.canvas).width);
     const is_shown = x >= LEFT && x <= right;
@@ -422,7 +422,7 @@ export class Timeline {
     return y > sizeOf(this.canvas).height - BOTTOM - STRIP;
   }
 
-  /** Calls by column of the picture: what a stretch between two ticks has is spread over all columns
+  /** Calls by column of the picture: the calls between two ticks are spread over all columns
    * that it covers, so that steady calls are a level line however ticks and columns meet. */
   ratesOf(amounts, { x, values }, columns) {
     const sums = new Float64Array(columns);

@@ -56,7 +56,7 @@ export class TimelineTable {
     this.mark();
   }
 
-  /** The ticks in the part that is shown. Lines are those of before while these stay. */
+  /** The ticks in the part that is shown. Lines stay the same elements while their ticks stay. */
   setRows() {
     const { heap, timeline, state } = this;
     const [from, to] = timeline.window();

@@ -3,7 +3,7 @@
 
 export const COLORS = 8;
 
-/** The colours of the functions that verdicts name, in the order of these; then those of others. */
+/** The colours of the functions that verdicts name, in the order of these; then of others. */
 const OF_VERDICTS = [0, 3, 4, 2];
 const OF_OTHERS = [1, 5, 6, 7, 2, 4, 3, 0];
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The verdicts: what `summary` says, as cards that name whose doing it is, and lead there.
+// The verdicts: the findings of `summary`, as cards that name their owners, and lead there.
 import { button, element } from './dom.js';
 import { baseName, bytes, count, duration, moment, briefName, percent, short, things } from './format.js';
 import { palette } from './surface.js';
@@ -8,7 +8,7 @@ const CURVE = 60;
 /** A leak is steady if it has so many blocks, and each of so many parts of its time adds so much. */
 const STEADY = { blocks: 8, parts: 4, share: 0.08 };
 
-/** The number of an owner's function; -1 if it is not among those of the call sites. */
+/** The number of an owner's function; -1 if no call site has it. */
 function functionOf(calls, owner) {
   return owner ? calls.functions.findIndex(({ name, module }) => module === (owner.module || '') &&
     (name === owner.function || (!owner.function && name.endsWith(`+${owner.offset}`)))) : -1;
@@ -87,7 +87,7 @@ export class Verdicts {
     return node;
   }
 
-  /** What holds for all of the page is uncertain. */
+  /** The uncertain facts of the whole page. */
   get doubt() {
     const { certain, reasons } = this.summary;
     return certain === false ? (reasons[0] || 'the trace is not intact') : '';
@@ -116,7 +116,7 @@ export class Verdicts {
       action: Number(peak.blocks) ? ['Go to the peak', { measure: 'live', at_peak: true }] : null });
   }
 
-  /** What the call sites of the lost blocks had live, and whether it grew all the time. */
+  /** The live bytes of the call sites of the lost blocks, and whether they grew all the time. */
   leakCurve(owner, number) {
     const { heap } = this;
     const lost = heap.lost?.definitely.blocks;

@@ -255,7 +255,7 @@ const struct command command_index = {
 static const char import_help[] =
     "Usage: ttdanalyze import [OPTIONS] -o OUT FORMAT FILE\n"
     "\n"
-    "Makes a trace OUT of what another recorder has written. FILE is a text; - is standard\n"
+    "Makes a trace OUT of another recorder's FILE. FILE is a text; - is standard\n"
     "input. OUT must not exist, unless it is no file, such as a pipe. FORMAT is one of:\n"
     "\n"
     "  heaptrack   raw data of heaptrack (heaptrack --raw)\n"

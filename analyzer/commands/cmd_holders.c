@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Commands about what holds blocks: referrers, retained. */
+/* Commands about the holders of blocks: referrers, retained. */
 #include <string.h>
 
 #include "cli/options/command.h"

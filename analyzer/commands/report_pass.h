@@ -34,7 +34,7 @@ struct report_findings {
  * session must have been read.
  *
  * @param range  the range of the page; NULL for a summary
- * @param trace  that of session_trace()
+ * @param trace  the result of session_trace()
  * @param findings  release with report_findings_free(), also on failure; stays where it is
  * @return as heap_replay_to().
  */

@@ -41,7 +41,7 @@ struct contents_range {
 /**
  * Reads all memory maps.
  *
- * @param snapshots  those of the trace
+ * @param snapshots  the snapshots of the trace
  * @param extents    set on TTD_OK; release with contents_extents_free()
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, and others of a reader.
  */

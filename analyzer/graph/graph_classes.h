@@ -5,7 +5,7 @@
 
 #include "graph/graph.h"
 
-/* Marking: the nodes that the roots lead to, and by what kinds of pointers. */
+/* Marking: the nodes that the roots lead to, and by which kinds of pointers. */
 
 /**
  * Passes of marking. Those by starts use no interior pointers. Each of the three uses a kind of

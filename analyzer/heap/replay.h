@@ -66,8 +66,8 @@ void heap_ordinal_map_begin(struct heap_ordinal_map *ordinals, struct heap_live 
                             uint64_t chunk);
 
 /**
- * Finds the records of all addresses that a batch of events adds to those of its chunk; the batches
- * before were added already. A batch may be added twice.
+ * Finds the records of all addresses that a batch of events adds to its chunk; the batches before
+ * were added already. A batch may be added twice.
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_ARGUMENT (batches before are missing).
  */

@@ -96,7 +96,7 @@ struct usual_offsets {
 /**
  * Finds the usual offsets of all groups.
  *
- * @param callers  tells the allocating functions; if it cannot, blocks are grouped by stack only
+ * @param callers  names the allocating functions; if it cannot, blocks are grouped by stack only
  * @param usual    release with usual_offsets_free(), also on failure
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */

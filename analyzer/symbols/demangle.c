@@ -57,8 +57,7 @@ static size_t demangle_plain(const char *name, int options, char *text, size_t l
     return demangle_any(name, options, &sink) ? sink.size : 0;
 }
 
-/* The components of a name that are gone through, each once, those of few levels of template
- * arguments first. */
+/* A walk through the components of a name, each once, with few levels of template arguments first. */
 struct demangle_walk {
     struct demangle_component **nodes;
     size_t count;
@@ -265,7 +264,7 @@ static size_t demangle_leading_name(struct ttd_string name, char *text)
                                   (unsigned)(hash ^ hash >> 32));
 }
 
-/* Whether a name may take the demangler exponential time: it tries twice what may be the template
+/* Whether a name may take the demangler exponential time: it tries twice the possible template
  * arguments of a parameter in the type of a conversion. */
 static bool demangle_is_slow(struct ttd_string name)
 {

@@ -21,7 +21,7 @@ enum frame_kind {
     FRAME_LIBRARY,
     FRAME_PROGRAM,
     /* A frame in no module, such as generated code. It counts each time, since two of them cannot
-     * be told apart. */
+     * be distinguished. */
     FRAME_NOWHERE
 };
 

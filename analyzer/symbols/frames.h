@@ -109,7 +109,7 @@ enum runtime_reach runtime_reach_next(enum runtime_reach reach, unsigned traits)
 bool runtime_has_function(struct ttd_string canonical, bool *is_mixed);
 
 /** Whether a frame is of Rust's standard library, whatever module it is in: its names begin like
- * those of namespaces of C++, so the symbol decides. */
+ * namespaces of C++, so the symbol decides. */
 bool runtime_is_rust(const struct frame *frame);
 
 /** Whether a frame is the program's main(), or a part of it that the compiler split off. */

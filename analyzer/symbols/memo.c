@@ -38,7 +38,7 @@ static enum ttd_status memo_cell(struct stack_memo *memo, const struct stack_tab
     return TTD_OK;
 }
 
-/* Sets memo->path to the stacks without a fact, from `stack` outward, and `fact` to that of the
+/* Sets memo->path to the stacks without a fact, from `stack` outward, and `fact` to the fact of the
  * first caller that has one; 0 if none has. */
 static enum ttd_status memo_climb(struct stack_memo *memo, const struct stack_table *table,
                                   ttd_id id, const struct stack_memo_finder *finder, size_t *count,

@@ -31,8 +31,8 @@ struct heap_notes {
     struct heap_effect *place;
     struct heap_block previous[HEAP_NOTES_MAX];
     size_t previous_count;
-    /** The calls, in the batch that they are of, and valid as long. Those that the replay did not
-     * tell are among them. */
+    /** The calls, in their batch, and valid as long. Calls that the replay kept to itself are among
+     * them. */
     const struct ttd_event *calls;
     size_t call_count;
 };
@@ -83,12 +83,12 @@ enum ttd_status heap_notes_tell(const struct heap_notes *notes,
 /** An analysis as a pass takes it, or a part of one. At most one of a pass may use `user` of
  * blocks. */
 struct heap_watcher {
-    /** Told of effects and calls up to `to`; without `survives`. Without `effect` or `call` it is
-     * spared these: faster. */
+    /** Gets effects and calls up to `to`; has no `survives`. Without `effect` or `call` it gets none
+     * of these, which is faster. */
     struct heap_observer observer;
     struct ttd_position to;
-    /** It is told of notes, when all events of a batch have been applied: so it must not look at
-     * the live blocks then: they are ahead. At `finish` it has been told of everything. */
+    /** It gets effects as notes, after all events of a batch were applied, and must not read the
+     * live blocks then: they are ahead. Before `finish` it has got all of them. */
     bool is_deferred;
     /** Called before a deferred watcher gets notes, to prefetch; NULL if not wanted. */
     void (*prepare)(void *context, const struct heap_notes *notes);

@@ -12,7 +12,7 @@
 /*
  * Strays: live blocks of a heap with a parent that lie in no block of the parent. Either their
  * memory was released with the block around them and no call reported it, or the program reported
- * wrong addresses. What the trace says about them cannot be true of the memory.
+ * wrong addresses. The trace cannot be right about their memory.
  */
 
 /* Room for the blocks of a table. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Names of functions: those of allocators, and patterns for names. */
+/** Names of allocators' functions, and patterns for names. */
 #ifndef ANALYZER_VIEW_FUNCTION_NAMES_H
 #define ANALYZER_VIEW_FUNCTION_NAMES_H
 

@@ -49,7 +49,7 @@ struct view_node {
 };
 
 /** Further sums of a node in a tree of two heaps: the amounts in the old heap, while view_node has
- * those of the new one; and the sum, over all stacks at the node and below, of the absolute change
+ * the new amounts; and the sum, over all stacks at the node and below, of the absolute change
  * of each stack. */
 struct view_sums {
     struct heap_amount total;

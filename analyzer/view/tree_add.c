@@ -123,8 +123,8 @@ static enum ttd_status tree_enter_frames(const struct view_addition *addition,
     return status;
 }
 
-/* Sets addition->path to the stacks without a node, from `id` outward, and `node` to that of the
- * first caller that has one, if any has. */
+/* Sets addition->path to the stacks without a node, from `id` outward, and `node` to the node of
+ * the first caller that has one, if any has. */
 static enum ttd_status tree_climb(struct view_addition *addition, uint32_t first, ttd_id id,
                                   size_t *count, uint32_t *last, uint32_t *node)
 {

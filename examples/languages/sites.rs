@@ -4,7 +4,7 @@
 //!
 //!     rustc sites.rs $(pkg-config --libs-only-L ttdheap) -lttdheap && ./sites trace.ttd
 //!
-//! Only what the program needs is declared; bindgen makes all of it of ttdtrace/ttdheap.h.
+//! Only the functions that the program needs are declared; bindgen makes all of it of ttdtrace/ttdheap.h.
 
 use std::ffi::{CStr, CString};
 use std::os::raw::{c_char, c_int, c_void};

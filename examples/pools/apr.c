@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tells the recorder of APR's pools. A library to be loaded before APR:
+ * Reports APR's pools to the recorder. A library to be loaded before APR:
  *
  *     cc -shared -fPIC -D_GNU_SOURCE $(apr-1-config --includes --cppflags) -o pools.so apr.c
  *     ttdrecord -o trace.bin -- env LD_PRELOAD=$PWD/pools.so program
@@ -9,7 +9,7 @@
 
 #include "report.h"
 
-/* The first cleanup of a pool is run last: behind those of the program and those of the pools
+/* The first cleanup of a pool is run last: behind the cleanups of the program and of the pools
  * within, just before the memory is released. */
 static apr_status_t report_end(void *pool)
 {

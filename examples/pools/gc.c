@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tells the recorder of the heap of Boehm's collector. A library to be loaded before libgc:
+ * Reports the heap of Boehm's collector to the recorder. A library to be loaded before libgc:
  *
  *     cc -shared -fPIC -D_GNU_SOURCE -o collected.so gc.c
  *     ttdrecord -o trace.bin -- env LD_PRELOAD=$PWD/collected.so program

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tells the recorder of talloc's contexts. A library to be loaded before talloc:
+ * Reports talloc's contexts to the recorder. A library to be loaded before talloc:
  *
  *     cc -shared -fPIC -D_GNU_SOURCE -o contexts.so talloc.c
  *     ttdrecord -o trace.bin -- env LD_PRELOAD=$PWD/contexts.so program

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An argument of a command line either means what a second, independent parser finds in it, or is
+ * An argument of a command line either has the meaning that a second, independent parser finds in it, or is
  * refused; an accepted one leaves no field undefined. The first byte of an input chooses the
  * parser.
  */

@@ -39,7 +39,7 @@ static const char *const empty[] = {"/dev/null", NULL};
 static const char *const seconds[] = {"1", NULL};
 static const char *const flag[] = {NULL};
 
-/* An option and its possible values: none for a flag; those of one command before those of all. */
+/* An option and its possible values: none for a flag; of one command before the common ones. */
 struct choice {
     const char *name;
     const char *const *values;

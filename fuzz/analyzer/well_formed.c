@@ -191,7 +191,7 @@ static bool is_formula(const char *cell, size_t size)
     return !(cell[0] == '-' && skip_number(&in) && in.at == in.end);
 }
 
-/* Skips a cell. Returns NULL, or what is wrong. */
+/* Skips a cell. Returns NULL, or the fault. */
 static const char *skip_cell(struct cursor *in)
 {
     const char *begin = in->at;

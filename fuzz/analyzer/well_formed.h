@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-/* Each returns NULL, or a static text that says what is wrong. */
+/* Each returns NULL, or a static text about the fault. */
 
 /** Checks for UTF-8 without control characters other than newline. */
 const char *well_formed_text(const char *data, size_t size);

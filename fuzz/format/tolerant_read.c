@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A tolerant reader finds at least the records that a strict reader finds, and in an intact file
- * the same. Stacks looked up by id are those of sequential reading. */
+ * the same. Stacks looked up by id are the same as in sequential reading. */
 #include "../target.h"
 
 #include <stdlib.h>

@@ -88,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         take(&data, &size, operands, EVENT_OPERANDS * sizeof *operands);
         take(&data, &size, operands + EVENT_OPERANDS, words * sizeof *operands);
         set_client(operands, kind);
-        if (kind & 8) /* what programs send */
+        if (kind & 8) /* programs send these */
             operands[EVENT_SIZE] = words * sizeof *operands - operands[EVENT_SIZE] % 8;
         if (kind & 16)
             operands[EVENT_FLAGS] %= 16;

@@ -10,7 +10,7 @@
 #include "../target.h"
 #include "dwarf/frame_file.h"
 
-/* What a section may have for each byte of its file, and the memory of a search. */
+/* Bytes of a section for each byte of its file, at most, and the memory of a search. */
 enum { RATIO = 2 * 1032 + 8, SEARCH = 1 << 16 };
 
 static const uint8_t *file_bytes;

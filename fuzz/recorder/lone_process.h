@@ -23,7 +23,7 @@ void lone_process_open(struct lone_process *lone);
 /**
  * Ends the process and closes its trace, which must be intact.
  *
- * @param events  set to what is in the trace; release with lone_events_free()
+ * @param events  set to the events of the trace; release with lone_events_free()
  */
 void lone_process_close(struct lone_process *lone, struct lone_events *events);
 void lone_events_free(struct lone_events *events);

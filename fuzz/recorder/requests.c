@@ -24,7 +24,7 @@ static struct lone_process lone;
 static struct mark marks[PACKETS_MAX];
 static size_t mark_count;
 
-/* Makes a packet of bytes of the input, parts of which are set to what a request has. */
+/* Makes a packet of bytes of the input, parts of which are set to the fields of a request. */
 static size_t fill(unsigned char packet[PACKET_MAX], const uint8_t *data, size_t size,
                    unsigned parts)
 {

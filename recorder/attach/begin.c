@@ -245,7 +245,7 @@ static bool begin_make_gate(struct attachment *attachment, struct attach_functio
            attach_refuse(attachment, "its memory cannot be written");
 }
 
-/* Whether the page of a function is as in its file: then it is that of the file again, when it is
+/* Whether the page of a function is as in its file: then the file's page takes its place when it is
  * given up. */
 static bool begin_is_page_clean(const struct attachment *attachment,
                                 const struct attach_function *function)

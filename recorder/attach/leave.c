@@ -127,7 +127,7 @@ static bool leave_is_in_call(void *context, const struct thread_state *thread)
     if (!is_in_call)
         stack = attach_stack_look(stacks, thread, leave_is_in_body);
     if (stack.has_words) {
-        /* All frames of such a call are described, and so are those of a handler, mostly. */
+        /* All frames of such a call are described, and mostly the frames of a handler. */
         enum attach_frames frames = attach_stack_follow(stacks, thread, leave_is_in_body);
         is_in_call = frames == FRAMES_HAVE_ONE || (frames == FRAMES_UNKNOWN && stack.has_frame);
     }

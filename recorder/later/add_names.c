@@ -235,7 +235,7 @@ void report_names(const struct names_to_add *adding, const char *path)
     if (tally.by_module)
         later_report_modules(adding, tally.by_module);
     if (tally.outside != 0)
-        message("%zu frame%s in no module that the trace tells of", tally.outside,
+        message("%zu frame%s in no module of the trace", tally.outside,
                 tally.outside == 1 ? " is" : "s are");
     if (wanted->is_partial)
         message("warning: the trace refers to so many addresses that some were left out");

@@ -170,8 +170,8 @@ static enum ttd_status errors_see_effect(void *context, const struct heap_effect
     return effect->kind == HEAP_OVERLAPPED ? errors_overlap(finder, effect) : TTD_OK;
 }
 
-/* Prefetches the entries, for the blocks released last, that the batch will look at: those of other
- * addresses than the newest are not in the cache. */
+/* Prefetches the entries that the batch will look at for the blocks released last: except for the
+ * newest addresses, they are not in the cache. */
 static enum ttd_status errors_see_batch(void *context, const struct ttd_batch *batch)
 {
     const struct heap_freed *freed = &((const struct error_finder *)context)->freed;

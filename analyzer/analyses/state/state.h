@@ -186,7 +186,7 @@ enum ttd_status heap_confirm_blocks(struct ttd_reader *reader, const struct heap
                                     size_t count, struct ttd_error *error);
 
 /**
- * Compares one block in the same way, and completes it by what an index does not record.
+ * Compares one block in the same way, and completes it by the fields that an index lacks.
  *
  * @param block             its action is set on TTD_OK
  * @param previous_address  set on TTD_OK: the address that the block was reallocated from, or 0

@@ -228,7 +228,7 @@ int session_output(struct session *session, bool is_long)
 
 void session_lead_with_functions(struct session *session)
 {
-    /* Only text for people leads with something else than what is grouped. */
+    /* Only text for people leads with something else than the groups. */
     if (session->options.form == REPORT_TEXT && !session->options.view.is_by_given)
         session->report.functions = &session->functions;
 }

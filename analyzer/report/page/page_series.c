@@ -112,8 +112,8 @@ enum sample_column { SAMPLE_TIME, SAMPLE_RESIDENT, SAMPLE_MAPPED, SAMPLE_COLUMNS
 
 static const char *const sample_columns[] = {"time", "resident", "mapped"};
 
-/* Writes an array of one column of the samples; of each `width` of them those of the one with the
- * most resident memory. */
+/* Writes an array of one column of the samples; from each `width` of them, the sample with the most
+ * resident memory. */
 static void series_sample_column_json(struct row *row, const struct heap_memory_samples *samples,
                                       size_t width, enum sample_column column)
 {

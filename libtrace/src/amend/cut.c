@@ -141,7 +141,7 @@ static enum ttd_status cutting_copy(struct cutting *cutting, const struct ttd_he
                : status;
 }
 
-/** Whether a chunk from before the cut stays: definitions, what holds for all of the trace, and
+/** Whether a chunk from before the cut stays: definitions, facts about all of the trace, and
  * losses, but not the one that an earlier cut has made. */
 static bool cutting_keeps(const struct cutting *cutting, const struct ttd_header *header)
 {

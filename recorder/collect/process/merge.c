@@ -196,7 +196,7 @@ static ttd_id merge_update_stack(struct process *process, struct thread_stream *
 {
     uint32_t depth = record_kept(record->head);
     uint32_t added_frames = record_added(record->head);
-    /* Without a stack: what is known of the last one stays. */
+    /* Without a stack: the last one stays known. */
     if (depth + added_frames == 0)
         return TTD_NONE;
     const volatile uint64_t *frames = parsed->operands + parsed->shape->operands;

@@ -12,8 +12,8 @@
 /** Writes the metadata that all traces of a recording share. */
 void origin_describe(struct trace *trace);
 
-/** States which stacks are recorded from now on: all but those of the calls `stackless`, which are
- * enum channel_calls, and `depth` frames of each, or all if that is 0. */
+/** States which stacks are recorded from now on: `depth` frames of each, or all if that is 0; none
+ * of the calls `stackless`, a sum of enum channel_calls. */
 void origin_stacks(struct trace *trace, uint32_t stackless, uint32_t depth);
 
 /** Writes command and directory of the image in a slot; `command`, if not NULL, replaces its own.

@@ -55,7 +55,7 @@ bool user_events_write(struct process *process, struct thread_stream *thread,
     return true;
 }
 
-/* Keeps an event from outside of the program until what came before its position is written. */
+/* Keeps an event from outside of the program until all before its position is written. */
 static bool user_events_keep(struct process *process, struct host *host, uint64_t sequence,
                              const char *client, const void *data, size_t size)
 {

@@ -224,7 +224,7 @@ void trace_remove_left(const struct trace *trace)
         unlink(path);
 }
 
-/* Opens what was written so far, and a new file beside it. */
+/* Opens the file written so far, and a new file beside it. */
 static bool file_open_shorter(struct trace *trace, const char *path, struct ttd_input *input,
                               struct ttd_output *output, struct ttd_error *error)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The calls of a trace that has only live blocks. They are kept back until a snapshot, or the end:
- * a block that is released before is left out with both of its calls. What then remains is written
+ * a block that is released before is left out with both of its calls. The rest is written
  * in the order of the calls, so that the trace has the right blocks there, and is a trace like any
  * other. Of a trace that keeps the recent past, the same table has the live blocks.
  */

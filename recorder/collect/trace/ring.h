@@ -3,7 +3,7 @@
  * A trace that keeps the recent past only. A cut is made through it when it is half as long as it
  * may be; when it is as long as that, a file without the part before the cut takes its place, in
  * which the blocks that were live at the cut have their calls. So it is a valid trace at any
- * moment, and has at least half of what it may have. The loop, the merge and the file use it.
+ * moment, and has at least half of its largest size. The loop, the merge and the file use it.
  */
 #ifndef RECORDER_COLLECT_TRACE_RING_H
 #define RECORDER_COLLECT_TRACE_RING_H

@@ -169,7 +169,7 @@ void thread_reduce_stack(struct thread *thread, unsigned operation, struct unwin
     bool has_stack = thread_has_stack(operation);
     if (depth == 0 || (limit == 0 && has_stack))
         return;
-    /* The collector learns nothing of what is left out: the next record has a whole stack. */
+    /* The collector does not see the omitted record: the next one has a whole stack. */
     unwinder_reset(thread->unwinder);
     if (!has_stack) {
         *stack = (struct unwind_delta){0};

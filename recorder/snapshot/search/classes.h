@@ -8,7 +8,7 @@
  *                                      -8   type_info ----> vtable of the type_info's own class
  *                                       0   functions       name ----> "6Server"
  *
- * A table with a type_info is told for certain: the type_info's own class must be one of the three
+ * A table with a type_info is certain: the type_info's own class must be one of the three
  * that the ABI has for classes. Without it (-fno-rtti) there is a zero, and the first function must
  * be code; tables of functions in C that follow two zeros look the same.
  *

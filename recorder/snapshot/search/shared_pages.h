@@ -51,7 +51,7 @@ struct shared_known {
     uint64_t there;    /* they need one, and are in memory */
 };
 
-/** Returns what is known of the chunk at an address of a region of shared memory, for a process
+/** Returns the knowledge of the chunk at an address of a region of shared memory, for a process
  * with these heap pages. */
 struct shared_known shared_pages_known(const struct shared_search *search,
                                        const struct region *region, uint64_t address,

@@ -74,8 +74,8 @@ static bool borrow_set_blocked(uint32_t tid, uint64_t blocked)
                   &blocked) == 0;
 }
 
-/* Returns what a thread blocks while it is borrowed: a timer's signals would come again and again
- * before its call. Those that instructions cause would end the process if they were blocked. */
+/* Returns the signals that a thread blocks while it is borrowed: a timer's would come again and
+ * again before its call. Signals that instructions cause would end the process if blocked. */
 static uint64_t borrow_blocked_meanwhile(void)
 {
     static const int caused[] = {SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV, SIGSYS};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Files of modules: how they are opened, told apart and decompressed. */
+/** Files of modules: how they are opened, identified and decompressed. */
 #ifndef RECORDER_SYMBOLIZE_IMAGE_IMAGE_FILE_H
 #define RECORDER_SYMBOLIZE_IMAGE_IMAGE_FILE_H
 
