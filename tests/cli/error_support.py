@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What ttdanalyze errors finds in a script"""
+"""The findings of ttdanalyze errors in a script"""
 
 from support import TestCase
 

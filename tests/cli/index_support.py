@@ -114,7 +114,7 @@ class HandMade(Index):
         return lines
 
     def stamp(self):
-        """What the program says of the trace's file."""
+        """The program's messages about the trace's file."""
         file = os.stat(self.trace)
         times = "%20".join(f"{ns // 10**9}.{ns % 10**9:09}"
                            for ns in (file.st_mtime_ns, file.st_ctime_ns))

@@ -51,10 +51,10 @@ class Chunks:
 
 
 class Said(TestCase):
-    """What each command says of the losses of a file."""
+    """The answer of each command about the losses of a file."""
 
     def losses_of(self, path):
-        """What the second reader makes of it, as info says it: a list, or None if it is no trace."""
+        """The second reader's answer, in the form of info: a list, or None if it is no trace."""
         reader = Reader(pathlib.Path(path).read_bytes(), True)
         lines, status, _ = reader.read()
         self.is_closed = reader.closed

@@ -70,7 +70,7 @@ def input_file(server, data):
 
 
 def read_all(descriptors, deadline):
-    """What is written into pipes until all are closed, or None if the deadline passes before."""
+    """The output in pipes until all are closed, or None if the deadline passes before."""
     parts = {descriptor: [] for descriptor in descriptors}
     with selectors.PollSelector() as selector:
         for descriptor in descriptors:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the command line's tests share: making traces, running ttdanalyze, reading its output."""
+"""Shared by the command line's tests: making traces, running ttdanalyze, reading its output."""
 
 import csv
 import fcntl
@@ -166,7 +166,7 @@ class TestCase(unittest.TestCase):
         return self.run_ok(command, "--format", "json", *arguments, path).json
 
     def on_terminal(self, *arguments, columns=0, **environment):
-        """What appears on a terminal."""
+        """The output on a terminal."""
         try:
             master, slave = pty.openpty()
         except OSError as error:

@@ -59,7 +59,7 @@ class Served(unittest.TestCase):
         self.both("0")
 
     def test_what_cannot_be_served(self):
-        """What must be there when the program starts is given to a program that starts."""
+        """A setting that must be there at the start is given to a program of its own."""
         result = served.run([PROBE], env={**os.environ, "LD_PRELOAD": "/dev/null"})
         self.assertIn(b"LD_PRELOAD set", result.stdout)
         self.assertFalse(served.can_serve({"preexec_fn": None}))

@@ -101,7 +101,7 @@ def own_frame(stack):
 
 
 def key_of(by, group):
-    """What a group by stack is grouped by."""
+    """The key of a group by stack."""
     frames = group["stack"] and [own_frame(group["stack"])]
     if not frames:
         return {"function": ("function", None, None, None), "file": ("file", None, None),
@@ -110,7 +110,7 @@ def key_of(by, group):
 
 
 def label_of(by, item):
-    """What a group or a node says that it is."""
+    """The name that a group or a node gives itself."""
     members = {"function": ("function", "module", "offset"), "file": ("file", "module"),
                "module": ("module",), "thread": ("thread",), "heap": ("heap_id",)}[by]
     return (by, *(item[name] for name in members))
@@ -143,7 +143,7 @@ def wanted(group, include, exclude):
 
 
 class Model(TestCase):
-    """What follows from groups by stack."""
+    """The groups that follow from groups by stack."""
 
     def groups(self, path, command, *arguments):
         return self.json_of(command[0], path, *command[1:], "--limit", "0", *arguments)

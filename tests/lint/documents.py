@@ -51,7 +51,7 @@ def check_programs(root, compiler, text):
 
 
 def anchors(text):
-    """What a link into a document can name: its headings, as a browser spells them."""
+    """Targets of links into a document: its headings, as a browser spells them."""
     headings = re.findall(r'(?m)^#+ (.*)$', text)
     return {re.sub(r'[^\w\- ]', '', heading.lower()).replace(' ', '-') for heading in headings}
 
@@ -82,7 +82,7 @@ def check_names(name, text, files, folders):
 
 
 def check_scripts(root, name, text):
-    """What a document says to run, such as "bench/record.py --build build", can be run."""
+    """Commands in a document, such as "bench/record.py --build build", can be run."""
     for script in re.findall(r'(?m)^    ((?:bench|tools)/\S+)', text):
         if not os.access(root / script, os.X_OK):
             problems.append(f'{name}: {script} cannot be run')

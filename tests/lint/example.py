@@ -51,7 +51,7 @@ def compare(where, lines, data, begin):
 
 
 def payload(reader, data, offset):
-    """What the payload of the chunk at an offset decompresses to."""
+    """The decompressed payload of the chunk at an offset."""
     header = reader.Header(data, offset)
     return reader.Reader(data).payload(header)
 

@@ -14,7 +14,7 @@ CHANNEL = [f'recorder/channel{part}.h' for part in ('', '_pool', '_record', '_sn
 # The codecs: what several kinds of chunks share, the frame of a chunk, then each kind by itself.
 CODEC = ['libtrace/src/base', 'libtrace/src/layout.h', 'libtrace/src/codec/*']
 
-# What stands alone, for all parts of both programs.
+# Headers that stand alone, for all parts of both programs.
 EVERYWHERE = ['common/search.h']
 
 # Parts of the analyzer that many others may include.

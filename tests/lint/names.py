@@ -15,7 +15,7 @@ PRODUCT = ('libtrace', 'common', 'analyzer', 'recorder')
 COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 DIRECTIVE = re.compile(r'^[ \t]*#(?:\\\n|[^\n])*', re.MULTILINE)
 ATTRIBUTE = re.compile(r'__attribute__\s*\(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\)\s*')
-# What begins in the first column, up to the bracket of its parameters, and the body behind them.
+# Text from the first column, up to the bracket of its parameters, and the body behind them.
 FUNCTION = re.compile(r'^(?P<words>[A-Za-z_][^;{}()=]*?)(?P<name>\w+)\('
                       r'(?:[^(){};]|\((?:[^(){};]|\([^(){};]*\))*\))*\)\s*\{', re.MULTILINE)
 

@@ -244,7 +244,7 @@ def limits(layout, spec):
 
 
 def values(layout, spec):
-    """What stands in running text: `name number` in lists."""
+    """Values in running text: `name number` in lists."""
     def each(prefix, names, form='{name} {value}'):
         for constant, name in names.items():
             text = form.format(name=name, value=layout(prefix + constant))

@@ -48,7 +48,7 @@ def batches(files):
 
 
 def findings(clang_tidy, root, build, paths, arguments):
-    """What clang-tidy says of some files. Empty if they are clean."""
+    """The findings of clang-tidy in some files. Empty if they are clean."""
     result = subprocess.run([clang_tidy, '--quiet', *map(str, paths), '--', *arguments], cwd=build,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if result.returncode == 0:

@@ -62,7 +62,7 @@ class Tutorial(unittest.TestCase):
             PKG_CONFIG_PATH=str(packages), PKG_CONFIG_SYSROOT_DIR=str(root))
 
     def run_command(self, command):
-        """What a command prints, on both of its streams."""
+        """The output of a command, on both of its streams."""
         done = subprocess.run(['bash', '-c', f'exec 2>&1\n{command}'], cwd=self.folder,
                               env=self.environment, stdin=subprocess.DEVNULL, timeout=120,
                               stdout=subprocess.PIPE, text=True, check=False)

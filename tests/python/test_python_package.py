@@ -362,7 +362,7 @@ class Package(TestCase):
     # ---- The end of the interpreter ----
 
     def test_end(self):
-        """What is still open at the end does no harm."""
+        """Objects still open at the end do no harm."""
         program = ("import sys, ttdtrace, numpy\nheap = ttdtrace.open(sys.argv[1])\n"
                    "blocks = heap.blocks()\ncolumn = blocks.column('size')\n"
                    "sys.modules['kept'] = heap, numpy.asarray(blocks), heap.groups('function')\n")
@@ -373,7 +373,7 @@ class Package(TestCase):
     # ---- Facts of the header ----
 
     def test_members_are_those_of_the_header(self):
-        """What this package says of records stands in the header, by name and by comment."""
+        """The package's texts about records stand in the header, by name and by comment."""
         folder = pathlib.Path(os.environ["TTD_SOURCE"])
         header = (folder / "analyzer/library/include/ttdtrace/ttdheap.h").read_text()
         for kind, name in ((ttdtrace.Block, "block"), (ttdtrace.Group, "group"),

@@ -16,7 +16,7 @@ DAMAGED = 250
 
 
 def dump(program, paths, tolerant):
-    """What the library says, per file: lines and how it ended."""
+    """The library's answer, per file: lines and how it ended."""
     command = [program, *(['-t'] if tolerant else []), *paths, '/dev/null']
     output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     results = {}
@@ -27,7 +27,7 @@ def dump(program, paths, tolerant):
 
 
 def compare(path, library, tolerant):
-    """What differs; None if nothing does."""
+    """The first difference; None without one."""
     lines, status, offset = Reader(path.read_bytes(), tolerant).read()
     ending = f'= {status}' + (f' {offset}' if status not in ('end', 'not a trace') else '')
     theirs, their_ending = library

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of ttdrecord attach share."""
+"""Shared by the tests of ttdrecord attach."""
 
 import hashlib
 import pathlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of names that come later share: programs recorded without, and debug files."""
+"""Shared by the tests of names that come later: programs recorded without, and debug files."""
 
 import os
 import pathlib
@@ -58,7 +58,7 @@ class Later(Recording):
         return dict(environment, DEBUGINFOD_CACHE_PATH=str(self.directory / 'cache'), **changes)
 
     def symbolize(self, *arguments, status=0, **changes):
-        """What the command says."""
+        """The output of the command."""
         done = subprocess.run(
             [RECORDER, 'symbolize', f'--debug-path={self.debug}', *map(str, arguments)],
             capture_output=True, text=True, timeout=PATIENCE, env=self.environment(**changes))

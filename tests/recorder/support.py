@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the recorder's tests share: recording programs, and asking ttdanalyze about the traces."""
+"""Shared by the recorder's tests: recording programs, and asking ttdanalyze about the traces."""
 
 import concurrent.futures
 import json

@@ -24,7 +24,7 @@ MESSAGE_MAX = 256 << 20
 
 
 def missing(name):
-    """What the browser needs and is not installed; None if it can be used."""
+    """The missing requirement of the browser; None if it can be used."""
     if websockets is None:
         return "python3-websockets"
     programs = {"chromium": ("chromium", "chromedriver"), "firefox": ("firefox-esr",)}[name]

@@ -282,7 +282,7 @@ class Numbers(PageCase):
         self.check_silence()
 
     def check_change_colours(self):
-        """What has grown and what has shrunk has colours of its own."""
+        """Growth and shrinkage have colours of their own."""
         boxes = opened.evaluate(
             "(({boxes, picture, source}) => boxes.filter(({node}) => node >= 0).map((box) => ["
             "source.nets[box.node], picture.colors.rise.includes(picture.colorOf(box)),"

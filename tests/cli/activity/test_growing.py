@@ -70,7 +70,7 @@ class Growing(TestCase):
         return found
 
     def check_oracle(self, path, rows):
-        """What the model makes of the events that are there."""
+        """The model's answer for the present events."""
         self.assertEqual(self.run_ok("events", "-f", "json", path).json_lines, rows)
         blocks = oracle.owners(rows)
         last = (1 << 62, 0)

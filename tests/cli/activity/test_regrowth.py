@@ -10,7 +10,7 @@ CALLS = 8
 
 
 class Model:
-    """What the report should say, told by the calls themselves, in the order of the trace."""
+    """The expected report, from the calls themselves, in the order of the trace."""
 
     def __init__(self):
         self.calls = []

@@ -267,7 +267,7 @@ class Oracle(TestCase):
                     self.check_time(path, rows, count)
 
     def test_filters(self):
-        """What some stacks have allocated, on the axis of all."""
+        """The allocations of some stacks, on the axis of all."""
         seen = set()
         for seed in range(300, 306):
             path = self.write(oracle.random_script(random.Random(seed), 40), f"trace{seed}")

@@ -77,7 +77,7 @@ class Usage(TestCase):
         self.assertEqual([r["unit"] for r in rows], ["ns"] * 3 + ["calls"] * 2)
 
     def test_lifetimes_of_some(self):
-        """What is included and what is excluded are together all."""
+        """The included and the excluded records are together all."""
         whole = self.json_of("lifetimes", self.trace)
         some = self.json_of("lifetimes", self.trace, "--include", "g(int)")
         others = self.json_of("lifetimes", self.trace, "--exclude", "g(int)")

@@ -166,7 +166,7 @@ class Failure(Index):
         for at in ("10%", "50%", "70%", "90%", "#100500", "end"):
             arguments = ("leaks", "-f", "json", "--at", at)
             self.assertEqual(self.said(path, *arguments), self.truth(path, *arguments), at)
-        # What is before a keyframe is read when the file has changed.
+        # The part before a keyframe is read when the file has changed.
         self.flip(path, 8)
         arguments = ("leaks", "-f", "json", "--at", "90%")
         for found in (self.said(path, *arguments), self.truth(path, *arguments)):

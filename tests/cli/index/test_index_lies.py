@@ -11,7 +11,7 @@ from support import run
 
 
 class Lies(HandMade):
-    """Keyframes that are not those of the trace."""
+    """Keyframes of another trace, or of none."""
 
     def test_honest(self):
         self.honest()
@@ -105,7 +105,7 @@ class Lies(HandMade):
         self.assertIn("it does not agree with the trace", result.errors)
 
     def test_forged_sums(self):
-        """What is summed up from an index is never certain; without one it is."""
+        """A sum from an index is never certain; without one it is."""
         self.lie()
         for command in (("state", "--at", "#250"), ("leaks", "--at", "#250"),
                         ("fragmentation", "--at", "#250"), ("diff", "--from", "#250")):

@@ -50,7 +50,7 @@ class Sums(HandMade):
             with self.subTest(what):
                 self.assertTrue(self.make_summary(record, blocks, rows))
                 if what == "no sums":
-                    # What it says cannot be seen to be wrong.
+                    # Its claim cannot be seen to be wrong.
                     self.assertEqual(self.said(self.trace, *ask)[0], 0)
                     continue
                 self.assertEqual(self.said(self.trace, *ask), expected)

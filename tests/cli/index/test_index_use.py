@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What commands say with an index beside the trace, and when they make one"""
+"""Answers of commands with an index beside the trace, and when they make one"""
 
 import os
 import random
@@ -56,7 +56,7 @@ class Same(Index):
         self.assertIn(f" and {data['summaries']} summaries of ", text)
 
     def memory(self, count):
-        """What it takes to make an index of many blocks that are few in the last `count` calls."""
+        """The memory for an index of many blocks that are few in the last `count` calls."""
         script = Script().basics()
         script.add("churn", count=400000, slots=400000, position="2:0")
         for heap in (1, 2):
@@ -75,7 +75,7 @@ class Same(Index):
         return usage.ru_maxrss
 
     def test_few_blocks_after_many(self):
-        """What no summary needs is not kept."""
+        """Records that no summary needs are not kept."""
         self.assertLess(self.memory(2000000), self.memory(100000) + 8000)
 
     def test_small_chunks(self):
@@ -141,7 +141,7 @@ class Automatic(Index):
             self.assertGreater(os.path.getsize(self.index_of(self.trace)), len(whole) - 100)
 
     def test_file_of_another_kind(self):
-        """What is no index is never overwritten, and who waits for want of one is told."""
+        """A file that is no index is never overwritten, and a warning says why."""
         expected = (*self.expected[:2], f"ttdanalyze: warning: {self.index_of(self.trace)}: is not "
                                         "an index, and is not overwritten\n")
         other = self.write(churn(1000), "other")

@@ -51,7 +51,7 @@ class Compared(HandMade):
         self.assertEqual(text[1], f"{self.index_of(self.trace)}: the index agrees with the trace")
 
     def test_made(self):
-        """What the program makes itself agrees, with keyframes, summaries and no states at all."""
+        """An index of the program agrees, with keyframes, summaries and no states at all."""
         for count, slots in ((1700000, 400000), (500000, 2000), (10, 5)):
             script = Script().basics()
             script.add("churn", count=count, slots=slots, position="2:0")
@@ -78,7 +78,7 @@ class Compared(HandMade):
         self.assertGreater(refused, 60)
 
     def test_invisible(self):
-        """What no reader can see without a replay."""
+        """Faults that no reader can see without a replay."""
         for fields in ({"size": 2**64 - 1}, {"heap": 0}, {"thread": 0}, {"stack": 1},
                        {"api": 255}, {"address": 0x3001}, {"event": 20}, {"allocated": "0:0"}):
             if self.make([self.record()], self.lists(**fields)):

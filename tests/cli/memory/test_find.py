@@ -79,7 +79,7 @@ class Find(TestCase):
         self.assertEqual([p["value"] for p in found["places"]], ["0x1410", "0x1400"])
 
     def test_across_snapshots(self):
-        """What two snapshots have beside each other was never there at one time."""
+        """Bytes that two snapshots have side by side were never there at one time."""
         script = self.script()
         script.pages(b"l." + b"-" * 510)
         script.memory((0x1200, 1, 5))

@@ -26,7 +26,7 @@ def encode(name):
 
 
 def decode(text):
-    """What an escaped text stands for."""
+    """The text behind an escaped one."""
     parts = re.split(rb"(\\\\|\\x[0-9a-f]{2})", text)
     return b"".join(b"\\" if part == rb"\\" else bytes([int(part[2:], 16)])
                     if part.startswith(rb"\x") else part for part in parts)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What all commands share: usage, exit statuses, output files, terminals, untrusted names"""
+"""Common to all commands: usage, exit statuses, output files, terminals, untrusted names"""
 
 import os
 import re

@@ -48,7 +48,7 @@ class ReportOfManySites(TestCase):
         return page_support.parts_of(page)
 
     def check_sums(self, part, blocks):
-        """What is folded is in all sums."""
+        """Folded records are in all sums."""
         heap = page_support.Heap(part)
         for i, state in enumerate(heap.states("stack")):
             self.assertEqual((heap.blocks[i], heap.bytes[i]),

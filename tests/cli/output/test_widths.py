@@ -17,7 +17,7 @@ RUST = ("<core::iter::adapters::map::Map<alloc::vec::into_iter::IntoIter<shop::c
         "shop::catalogue::render::{{closure}}> as core::iter::traits::iterator::Iterator>::fold")
 PLAIN = "a_function" + "_with_a_name_of_more_columns_than_any_terminal" * 6 + "_end"
 
-# What commands need beside the trace, to have something to say.
+# Arguments that commands need beside the trace, to have something to say.
 ARGUMENTS = {
     "diff": [["--from", "20%", "--to", "80%"], ["--changes", "--from", "50%"]],
     "state": [[], ["--blocks"], ["--heaps"], ["--by", "function"], ["--address", "0x11000"]],

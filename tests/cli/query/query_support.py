@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What tests of queries share: the tables, and comparing each with the command that prints the same"""
+"""Shared by tests of queries: tables, and the comparison with the command that prints the same"""
 
 import csv
 import io

@@ -37,7 +37,7 @@ class Terminal:
         os.close(self.master)
 
     def read(self, expected, key=None):
-        """What appears until `expected` is at the end; a key is pressed until then."""
+        """The output until `expected` is at its end; a key is pressed until then."""
         seen = ""
         deadline = time.monotonic() + 60
         while not seen.endswith(expected):

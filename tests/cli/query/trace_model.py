@@ -89,7 +89,7 @@ class Effect:
 
 
 class Trace:
-    """What the second reader finds in a trace, and the heap that follows from it."""
+    """The second reader's findings in a trace, and the heap that follows from them."""
 
     def __init__(self, path):
         with open(path, "rb") as file:

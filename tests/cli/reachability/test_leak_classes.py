@@ -304,7 +304,7 @@ class Owners(SnapshotCase):
         self.assertEqual(self.of_function([(8,)] * 3 + [(16,)]), {possible: 4})
         self.assertEqual(self.of_function([(8,)] * 18 + [(16,)] * 2), {held: 18, possible: 2})
         self.assertEqual(self.of_function([(8,)] * 17 + [(16,), (24,), (32,)]), {possible: 20})
-        # What nothing points at says nothing, unless most blocks are so.
+        # A block without pointers says nothing, unless most blocks are so.
         lost = "definitely_lost"
         self.assertEqual(self.of_function([(8,)] * 3 + [()] * 3), {held: 3, lost: 3})
         self.assertEqual(self.of_function([(8,)] * 3 + [()] * 4), {possible: 3, lost: 4})

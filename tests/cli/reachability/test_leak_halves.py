@@ -91,7 +91,7 @@ class Halves(SnapshotCase):
 
     @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "needs two processors")
     def test_retained(self):
-        """What a block of a chain retains is all that follows it, but not the targets that the
+        """A block of a chain retains all that follows it, but not the targets that the
         other chain points at as well: whichever is searched later, its edges say so."""
         trace = self.write(self.script())
         own = [0 if is_lost(pair) or is_shared(pair) else 1 for pair in range(PAIRS)]

@@ -12,7 +12,7 @@ CALLOC, NEW, NEW_ARRAY, MI_CALLOC_ALIGNED = 2, 16, 20, 70
 
 
 class Holders(SnapshotCase):
-    """What holds a block that is still reachable."""
+    """The holders of a block that is still reachable."""
 
     def test_stack_and_registers(self):
         script = SnapshotScript().basics()
@@ -236,7 +236,7 @@ class Holders(SnapshotCase):
                          {"still_reachable": (1, 24), "possibly_lost": (1, 24)})
 
     def test_realloc(self):
-        """What realloc() copies is not stale; behind it there may be something old."""
+        """Words copied by realloc() are not stale; behind them there may be old ones."""
         script = SnapshotScript().basics()
         script.alloc(B, 8)
         script.alloc(C, 8)
@@ -267,7 +267,7 @@ class Holders(SnapshotCase):
         return {key: blocks for key, (blocks, _) in classes.items()}
 
     def test_realloc_of_old_words(self):
-        """What realloc() copies is as old as it was in the block before."""
+        """Words copied by realloc() are as old as they were in the block before."""
         old, one, none = ({"still_reachable": 3, "held_by_stale": 2},
                           {"still_reachable": 3, "held_by_stale": 1},
                           {"still_reachable": 3})

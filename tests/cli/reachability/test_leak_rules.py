@@ -6,7 +6,7 @@ from support import Script, TestCase
 
 
 class Rules(TestCase):
-    """What has which effect."""
+    """The effect of each rule."""
 
     def live(self, script, *arguments):
         path = self.write(script.close(), f"trace{script.clock}-{len(arguments)}")

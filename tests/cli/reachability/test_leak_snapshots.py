@@ -76,7 +76,7 @@ class Positions(SnapshotCase):
         self.assertIsNone(self.json_of("leaks", self.write(script.close()))["snapshot"])
 
     def test_runtime(self):
-        """What a runtime keeps is in no class, and is not lost."""
+        """A block that a runtime keeps is in no class, and is not lost."""
         script = SnapshotScript().basics()
         script.alloc(A, 8)
         script.alloc(B, 2)
@@ -89,7 +89,7 @@ class Positions(SnapshotCase):
 
 
 class Ranges(SnapshotCase):
-    """What is lost of the blocks that a range has added."""
+    """The lost blocks of those that a range has added."""
 
     def trace(self):
         script = SnapshotScript().basics()

@@ -129,7 +129,7 @@ class Retained(SnapshotCase):
                 self.assertEqual((item["blocks"], item["pointers"]), (len(set(own)), len(own)))
 
     def test_tree(self):
-        """What a branch retains is what those below it retain, and itself."""
+        """A branch retains itself and the memory that its lower branches retain."""
         for seed in range(15):
             graph = random_graph(seed)
             path = self.write(graph.script().close(), f"trace{seed}.ttd")

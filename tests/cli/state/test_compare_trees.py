@@ -16,7 +16,7 @@ SELF = ("old_self_blocks", "old_self_bytes", "new_self_blocks", "new_self_bytes"
 
 
 def across(label):
-    """What a node is called in both traces."""
+    """The name of a node in both traces."""
     label = dict(label, module=os.path.basename(label["module"] or "") or None)
     if "function" in label and not label["module"]:
         label["offset"] = None

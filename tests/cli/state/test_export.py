@@ -48,7 +48,7 @@ def fields(data):
 
 
 class Profile:
-    """What a file of pprof says: names are those of functions, innermost first."""
+    """The contents of a file of pprof: names of functions, innermost first."""
 
     def __init__(self, data):
         profile = fields(data)

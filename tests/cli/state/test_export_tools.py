@@ -89,7 +89,7 @@ class Tools(TestCase):
 
 class Callgrind(Tools):
     def costs(self, file, *options):
-        """What callgrind_annotate prints: the totals, and bytes and blocks by function."""
+        """The output of callgrind_annotate: the totals, and bytes and blocks by function."""
         text, errors = self.open_with("callgrind_annotate", "--threshold=100", "--auto=no",
                                       *options, file)
         self.assertEqual(errors, "")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What the C and C++ runtimes keep is told apart by every command that lists live blocks, and by all
-in the same way."""
+"""Blocks that the C and C++ runtimes keep are separated by every command that lists live
+blocks, and by all in the same way."""
 
 import support
 from index_doubt import DOUBT

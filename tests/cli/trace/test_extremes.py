@@ -10,7 +10,7 @@ from loss_support import Chunks, HEADER
 
 
 class Search(TestCase):
-    """What never ends is not searched for ever, and that is said."""
+    """An endless search ends, and is reported."""
 
     def test_devices(self):
         for command in ("info", "leaks", "verify"):
@@ -37,7 +37,7 @@ class Search(TestCase):
 
 
 class Numbers(TestCase):
-    """What is not known, or too large."""
+    """Values that are not known, or too large."""
 
     def test_sums(self):
         script = Script(time_unit=1).basics()

@@ -11,7 +11,7 @@ import support
 
 HOSTILE = os.environ["HOSTILE"]
 
-# What a command may take. A machine may be slow and busy: what is wrong takes ten times as much.
+# The limits of a command. A machine may be slow and busy: a fault takes ten times as much.
 SECONDS = 20
 MEGABYTES = 500
 

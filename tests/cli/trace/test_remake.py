@@ -13,7 +13,7 @@ from support import DAMAGED, OPEN, USAGE, Script, TestCase, run
 
 VECTORS = os.path.join(os.environ["TTD_SOURCE"], "tests", "vectors")
 RECOVERED = 4
-# What every answer of a copy is compared by.
+# The questions by which a copy is compared.
 QUESTIONS = (("state", "--limit", "0"), ("state", "--at", "50%"), ("leaks", "--show", "all"),
              ("errors",), ("hot",), ("temporary",), ("lifetimes",), ("moves", "--chains", "0"),
              ("peak",), ("timeline",), ("diff", "--from", "25%", "--to", "75%"), ("marks",),

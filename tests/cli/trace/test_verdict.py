@@ -59,7 +59,7 @@ class Verdict(TestCase):
         return path
 
     def is_told(self, command, form, path):
-        """What the output itself says: True, False, or None where it has nothing to say it of."""
+        """The verdict in the output itself: True, False, or None where it has none."""
         result = self.run_ok(*command.split(), "-f", form, *path)
         warns = "uncertain: " in result.errors
         if form == "text":
@@ -190,7 +190,7 @@ class Verdict(TestCase):
                     self.assertIn(told, (both, (both, both)), (old, new, extra, form))
 
     def test_file_commands(self):
-        """What is about the file has its own verdict: the problems, and the status."""
+        """A question about the file has its own verdict: the problems, and the status."""
         path = self.flipped(self.write(self.lossless().close()))
         for form in ("text", "json", "csv"):
             result = run("verify", "-f", form, path)

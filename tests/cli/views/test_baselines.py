@@ -25,7 +25,7 @@ class Baseline(Files):
         script.add("stack", parent=base + 1, module=own, offset=0x200 + shift)
         script.add("stack", parent=base + 1, module=own, offset=0x300 + shift)
         script.add("symbol", module=own, offset=0x100 + shift, frames=f"main@m.c@{10 + shift}")
-        # What is one frame with an inlined one here is two calls there.
+        # One frame with an inlined one here is two calls there.
         script.add("symbol", module=own, offset=0x200 + shift,
                    frames=f"work{'.constprop.0' * shift}@w.c@{20 + shift}")
         script.add("symbol", module=own, offset=0x300 + shift, frames=f"other@o.c@{30 + shift}")
@@ -49,7 +49,7 @@ class Baseline(Files):
         self.assertEqual(found.status, 5)
         self.assertEqual((found.json["total_bytes"], found.json["known_blocks"],
                           found.json["known_bytes"]), (7, 1, 103))
-        # What is written with a baseline is all of it again.
+        # A baseline written with a baseline has all of it again.
         self.run_ok("leaks", "--baseline", path, "--write-baseline", path, more)
         self.assertIn("No leaks", self.run_ok("leaks", "--baseline", path, more).text)
         self.assertIn("No leaks", self.run_ok("leaks", "--baseline", path, old).text)
@@ -80,7 +80,7 @@ class Baseline(Files):
         return self.write(script.close(), name)
 
     def test_other_machine(self):
-        """What is known where the C library has debug files is known where it has none."""
+        """A finding known where the C library has debug files is known where it has none."""
         path = self.path("baseline")
         traces = [self.machine("with", debug=True), self.machine("without", debug=False),
                   self.machine("renamed", debug=True, program="other")]

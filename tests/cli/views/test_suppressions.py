@@ -61,7 +61,7 @@ class Suppressions(Files):
                          [107, 50, 10])
 
     def test_libc_names(self):
-        """What the C library calls __GI___strdup is strdup to others; and what is below main."""
+        """The C library's __GI___strdup is strdup to others; and functions below main."""
         script = Script().basics()
         script.add("stack", parent=0, module=1, offset=0x700)
         script.add("stack", parent=5, module=1, offset=0x800)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What stands between a program and the allocator, and below main(): shown short, kept whole."""
+"""Wrappers around the allocator, and frames below main(): shown short, kept whole."""
 
 import os
 
@@ -227,7 +227,7 @@ def wrapped():
 
 
 class Beginnings(TestCase):
-    """What names a group of functions: the first function of the program that is no wrapper."""
+    """The name of a group of functions: the first function of the program that is no wrapper."""
 
     def function_of(self, *names):
         """The group of a block that these functions allocate, outermost first."""

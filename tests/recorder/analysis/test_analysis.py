@@ -227,7 +227,7 @@ class Running(Recording):
             self.assertIs(running['certain'], False)
             process.stdin.close()
             self.assertEqual(process.wait(PATIENCE), 0)
-        # What was said then is still so.
+        # The earlier answer still holds.
         state = analyze('state', self.trace, '--at', running['position'])
         self.assertEqual((all_live(state), state['groups'][0]['bytes']),
                          (all_live(running), running['groups'][0]['bytes']))

@@ -64,7 +64,7 @@ class Built(Recording):
 
 class Baseline(Built):
     def agree(self, programs):
-        """What is known of one program is known of all."""
+        """A finding known in one program is known in all."""
         traces = []
         for number, program in enumerate(programs):
             self.trace = self.directory / f'trace{number}'

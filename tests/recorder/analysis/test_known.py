@@ -100,7 +100,7 @@ class Sanitizer(Known):
             used = {f'leak:{template}': (int(count), int(size)) for count, size, template in
                     re.findall(r'^ +(\d+) +(\d+) (\S+)$', result.stderr, re.MULTILINE)}
             found = self.leaks('--suppressions', rules)
-            # What can still be reached is no leak to LeakSanitizer.
+            # Reachable blocks are no leaks to LeakSanitizer.
             kept = {group['stack_id'] for group in found['groups']}
             self.assertEqual({rule['rule']: (rule['blocks'], rule['bytes'])
                               for rule in found['suppressions']

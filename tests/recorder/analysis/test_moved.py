@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is known of how the C library moves blocks: by a copy, or by mapping their pages."""
+"""How the C library moves blocks: by a copy, or by mapping their pages."""
 
 import os
 import subprocess

@@ -57,7 +57,7 @@ int main()
 }
 """
 
-# What the C++ runtime acquires when it starts, for exceptions when there is no memory.
+# Blocks that the C++ runtime acquires when it starts, for exceptions when there is no memory.
 EMERGENCY = 72704
 
 

@@ -246,7 +246,7 @@ class Refusals(Attach):
 
 
 class Permissions(Attach):
-    """What the system refuses a user who is not root."""
+    """Refusals of the system to a user who is not root."""
 
     def setUp(self):
         super().setUp()

@@ -33,7 +33,7 @@ class DeepBinding(Recording):
 
 
 class Unrecorded(Recording):
-    """What cannot be recorded is said, and nothing is certain."""
+    """Unrecorded calls are reported, and nothing is certain."""
 
     def check(self, text, *command):
         result = self.record(*command)
@@ -80,7 +80,7 @@ class Executed(Recording):
         self.assertEqual(analyze('verify', self.trace)['problems'], [])
 
     def test_recorded(self):
-        """What was not executed, or is recorded, is nothing that is missing."""
+        """Code that was not executed, or is recorded, is not missing."""
         script = 'exec { "/nowhere" } "it" if not @ARGV; exec @ARGV'
         for arguments in [], ['perl', '-e', '1']:
             result = self.record('perl', '-e', script, *arguments)

@@ -66,7 +66,7 @@ class Emulation(Recording):
         self.assertIn(max(counts)[0], (0, 7))
 
     def test_execute(self):
-        """What is executed replaces the emulator as well as its program."""
+        """An executed program replaces the emulator as well as its program."""
         self.assertEqual(self.record(EMULATOR, program('exec_chain'), '2').returncode, 0)
         allocations = 0
         for trace in self.directory.iterdir():

@@ -203,7 +203,7 @@ class Heaps(Recording):
         self.assertEqual(self.errors('CoFee'), [[], [('double-free', False)]])
 
     def unrecorded(self, trace):
-        """What the trace says that it lacks."""
+        """The gaps that the trace reports."""
         return [fact['value'] for fact in analyze('info', trace)['metadata']
                 if fact['key'] == 'unrecorded']
 

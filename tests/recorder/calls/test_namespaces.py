@@ -30,7 +30,7 @@ os._exit(7)
 
 class Namespaces(Recording):
     def run_native(self, *command):
-        """What a command does without the recorder. Skips the test if it is not permitted."""
+        """The result of a command without the recorder. Skips the test if it is not permitted."""
         if shutil.which(command[0]) is None:
             self.skipTest(f'no {command[0]} here')
         result = subprocess.run([*command[:-1], 'true'], capture_output=True)

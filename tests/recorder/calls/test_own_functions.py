@@ -429,7 +429,7 @@ class Patched(Programs):
     """Functions of the program's own are recorded from their first instruction on."""
 
     def check_own(self, path):
-        """What the program prints, and what it has lost."""
+        """The output of the program, and its losses."""
         plain = subprocess.run([path], capture_output=True, check=True).stdout
         result = self.record(path)
         self.assertEqual((result.returncode, result.stdout.splitlines()[:1]),

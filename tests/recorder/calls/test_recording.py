@@ -65,7 +65,7 @@ class PassingThrough(Recording):
         return self.fail('no helper')
 
     def interrupt_naming(self):
-        """What was said; the recorder must end although its helper does not go on."""
+        """The messages; the recorder must end although its helper does not go on."""
         recorder = subprocess.Popen([RECORDER, '-q', '-o', self.trace, '--', 'sleep', '1'],
                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         helper = self.find_helper(recorder)

@@ -57,7 +57,7 @@ class Threads(Recording):
         return any(frame['function'] == 'work' for frame in group['stack'])
 
     def test_many_that_hold_a_chunk(self):
-        """What a thread has begun to fill does not count as waiting to be collected."""
+        """A chunk that a thread has begun to fill does not count as waiting to be collected."""
         result = self.record(program('many_threads'), '1040', '3000')
         if result.returncode == 77:
             self.skipTest('the system does not allow so many threads')

@@ -113,7 +113,7 @@ def replay(steps):
 
 
 def steps_of_events(rows):
-    """What calls do: ('+', address, size) and ('-', address)."""
+    """The effects of calls: ('+', address, size) and ('-', address)."""
     steps = []
     for row in rows:
         if not row['result'] and row['action'] != 'Free':
@@ -213,8 +213,8 @@ class Heaptrack(Recording):
         rows = analyze('events', self.trace)
         begin = max(n for n, row in enumerate(rows) if row['action'] == 'Destroy') + 1
         main = rows[-1]['thread']
-        # What heaptrack allocates itself, while it serves a call and in its timer's thread; and what
-        # the loader keeps of an error when we look for what is not there.
+        # Allocations of heaptrack itself, while it serves a call and in its timer's thread; and the
+        # loader's for an error when we look for a symbol that is not there.
         own = {row['number'] for library in ('libheaptrack', 'libttdpreload')
                for row in analyze('events', self.trace, '--stack', library)}
         self.assertLessEqual({row['number'] for row in rows[begin:] if row['thread'] != main}, own)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a program and its children have of their surroundings is what they have without us."""
+"""The surroundings of a program and its children are the same as without the recorder."""
 
 import ctypes
 import os

@@ -10,7 +10,7 @@ FALSE_FINDINGS = ('double-free', 'invalid-free', 'mismatched-free', 'trace-incon
 
 class Within(Recording):
     def run_sound(self, name, scenario, **others):
-        """What the scenario leaks: blocks by their size."""
+        """The leaks of the scenario: blocks by their size."""
         result = self.record(program(name), *scenario, **others)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(self.false_findings(), [])
@@ -55,7 +55,7 @@ class Left(Within):
         self.assertEqual(self.run_sound('within', ['cancel'])[1], {4006: 1, 4007: 1})
 
     def test_by_signal_handlers_that_jump(self):
-        """What they interrupt may be lost, and then is counted; nothing else is."""
+        """Interrupted calls may be lost, and then are counted; no others are."""
         self.assertEqual(self.record(program('handlers'), 'jump').returncode, 0)
         self.assertEqual(self.false_findings(), [])
         kept = [event for event in analyze('events', self.trace) if event.get('size') == 70]

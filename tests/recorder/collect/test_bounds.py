@@ -270,7 +270,7 @@ class Keep(Bounded):
         return [int(count) for count in counts.split()]
 
     def test_size(self):
-        """What was dropped is counted, and the blocks that lived then are known as ever."""
+        """Dropped calls are counted, and the blocks that lived then are known as ever."""
         calls = self.converse_in_step('keep 200', 'lose 5', *['calls 4000'] * 5, 'hold 20',
                                       *['calls 4000'] * 5, options=['--keep', '100K'])
         leaks = self.assert_valid()
@@ -359,7 +359,7 @@ class Keep(Bounded):
 class BlocksOnly(Bounded):
 
     def assert_states_alike(self, options=(), at='100%'):
-        """What is live is the same as in a recording of all calls."""
+        """The live blocks are the same as in a recording of all calls."""
         states = []
         for less in [], ['--blocks-only']:
             self.record(program('moving'), options=[*options, *less])
@@ -422,7 +422,7 @@ class BlocksOnly(Bounded):
 class Chosen(Bounded):
 
     def test_small_blocks_are_left_out(self):
-        """What is recorded is released in the trace when it is in the program, whatever is moved
+        """A recorded block is released in the trace when it is in the program, whatever is moved
         beyond the limit, or back."""
         self.converse('calls 300', 'keep 100', 'lose 5', 'hold 20',
                       options=['--only-above', '200'])

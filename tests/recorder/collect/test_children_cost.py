@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What it costs to record a child that lives for a moment, in pages that it touches and in calls of
+"""The cost of recording a child that lives for a moment, in pages that it touches and in calls of
 the system: unlike times these hardly depend on what else runs. What does, such as how many traces
 are open at once, can only add to them, so the least of several measurements counts."""
 
@@ -68,7 +68,7 @@ class Children(Recording):
         self.assert_adds_less(140, program('leaks_cxx'), '--no-snapshot')
 
     def test_fork_of_a_large_program(self):
-        """What its parent knows of modules and of unwinding is not looked up again."""
+        """Its parent's knowledge of modules and of unwinding is not looked up again."""
         self.assert_parent_adds_less(
             82, lambda count: ['/usr/bin/python3', '-c', FORKS, str(count)], '--no-snapshot')
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the collector does when it is stopped, when processes outlive the program, when there are very
+"""The collector when it is stopped, when processes outlive the program, when there are very
 many of them, when they lie, and when files cannot be written."""
 
 import datetime
@@ -143,7 +143,7 @@ class Collector(Recording):
         self.assertLess(time.monotonic() - begin, 4)
 
     def test_somebody_looks_at_the_channel(self):
-        """Who opens it while the recorder asks whether anybody has it open harms neither."""
+        """A process that opens it while the recorder looks for openers harms neither."""
         result = self.record(program('leaks_c'), environment={'LD_PRELOAD': os.environ['LOOKER']})
         self.assertEqual((result.returncode, result.stderr), (0, b''))
         self.assert_sound()
@@ -246,8 +246,8 @@ class Collector(Recording):
         self.assertIn(b'warning: 9 traces are not whole', errors)
 
     def test_counts_of_a_full_disk(self):
-        """What the summary counts is in the file, and the rest is lost. A program's own failure is
-        passed on."""
+        """The calls that the summary counts are in the file, and the rest is lost. A program's own
+        failure is passed on."""
         script = ('import json, os, resource, sys; [str(i) for i in range(1000)]; '
                   'resource.prlimit(os.getppid(), resource.RLIMIT_FSIZE, (400000, 400000)); '
                   '[json.dumps(list(range(100))) for _ in range(8000)]; sys.exit(int(sys.argv[1]))')

@@ -256,7 +256,7 @@ class Control(Recording):
 
 
 class Live(Recording):
-    """What can be asked of the recording of a program that goes on."""
+    """Requests to the recording of a program that goes on."""
 
     LOOP = 'while read line; do words[line]=$line; echo $line; done'
 

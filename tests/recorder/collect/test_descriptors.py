@@ -10,7 +10,7 @@ from support import PATIENCE, RECORDER, Recording
 REPORT = 'for i in 0 1 2; do [ -e /proc/$$/fd/$i ] && echo $i; done > "$0"; exec 3>&-'
 
 
-# What the recorder has there, so that none of its own files is taken for one of them.
+# Files of the recorder there, so that none of its own files is taken for one of them.
 PARENT = 'for i in 0 1 2; do readlink /proc/$PPID/fd/$i; done > "$0"'
 
 
@@ -25,7 +25,7 @@ class Descriptors(Recording):
                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=PATIENCE,
                     check=True)
                 self.assert_sound()
-                # What the shell opens for its report takes the first number that is free.
+                # The file that the shell opens for its report takes the first number that is free.
                 unrecorded = self.directory / 'unrecorded'
                 subprocess.run(['sh', '-c', f'sh -c "$0" "$1" {closed}', REPORT, str(unrecorded)],
                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,

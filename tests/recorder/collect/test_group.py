@@ -18,7 +18,7 @@ class Group(Recording):
         return sorted(file.name for file in self.directory.iterdir())
 
     def programs(self):
-        """What follows the process ids in the names of the children's traces."""
+        """The ends of the names of the children's traces, behind the process ids."""
         found = [re.fullmatch(r'trace\.bin\.(\d+)\.(.*)', name) for name in self.names()
                  if name != 'trace.bin']
         self.assertNotIn(None, found, self.names())

@@ -17,7 +17,7 @@ CLIENT = '5b010203-0405-4607-8809-0a0b0c0d0e0f'
 
 
 class Island:
-    """What a thread's recording is, by the contract of the header."""
+    """A model of a thread's recording, by the contract of the header."""
 
     def __init__(self):
         self.is_open, self.pauses, self.maximum, self.used = True, 0, NO_LIMIT, 0
@@ -68,7 +68,7 @@ class Island:
 
 
 class Model:
-    """What a thread of `speaks` prints, and what it leaves in the trace."""
+    """The output of a thread of `speaks`, and its records in the trace."""
 
     def __init__(self, thread, script):
         self.printed, self.sizes, self.marks = [], [], []
@@ -233,7 +233,7 @@ class Live(Recording):
                 self.check(scripts)
 
     def test_unknown(self):
-        """What a gap may have released, of one thread: exactly the blocks from before it."""
+        """The blocks of a thread that a gap may have released: exactly the ones before it."""
         for seed in range(8):
             with self.subTest(seed=seed):
                 self.check(['e' + script for script in self.scripts(seed, threads=1, length=30)])
@@ -296,7 +296,7 @@ class Live(Recording):
                           'start', 'paused'])
 
     def test_gaps_are_losses(self):
-        """What may be missing is said, and only where it may be."""
+        """Possible gaps are reported, and only where they may be."""
         self.record(program('speaks'), 'mmpmfrmm')
         leaks = analyze('leaks', self.trace)
         self.assertFalse(leaks['certain'])

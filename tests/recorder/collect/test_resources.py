@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the recorder costs the program: system calls, address space, memory, time per thread."""
+"""Costs of the recorder to the program: system calls, address space, memory, time per thread."""
 
 import resource
 import subprocess
@@ -57,7 +57,7 @@ class Threads(Recording):
 
 
 def footprint(text):
-    """What the program `footprint` prints, in kB."""
+    """The output of the program `footprint`, in kB."""
     return {name: int(size) for name, size in (line.split() for line in text.splitlines())}
 
 
@@ -73,7 +73,7 @@ class Memory(Recording):
         return tuple(map(min, zip(*sizes)))
 
     def added(self, threads):
-        """What the recorder adds to the address space and memory of so many threads."""
+        """The recorder's part of the address space and memory of so many threads."""
         command = [program('footprint'), str(threads)]
         native = subprocess.run(command, capture_output=True, env=self.ONE_ARENA)
         if native.returncode == 77:
@@ -92,7 +92,7 @@ class Memory(Recording):
                     self.assertLess(size, limit)
 
     def limit(self, kind, size):
-        """What limits a process to so many bytes, for subprocess.run()."""
+        """Arguments of subprocess.run() that limit a process to so many bytes."""
         if resource.getrlimit(kind)[1] not in (resource.RLIM_INFINITY, size):
             self.skipTest('limits are not ours to set')
         return {'preexec_fn': lambda: resource.setrlimit(kind, (size, size))}
@@ -129,7 +129,7 @@ class Memory(Recording):
 
 
 class Stack(Recording):
-    # What the recorder may need of the stack of a thread: on the usual path, and the first time.
+    # The recorder's limit on the stack of a thread: on the usual path, and the first time.
     USUAL, FIRST, SIGNAL = 512, 1024, 920
     # Where no path is the usual one: a frame without a plain rule, a signal stack.
     UNUSUAL = 'register', 'handler'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a process that ends asks of the collector, and when; here a test answers."""
+"""The requests of a process that ends to the collector; here a test answers."""
 
 import json
 import os
@@ -15,7 +15,7 @@ PRELOAD = os.environ['PRELOAD']
 CONTENTS = 3
 STATUS = 7
 RBX, RBP, RSP, RIP = 3, 6, 7, 16
-# What `ending` in ends.c has in these, and the bytes that it has pushed.
+# The values of `ending` in ends.c in these, and the bytes that it has pushed.
 MARKS = {RBX: 0x1003, RBP: 0x1006, 12: 0x100c, 13: 0x100d, 14: 0x100e, 15: 0x100f}
 PUSHED = 64
 VARIABLES = 1 << 20

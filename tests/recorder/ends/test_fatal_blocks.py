@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What `errors` says of the signal that a recorded program died of, and of the blocks it met."""
+"""The report of `errors` on the signal that a program died of, and on the blocks it met."""
 
 import csv
 import io

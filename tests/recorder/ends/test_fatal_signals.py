@@ -87,7 +87,7 @@ class Signals(Deaths):
                 self.assertNotEqual(found['thread'], '0')
 
     def test_reset_and_raised(self):
-        """What servers do that have a handler: the system or the program resets it, and the handler
+        """Servers with a handler: the system or the program resets it, and the handler
         raises the signal again."""
         for way, number in (('once', signal.SIGSEGV), ('once asked', signal.SIGTERM),
                             ('once by an older function', signal.SIGSEGV),

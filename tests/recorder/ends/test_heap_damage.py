@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What `errors` says of headers of blocks that a program has overwritten. Referee: what the program
+"""The report of `errors` on overwritten headers of blocks. Referee: what the program
 does; AddressSanitizer and memcheck say the same of it."""
 
 import os

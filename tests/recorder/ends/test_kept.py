@@ -48,7 +48,7 @@ class Kept(Recording):
         self.assertLess(time.monotonic() - begin, LONG)
 
     def test_input(self):
-        """What was read ahead is given back, for the next program that reads the file."""
+        """Input that was read ahead is given back, for the next program that reads the file."""
         path = self.directory / 'input'
         path.write_text('12345')
         for how, place in (('exit', 1), ('_exit', 5)):

@@ -22,7 +22,7 @@ TIMERS = {0: signal.SIGALRM, 1: signal.SIGVTALRM, 2: signal.SIGPROF}
 
 
 def setUpModule():
-    """What started the tests may ignore signals, as nohup does; programs would inherit that."""
+    """The parent of the tests may ignore signals, as nohup does; programs would inherit that."""
     for number in signal.valid_signals():
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
@@ -131,7 +131,7 @@ def state(pid):
 
 
 class WhileItDies(unittest.TestCase):
-    """What happens while the process waits for its last snapshot."""
+    """Events while the process waits for its last snapshot."""
 
     def end(self, answer, way='raise', number=signal.SIGTERM):
         ended = Ended([program('asked'), way, str(int(number))], answer)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the C library keeps for threads that still run at the exit is no leak, in any command."""
+"""Blocks of the C library for threads that still run at the exit are no leaks, in any command."""
 
 import unittest
 

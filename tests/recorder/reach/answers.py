@@ -103,7 +103,7 @@ def variables(command):
 
 
 def equal_environments(tools):
-    """What to add for each tool, so that programs see as many variables of the same lengths.
+    """Variables for each tool, so that programs see as many of the same lengths.
 
     Both preload a library. The shorter list of them gets empty names, which the loader passes over:
     any library there would come before the allocator that a program is linked to.
@@ -184,7 +184,7 @@ def parse_log(text):
 
 
 def lsan(command, library, environment=ENVIRONMENT, **others):
-    """What is lost by LeakSanitizer's account, as if all of it were lost definitely."""
+    """The losses by LeakSanitizer's account, as if all were definite."""
     result = subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL,
                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=PATIENCE,
                             env={**environment, 'LD_PRELOAD': library}, check=False, text=True,

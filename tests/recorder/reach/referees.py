@@ -51,7 +51,7 @@ def find_judges(programs, wanted):
 
 
 class Trial:
-    """What the judges answer, found in parallel."""
+    """The answers of the judges, found in parallel."""
 
     def __init__(self, cases, judges, pool):
         self.cases, self.judges, self.pool, self.answers = cases, judges, pool, {}
@@ -77,7 +77,7 @@ class Trial:
         return difference(pairs, self.ask(judge, base, level).result()) if base else pairs
 
     def fault(self, judge, case, level):
-        """What is wrong with an answer; None if nothing."""
+        """The fault of an answer; None without one."""
         expected = case.answer_of(judge)
         if judge == 'lsan':
             expected = all_lost(expected)

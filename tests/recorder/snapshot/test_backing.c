@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is behind a mapping, by its name and its file. */
+/* The kind of a mapping, by its name and its file. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <sys/stat.h>

@@ -27,7 +27,7 @@ class Dumps(Recording):
         return results, places
 
     def memory(self, address, length=SIZE):
-        """What is known of memory: its bytes, with '?' for each that is not."""
+        """The known bytes of memory, with '?' for each unknown one."""
         known = b''
         for part in analyze('memory', self.trace, '--address', hex(address), '--length',
                             str(length))['parts']:

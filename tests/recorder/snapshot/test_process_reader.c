@@ -54,7 +54,7 @@ Test(reader, a_read_that_ends_late)
     cr_assert(reading.looks > 1);
 }
 
-/* What is left behind does nothing more, even if its read ends then. */
+/* An abandoned reader does nothing more, even if its read ends then. */
 Test(reader, a_read_that_does_not_end)
 {
     static struct reading reading;

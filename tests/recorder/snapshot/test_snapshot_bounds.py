@@ -72,7 +72,7 @@ class Bounds(Recording):
         self.assert_uncertain(warning, snapshot)
 
     def test_time(self):
-        """What is searched takes 6 seconds."""
+        """The search takes 6 seconds."""
         warning, snapshot = self.record_bounded(READ_MILLISECONDS='100')
         self.assertGreater(snapshot['held_ns'], TIME_LIMIT)
         self.assertLess(snapshot['held_ns'], 6_000_000_000)

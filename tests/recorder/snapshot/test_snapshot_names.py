@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a snapshot calls things: the variables that hold blocks, and the classes of objects."""
+"""Names in a snapshot: the variables that hold blocks, and the classes of objects."""
 
 import collections
 import os

@@ -23,7 +23,7 @@ class SnapshotOptions(Recording):
             self.assertIsNone(self.snapshot(*options), options)
 
     def contents(self, *options):
-        """What each snapshot of a program that sleeps for a moment has, and why it was taken."""
+        """The contents and the reason of each snapshot of a program that sleeps for a moment."""
         self.assertEqual(self.record('/usr/bin/python3', '-c', 'import time; time.sleep(3)',
                                      options=options).returncode, 0)
         return [(tuple(snapshot['contents']), snapshot['reason'])

@@ -44,7 +44,7 @@ class Places(Recording):
                       if group['class'] == 'definitely_lost')
 
     def test_return(self):
-        """What the frame of main had is not in use any more."""
+        """The frame of main is not in use any more."""
         expected = dict(PLACES)
         del expected[MAIN_STACK]
         self.end(expected=expected)
@@ -122,7 +122,7 @@ class Shared(Recording):
 
 class Kernel(Recording):
     def test_queues(self):
-        """What only the kernel holds seems lost, so nothing is certain."""
+        """Blocks that only the kernel holds seem lost, so nothing is certain."""
         for kind in 'ring', 'aio':
             result = self.record(program('queues'), kind)
             if result.returncode == 77:

@@ -28,7 +28,7 @@ class NamesWhileItRuns(Recording):
         return count
 
     def functions(self):
-        """What `leaks` prints of the trace as it stands."""
+        """The output of `leaks` for the trace as it stands."""
         return subprocess.run([ANALYZER, 'leaks', str(self.trace)], capture_output=True, text=True,
                               timeout=PATIENCE).stdout
 

@@ -61,7 +61,7 @@ class LocalFiles(Later):
 
     @unittest.skipIf(os.geteuid() != 0, 'only root can make files of another user')
     def test_only_the_owner_of_the_trace_keeps_its_file(self):
-        """Who has put a file where the new trace goes must not be able to read it."""
+        """The owner of a file in the place of the new trace must not be able to read it."""
         self.record_roots()
         self.result.touch()
         os.chown(self.result, 65534, 65534)

@@ -172,7 +172,7 @@ class HostileServer(Later):
         return f'http://127.0.0.1:{server.server_address[1]}'
 
     def answer(self, answer, **changes):
-        """What the command says; the trace that it made has been verified."""
+        """The output of the command; the trace that it made has been verified."""
         address = self.serve(answer)
         shutil.rmtree(self.directory / 'cache', ignore_errors=True)
         text = self.to_result(DEBUGINFOD_URLS=address, **changes)
