@@ -28,9 +28,9 @@ int output_path_resolve(const char *name, struct output_path *output);
 void output_path_free(struct output_path *output);
 
 /**
- * Opens each of the descriptors 0, 1 and 2 that is closed, so that no file of ours gets one of these
- * numbers and has messages written into it. Such a descriptor is opened the wrong way round, so
- * that its use still fails, and is closed by an exec. Called first in main().
+ * Opens each of the descriptors 0, 1 and 2 that is closed, so that no file of ours gets one of
+ * these numbers and has messages written into it. Such a descriptor is opened the wrong way round,
+ * so that its use still fails, and is closed by an exec. Called first in main().
  */
 void standard_descriptors_open(void);
 

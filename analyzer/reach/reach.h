@@ -37,7 +37,8 @@ struct heap_reach_options {
     bool lists_inner;
     /** Lists heap_reach.relics. */
     bool lists_relics;
-    /** Doubtful roots keep the flag GRAPH_STALE: blocks that only they hold are GRAPH_HELD_BY_STALE. */
+    /** Doubtful roots keep the flag GRAPH_STALE: blocks that only they hold are
+     * GRAPH_HELD_BY_STALE. */
     bool tells_doubtful;
 };
 

@@ -57,7 +57,8 @@ static size_t demangle_plain(const char *name, int options, char *text, size_t l
     return demangle_any(name, options, &sink) ? sink.size : 0;
 }
 
-/* A walk through the components of a name, each once, with few levels of template arguments first. */
+/* A walk through the components of a name, each once, with few levels of template arguments first.
+ */
 struct demangle_walk {
     struct demangle_component **nodes;
     size_t count;

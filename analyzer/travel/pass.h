@@ -83,8 +83,8 @@ enum ttd_status heap_notes_tell(const struct heap_notes *notes,
 /** An analysis as a pass takes it, or a part of one. At most one of a pass may use `user` of
  * blocks. */
 struct heap_watcher {
-    /** Gets effects and calls up to `to`; has no `survives`. Without `effect` or `call` it gets none
-     * of these, which is faster. */
+    /** Gets effects and calls up to `to`; has no `survives`. Without `effect` or `call` it gets
+     * none of these, which is faster. */
     struct heap_observer observer;
     struct ttd_position to;
     /** It gets effects as notes, after all events of a batch were applied, and must not read the

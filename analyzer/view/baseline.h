@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * A baseline: findings of an earlier run, identified by properties that a rebuild does not change. The file is
- * text. Its first line is BASELINE_HEADER; each further line is a finding: its kind, its
- * fingerprint, and its count (blocks of a leak, calls of an error). The rest of a line is for
+ * A baseline: findings of an earlier run, identified by properties that a rebuild does not change.
+ * The file is text. Its first line is BASELINE_HEADER; each further line is a finding: its kind,
+ * its fingerprint, and its count (blocks of a leak, calls of an error). The rest of a line is for
  * people. Lines that begin with '#' are comments.
  */
 #ifndef ANALYZER_VIEW_BASELINE_H

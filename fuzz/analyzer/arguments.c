@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An argument of a command line either has the meaning that a second, independent parser finds in it, or is
- * refused; an accepted one leaves no field undefined. The first byte of an input chooses the
- * parser.
+ * An argument of a command line either has the meaning that a second, independent parser finds in
+ * it, or is refused; an accepted one leaves no field undefined. The first byte of an input chooses
+ * the parser.
  */
 #include <inttypes.h>
 #include <stdio.h>

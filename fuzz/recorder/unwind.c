@@ -205,7 +205,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     build_image(data + size - rest, rest < INFO_MAX ? rest : INFO_MAX);
     build_stack(head);
     struct step_regs regs = registers(head);
-    scratch.caller = regs; /* a step leaves unfound values plausible: a use of one shows */
+    scratch.caller = regs;       /* a step leaves unfound values plausible: a use of one shows */
     cfi_forget(&scratch.lookup); /* that was another image */
     for (unsigned steps = 0; steps < 16; steps++) {
         struct unwind_mem mem = memory();

@@ -45,7 +45,8 @@ uint64_t ring_left_out(const struct trace *trace)
     return trace->ring ? trace->ring->left_out : 0;
 }
 
-/* Returns how long the trace is between two cuts. The parts that are always there may leave little room. */
+/* Returns how long the trace is between two cuts. The parts that are always there may leave little
+ * room. */
 static uint64_t ring_half(const struct ring *ring)
 {
     enum { LEAST_PART = 8 };
