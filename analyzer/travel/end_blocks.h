@@ -7,9 +7,14 @@
 
 /*
  * The last call about an address decides whether a block is live there. So chunks are netted (see
- * <ttdtrace/advanced.h>) from the last one to the first, and a bit for each 16 bytes says that an
- * address is decided. Another bit says whether the chunks behind it release a block there. A
- * chunk that leaves something else proves an error of the program, or a loss.
+ * <ttdtrace/advanced.h>) from the last one to the first, and a bit for each 16 bytes of a heap says
+ * that an address is decided. Another bit says whether the chunks behind release a block there. A
+ * chunk that leaves something else proves an error of the program, or a loss. What no chunk leaves
+ * at all was acquired before the trace. A destroyed heap begins anew: nothing before concerns what
+ * is behind.
+ *
+ * A ReAlloc may acquire its block while other threads go on, in a later chunk. Chunks up to there
+ * are netted once more at the end, to see whether they leave the address alone until then.
  */
 
 /**
@@ -20,9 +25,9 @@
  * @param replay   at the start of the trace
  * @param trace    its reader is used, and its hook, which sees each chunk
  * @param is_done  set on TTD_OK to whether it was done. If not, a replay is necessary: the trace
- *                 has several heaps, nested or destroyed ones, losses or damage, calls that never
- *                 returned, or releases and acquisitions that do not alternate at an address.
- *                 `replay` is undefined then
+ *                 has nested heaps, more than 15, or calls in unknown heaps beside others; losses
+ *                 or damage; or at an address, a chunk with several heaps, or releases and
+ *                 acquisitions that do not alternate. `replay` is undefined then
  * @param error    detail on failure
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, and what the hook returns.
  */

@@ -57,13 +57,17 @@ static uint64_t net_chunk(struct ttd_netter *netter, const struct ttd_chunk *chu
 {
     struct ttd_netted netted;
     struct ttd_net_block block;
+    struct ttd_position start;
     cr_assert_eq(ttd_netter_net(netter, chunk, defined, &netted, NULL), TTD_OK);
     cr_assert(netted.is_plain);
     for (size_t i = 0; i < netted.count; i++) {
         ttd_netter_block(netter, &netted.nets[i], &block);
         cr_assert_eq(block.block.address, 0x1000 + 16 * block.block.event);
         cr_assert_eq(block.block.size, block.block.event);
+        cr_assert(ttd_netter_find(netter, block.block.address, &start));
+        cr_assert_eq(start.steps, 2 * block.block.event);
     }
+    cr_assert_not(ttd_netter_find(netter, 0x1001, &start));
     return netted.count;
 }
 

@@ -118,6 +118,8 @@ struct ttd_net {
     uint32_t last;
     /** Call site of the block that was acquired last: a number within the chunk. */
     uint32_t shape;
+    /** The heap of all these events: a place in ttd_netted.heaps. */
+    uint16_t heap;
     /** Whether the first event released a block, which was live before the chunk. */
     bool was_live;
     /** After the chunk: an enum ttd_net_state. */
@@ -131,23 +133,54 @@ struct ttd_net_time {
     uint64_t wall_time;
 };
 
+/** A block that a ReAlloc acquires after the effect of the chunk's last event. Events behind the
+ * chunk may come before it. */
+struct ttd_net_pending {
+    uint64_t address;
+    /** When it is acquired. */
+    struct ttd_position position;
+};
+
+/** No event of a chunk. */
+#define TTD_NET_NO_EVENT UINT32_MAX
+
+/** The events of a chunk that destroy a heap: their number in the chunk, and the position of the
+ * first one; TTD_NET_NO_EVENT and 0:0 if there are none. */
+struct ttd_net_destruction {
+    uint32_t first;
+    uint32_t last;
+    /** Of the first one. */
+    struct ttd_position position;
+};
+
+/** The largest number of heaps that acquire or release blocks in a chunk with nets. */
+#define TTD_NET_HEAPS_MAX 16u
+
 /** The net effects of a chunk's events. */
 struct ttd_netted {
     /** One for each address, in order of `first`; valid until the next call on the netter. */
     const struct ttd_net *nets;
     size_t count;
     /**
-     * The nets say all that the events do: these concern one heap, each call returned, no heap is
-     * destroyed, and at each address releases and acquisitions alternate. Else, or where that is
+     * The nets say all that the events do: at each address, these concern one heap, and releases
+     * and acquisitions alternate; there are at most TTD_NET_HEAPS_MAX heaps. Else, or where that is
      * not found out in a short time, the nets are undefined, and the events must be read.
      */
     bool is_plain;
-    /** Events acquire or release blocks; they are of `heap`. */
-    bool has_heap;
-    ttd_id heap;
-    /** The end of the latest ReAlloc that may have been acquired behind a later event of the chunk,
-     * or at its end; 0:0 if there is none. If the next chunk begins before, events must be read. */
-    struct ttd_position settled;
+    /** The heaps whose blocks events acquire or release, or that they destroy. */
+    ttd_id heaps[TTD_NET_HEAPS_MAX];
+    /**
+     * By heap. A net leaves a block only if `last` is behind the last destruction. Its `was_live`
+     * says something of the state before the chunk if `first` is before the first destruction; and
+     * if it is behind the last one, that a block is released which does not exist. Else it is
+     * false.
+     */
+    struct ttd_net_destruction destructions[TTD_NET_HEAPS_MAX];
+    size_t heap_count;
+    /** Blocks that the nets leave, and that are acquired behind the chunk; valid as long as the
+     * nets. Where the following chunks change such an address earlier, events must be read. */
+    const struct ttd_net_pending *pending;
+    size_t pending_count;
     /** Position of the last acquisition or release; 0:0 if there is none. */
     struct ttd_position last_effect;
     /** Number of events by ttd_action, of failed calls, and of calls that never returned. */
@@ -209,6 +242,16 @@ TTD_EXPORT enum ttd_status ttd_netter_net(struct ttd_netter *netter, const struc
  */
 TTD_EXPORT void ttd_netter_block(const struct ttd_netter *netter, const struct ttd_net *net,
                                  struct ttd_net_block *block);
+
+/**
+ * Finds the first event of a chunk that acquires or releases a block at an address.
+ *
+ * @param netter    its last chunk is plain
+ * @param position  set to the start of the event's call if there is one
+ * @return whether there is such an event
+ */
+TTD_EXPORT bool ttd_netter_find(const struct ttd_netter *netter, uint64_t address,
+                                struct ttd_position *position);
 
 struct ttd_stacks;
 

@@ -117,3 +117,9 @@ void ttd_netter_block(const struct ttd_netter *netter, const struct ttd_net *net
 {
     ttd_netting_block(&netter->netting, net, block);
 }
+
+bool ttd_netter_find(const struct ttd_netter *netter, uint64_t address,
+                     struct ttd_position *position)
+{
+    return ttd_netting_find(&netter->netting, address, position);
+}

@@ -10,9 +10,13 @@
 #define TRACES     1500
 #define ADDRESSES  40
 #define EVENTS_MAX 300
-#define HEAPS      2
-#define THREADS    3
-#define STACKS     5
+/* One of so many traces is larger, so that chunks spell out an address more than once. */
+#define LARGE_STEP      16
+#define ADDRESSES_LARGE 600
+#define EVENTS_LARGE    4000
+#define HEAPS           2
+#define THREADS         3
+#define STACKS          5
 
 /* The faults of a trace, in thousandths of its events. */
 struct faults {
@@ -21,9 +25,13 @@ struct faults {
     unsigned error;
     unsigned never;
     unsigned loss;
+    /* An address is used before the call that acquires a block there ends. */
+    unsigned early;
     /* Not a fault: a reallocation overlaps later calls. */
     unsigned overlap;
     bool has_parent;
+    /* No fault either: both heaps have half of the addresses. */
+    bool has_halves;
 };
 
 struct random_trace {
@@ -32,9 +40,10 @@ struct random_trace {
     struct ttd_memory_output file;
     struct ttd_writer *writer;
     struct ttd_position now;
-    bool is_live[ADDRESSES];
+    size_t addresses;
+    bool is_live[ADDRESSES_LARGE];
     /* A block in flight is not used before. */
-    struct ttd_position ready[ADDRESSES];
+    struct ttd_position ready[ADDRESSES_LARGE];
     uint64_t written;
 };
 
@@ -68,23 +77,40 @@ static void define(struct random_trace *trace)
         cr_assert_eq(ttd_writer_stack(trace->writer, 0, 0, i, &id), TTD_OK);
 }
 
-/* Picks an address that is live, or not; ADDRESSES if none was found. */
-static size_t pick(struct random_trace *trace, bool is_live)
+static ttd_id heap_of(const struct random_trace *trace, size_t index)
+{
+    return 1 + (ttd_id)(index * HEAPS / trace->addresses);
+}
+
+/* No address. */
+#define NOWHERE SIZE_MAX
+
+/* Picks an address that is live, or not; NOWHERE if none was found. */
+static size_t pick(struct random_trace *trace, bool is_live, ttd_id heap)
 {
     is_live ^= has_fault(trace, trace->faults.error);
+    bool is_early = has_fault(trace, trace->faults.early);
     for (int i = 0; i < 50; i++) {
-        size_t index = entropy_pick(&trace->entropy, ADDRESSES);
+        size_t index = entropy_pick(&trace->entropy, (unsigned)trace->addresses);
         if (trace->is_live[index] == is_live &&
-            ttd_position_compare(trace->ready[index], trace->now) <= 0)
+            (!trace->faults.has_halves || heap_of(trace, index) == heap) &&
+            (is_early || ttd_position_compare(trace->ready[index], trace->now) <= 0))
             return index;
     }
-    return ADDRESSES;
+    return NOWHERE;
+}
+
+static ttd_id pick_heap(struct random_trace *trace)
+{
+    if (trace->faults.has_halves)
+        return 1 + entropy_pick(&trace->entropy, HEAPS);
+    return has_fault(trace, trace->faults.other_heap) ? 2 * entropy_pick(&trace->entropy, 2) : 1;
 }
 
 static void set_live(struct random_trace *trace, size_t index, bool is_live,
                      struct ttd_position position)
 {
-    if (index == ADDRESSES)
+    if (index == NOWHERE)
         return;
     trace->is_live[index] = is_live;
     trace->ready[index] = position;
@@ -122,29 +148,34 @@ static void write_call(struct random_trace *trace)
     struct ttd_event event = {.action = actions[entropy_pick(&trace->entropy, 3)],
                               .thread = 1 + entropy_pick(&trace->entropy, THREADS),
                               .stack = 1 + entropy_pick(&trace->entropy, STACKS),
-                              .heap = has_fault(trace, trace->faults.other_heap) ? 2 : 1,
+                              .heap = pick_heap(trace),
                               .result = entropy_pick(&trace->entropy, 30) != 0};
     bool acquires = event.action != TTD_ACTION_FREE;
     bool releases = event.action == TTD_ACTION_FREE ||
                     (event.action == TTD_ACTION_REALLOC && entropy_pick(&trace->entropy, 4) != 0);
-    size_t given = releases ? pick(trace, true) : ADDRESSES;
-    bool stays = given != ADDRESSES && entropy_pick(&trace->entropy, 2);
-    size_t taken = acquires && event.result ? (stays ? given : pick(trace, false)) : ADDRESSES;
-    if ((event.action == TTD_ACTION_FREE && given == ADDRESSES) ||
-        (acquires && event.result && taken == ADDRESSES))
+    size_t given = releases ? pick(trace, true, event.heap) : NOWHERE;
+    bool stays = given != NOWHERE && entropy_pick(&trace->entropy, 2);
+    size_t taken =
+        acquires && event.result ? (stays ? given : pick(trace, false, event.heap)) : NOWHERE;
+    if ((event.action == TTD_ACTION_FREE && given == NOWHERE) ||
+        (acquires && event.result && taken == NOWHERE))
         return;
     event.size = acquires ? 8 * entropy_pick(&trace->entropy, 9) : 0;
-    event.base_address = given == ADDRESSES ? 0 : address_of(given);
+    event.base_address = given == NOWHERE ? 0 : address_of(given);
     event.previous_address = event.action == TTD_ACTION_REALLOC ? event.base_address : 0;
-    event.address = taken == ADDRESSES ? 0 : address_of(taken);
+    event.address = taken == NOWHERE ? 0 : address_of(taken);
     event.api = (uint8_t)(event.action == TTD_ACTION_FREE    ? TTD_API_FREE
                           : event.action == TTD_ACTION_ALLOC ? TTD_API_MALLOC
                                                              : TTD_API_REALLOC);
     set_times(trace, &event);
     write_event(trace, &event);
-    if (!event.result)
+    /* A release that never returned was one. */
+    bool is_release = event.action == TTD_ACTION_FREE && !ttd_event_returned(&event);
+    if (!event.result && !is_release)
         return;
     set_live(trace, given, false, event.time_start);
+    if (is_release)
+        return;
     set_live(trace, taken, true, event.time_end);
 }
 
@@ -156,6 +187,8 @@ static void write_destruction(struct random_trace *trace)
                               .result = 1};
     set_times(trace, &event);
     write_event(trace, &event);
+    for (size_t i = 0; i < trace->addresses && trace->faults.has_halves; i++)
+        trace->is_live[i] = trace->is_live[i] && heap_of(trace, i) != event.heap;
 }
 
 static void write_loss(struct random_trace *trace)
@@ -165,17 +198,26 @@ static void write_loss(struct random_trace *trace)
     cr_assert_eq(ttd_writer_loss(trace->writer, &loss), TTD_OK);
 }
 
-static void open_trace(struct random_trace *trace, uint64_t seed, const struct faults *faults)
+static void open_sized_trace(struct random_trace *trace, uint64_t seed, const struct faults *faults,
+                             const struct ttd_writer_options *options)
 {
     struct ttd_trace header = {.trace_id = seed, .time_unit = 1, .pointer_size = 8};
-    struct ttd_writer_options options = ttd_writer_options_default();
     struct ttd_output output;
-    *trace = (struct random_trace){
-        .entropy = entropy_of_seed(seed), .faults = *faults, .now = {.sequence = 1}};
-    options.events_per_chunk = 1 + entropy_pick(&trace->entropy, 60);
     cr_assert_eq(ttd_output_memory(&trace->file, NULL, &output), TTD_OK);
-    cr_assert_eq(ttd_writer_open(&output, &header, &options, NULL, &trace->writer, NULL), TTD_OK);
+    cr_assert_eq(ttd_writer_open(&output, &header, options, NULL, &trace->writer, NULL), TTD_OK);
+    trace->faults = *faults;
     define(trace);
+}
+
+static void open_trace(struct random_trace *trace, uint64_t seed, const struct faults *faults)
+{
+    struct ttd_writer_options options = ttd_writer_options_default();
+    bool is_large = seed % LARGE_STEP == 0;
+    *trace = (struct random_trace){.entropy = entropy_of_seed(seed),
+                                   .now = {.sequence = 1},
+                                   .addresses = is_large ? ADDRESSES_LARGE : ADDRESSES};
+    options.events_per_chunk = 1 + entropy_pick(&trace->entropy, is_large ? EVENTS_LARGE : 60);
+    open_sized_trace(trace, seed, faults, &options);
 }
 
 static struct ttd_reader *close_trace(struct random_trace *trace)
@@ -195,7 +237,8 @@ static struct ttd_reader *make_trace(struct random_trace *trace, uint64_t seed,
                                      const struct faults *faults)
 {
     open_trace(trace, seed, faults);
-    unsigned count = entropy_pick(&trace->entropy, EVENTS_MAX);
+    unsigned count =
+        entropy_pick(&trace->entropy, seed % LARGE_STEP == 0 ? EVENTS_LARGE : EVENTS_MAX);
     for (unsigned i = 0; i < count; i++) {
         write_call(trace);
         if (has_fault(trace, faults->destruction))
@@ -314,9 +357,15 @@ Test(end_blocks, are_found_in_every_trace_of_a_program_without_errors)
     cr_assert_eq(compare_all(&none), TRACES);
 }
 
-Test(end_blocks, are_right_where_reallocations_overlap_other_calls)
+Test(end_blocks, are_found_where_reallocations_overlap_other_calls)
 {
     const struct faults faults = {.overlap = 60};
+    cr_assert_eq(compare_all(&faults), TRACES);
+}
+
+Test(end_blocks, are_right_where_blocks_are_used_before_they_are_acquired)
+{
+    const struct faults faults = {.overlap = 60, .early = 100};
     unsigned done = compare_all(&faults);
     cr_assert(done > TRACES / 10 && done < TRACES, "%u", done);
 }
@@ -328,25 +377,43 @@ Test(end_blocks, are_not_taken_from_a_trace_with_errors)
     cr_assert(done > TRACES / 10 && done < TRACES * 9 / 10, "%u", done);
 }
 
-Test(end_blocks, of_several_heaps_are_left_to_the_replay)
+Test(end_blocks, of_several_heaps_at_an_address_are_right)
 {
     const struct faults faults = {.other_heap = 10};
     unsigned done = compare_all(&faults);
     cr_assert(done > TRACES / 10 && done < TRACES * 9 / 10, "%u", done);
 }
 
-Test(end_blocks, of_destroyed_heaps_are_left_to_the_replay)
+Test(end_blocks, of_several_heaps_are_found)
 {
-    const struct faults faults = {.destruction = 10, .other_heap = 2};
+    const struct faults faults = {.has_halves = true, .overlap = 30};
+    cr_assert_eq(compare_all(&faults), TRACES);
+}
+
+Test(end_blocks, of_destroyed_heaps_are_found)
+{
+    const struct faults faults = {.destruction = 10, .has_halves = true};
+    cr_assert_eq(compare_all(&faults), TRACES);
+}
+
+Test(end_blocks, of_heaps_destroyed_again_and_again_are_right)
+{
+    const struct faults faults = {.destruction = 100};
     unsigned done = compare_all(&faults);
     cr_assert(done > TRACES / 10 && done < TRACES * 9 / 10, "%u", done);
 }
 
-Test(end_blocks, are_not_known_behind_a_call_that_never_returned)
+Test(end_blocks, of_destroyed_heaps_are_right_with_errors)
 {
-    const struct faults faults = {.never = 10};
+    const struct faults faults = {.destruction = 10, .other_heap = 2, .overlap = 20, .error = 1};
     unsigned done = compare_all(&faults);
     cr_assert(done > TRACES / 10 && done < TRACES * 9 / 10, "%u", done);
+}
+
+Test(end_blocks, are_found_behind_a_call_that_never_returned)
+{
+    const struct faults faults = {.never = 10};
+    cr_assert_eq(compare_all(&faults), TRACES);
 }
 
 Test(end_blocks, are_not_known_with_lost_events)
@@ -369,16 +436,21 @@ Test(end_blocks, are_right_with_all_faults_at_once)
     cr_assert_lt(compare_all(&faults), TRACES / 2);
 }
 
-/* Returns whether blocks at such distances were found backwards. */
-static bool compare_distant(uint64_t distance)
+/* Returns whether blocks at such distances, in turn of so many heaps, were found backwards. */
+static bool compare_distant(uint64_t distance, uint64_t heaps)
 {
     static struct random_trace trace;
     const struct faults none = {.overlap = 0};
+    ttd_id id;
     open_trace(&trace, 1, &none);
+    for (uint64_t i = HEAPS; i < heaps; i++) {
+        struct ttd_heap heap = {.handle = i};
+        cr_assert_eq(ttd_writer_heap(trace.writer, &heap, &id), TTD_OK);
+    }
     for (uint64_t i = 1; i <= 10000; i++) {
         struct ttd_event event = {.action = TTD_ACTION_ALLOC,
                                   .thread = 1,
-                                  .heap = 1,
+                                  .heap = (ttd_id)(1 + i % heaps),
                                   .api = TTD_API_MALLOC,
                                   .address = i * distance,
                                   .result = 1};
@@ -395,7 +467,53 @@ static bool compare_distant(uint64_t distance)
 /* Bits for addresses that share none would take more memory than blocks. */
 Test(end_blocks, far_apart_are_left_to_the_replay)
 {
-    cr_assert(compare_distant(32));
-    cr_assert(compare_distant(4096));
-    cr_assert_not(compare_distant(UINT64_C(1) << 20));
+    cr_assert(compare_distant(32, 1));
+    cr_assert(compare_distant(4096, 1));
+    cr_assert_not(compare_distant(UINT64_C(1) << 20, 1));
+}
+
+Test(end_blocks, of_many_heaps_are_left_to_the_replay)
+{
+    cr_assert(compare_distant(32, 15));
+    cr_assert_not(compare_distant(32, 16));
+    cr_assert_not(compare_distant(32, 17));
+}
+
+static void write_simple(struct random_trace *trace, uint8_t action, ttd_id heap, uint64_t address)
+{
+    struct ttd_event event = {.action = action,
+                              .thread = 1,
+                              .heap = heap,
+                              .api = action == TTD_ACTION_FREE ? TTD_API_FREE : TTD_API_MALLOC,
+                              .address = action == TTD_ACTION_FREE ? 0 : address,
+                              .base_address = action == TTD_ACTION_FREE ? address : 0,
+                              .result = 1};
+    set_times(trace, &event);
+    write_event(trace, &event);
+}
+
+/* More addresses than the number of a place can reach. */
+#define FAR 300
+
+/* A chunk spells an address out twice, each time for another heap; the next one releases it. */
+Test(end_blocks, of_another_heap_at_an_address_are_right)
+{
+    static struct random_trace trace;
+    struct ttd_writer_options options = ttd_writer_options_default();
+    const struct faults none = {.overlap = 0};
+    options.events_per_chunk = 2 * FAR + 3;
+    trace = (struct random_trace){.now = {.sequence = 1}};
+    open_sized_trace(&trace, 1, &none, &options);
+    write_simple(&trace, TTD_ACTION_ALLOC, 1, 0x1000);
+    write_simple(&trace, TTD_ACTION_FREE, 1, 0x1000);
+    for (uint64_t i = 0; i < FAR; i++)
+        write_simple(&trace, TTD_ACTION_ALLOC, 1, 0x2000 + 16 * i);
+    for (uint64_t i = 0; i < FAR; i++)
+        write_simple(&trace, TTD_ACTION_FREE, 1, 0x2000 + 16 * i);
+    write_simple(&trace, TTD_ACTION_ALLOC, 2, 0x1000);
+    write_simple(&trace, TTD_ACTION_FREE, 2, 0x1000);
+    struct ttd_reader *reader = close_trace(&trace);
+    cr_assert_not(compare(reader, trace.written));
+    ttd_reader_close(reader);
+    ttd_memory_output_free(&trace.file);
 }

@@ -35,6 +35,33 @@ static inline uint32_t ttd_events_read_symbol(struct ttd_cursor *cursor, uint32_
     return TTD_SHAPE_ONE_BYTE + ((first - TTD_SHAPE_ONE_BYTE) << 8) + low;
 }
 
+/**
+ * Returns the shape of the next event; 0 or a number that no shape has if it is wrong.
+ *
+ * @param symbol  of the event, from the column SHAPES_FIRST
+ * @param more    the column SHAPES_MORE
+ * @param next    ttd_event_state.next_shapes of the shape before
+ */
+static inline uint32_t ttd_events_read_shape(uint32_t symbol, struct ttd_cursor *more,
+                                             uint32_t next)
+{
+    if (symbol >= TTD_SHAPE_ONE_BYTE)
+        symbol = ttd_events_read_symbol(more, symbol);
+    /* Without a branch: nobody can predict whether the prediction was right. */
+    return symbol | (next & (0 - (uint32_t)(symbol == 0)));
+}
+
+/** Returns how many of the next `count` events have times as predicted, and the wall time of the
+ * first of them. */
+static inline uint32_t ttd_events_run_length(const struct ttd_events_decoder *decoder,
+                                             uint32_t count)
+{
+    uint64_t exception = decoder->exception - decoder->number;
+    uint64_t clock_change = decoder->clock_change - decoder->number;
+    count = count < exception ? count : (uint32_t)exception;
+    return count < clock_change ? count : (uint32_t)clock_change;
+}
+
 /** Reads the table of classes. Errors are left in the columns. */
 enum ttd_status ttd_events_read_classes(struct ttd_events_decoder *decoder, uint32_t count);
 

@@ -19,11 +19,8 @@ static bool loop_decode_shapes(struct ttd_events_decoder *decoder, uint32_t coun
     uint32_t before = state->shape;
     uint32_t tally = 0;
     for (uint32_t i = 0; i < count; i++, event++) {
-        uint32_t symbol = symbols[i];
-        if (symbol >= TTD_SHAPE_ONE_BYTE)
-            symbol = ttd_events_read_symbol(&decoder->columns[TTD_COLUMN_SHAPES_MORE], symbol);
-        /* Without a branch: nobody can predict whether the prediction was right. */
-        symbol |= next[before] & (0 - (uint32_t)(symbol == 0));
+        uint32_t symbol = ttd_events_read_shape(
+            symbols[i], &decoder->columns[TTD_COLUMN_SHAPES_MORE], next[before]);
         if (symbol - 1 >= shape_count) {
             ttd_events_decoder_fail(decoder, "shape of an event");
             return false;
@@ -114,9 +111,7 @@ static bool loop_decode_times(struct ttd_events_decoder *decoder, uint32_t count
             is_decoded = loop_decode_exception(decoder, i);
             nevers += TTD_TALLY_NEVERS(decoder->classes[i]->tally);
         } else {
-            n = count - i;
-            n = n < decoder->exception - number ? n : (uint32_t)(decoder->exception - number);
-            n = n < decoder->clock_change - number ? n : (uint32_t)(decoder->clock_change - number);
+            n = ttd_events_run_length(decoder, count - i);
             is_decoded = loop_decode_run(decoder, events + i, n);
         }
         if (!is_decoded)

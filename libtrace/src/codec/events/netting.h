@@ -34,6 +34,9 @@ struct ttd_netting {
     /** By shape: an enum ttd_event_fast. */
     uint8_t *forms;
     size_t form_capacity;
+    /** By shape: the place of its heap in netted.heaps; 0 if it changes no block. */
+    uint16_t *shape_heaps;
+    size_t shape_heap_capacity;
     /** By event of a batch: the number of its shape. */
     uint32_t shapes[TTD_EVENT_BATCH];
     /** Shape of the event before the batch; 0 for none. */
@@ -50,13 +53,22 @@ struct ttd_netting {
     size_t late_capacity;
     /** The first of `lates` whose event was not netted yet. */
     size_t late_next;
+    /** The end of the latest ReAlloc of `lates`, or of the last event; 0:0 if there is none. */
+    struct ttd_position settled;
+    struct ttd_net_pending *pending;
+    size_t pending_count;
+    size_t pending_capacity;
     struct ttd_net_time *times;
     size_t time_count;
     size_t time_capacity;
     /** A hash table of the nets' addresses: 1 more than the index in `nets`; 0 for none. */
     uint32_t *slots;
     size_t slot_capacity;
+    /** Hashes of 64 bits are shifted by so many. */
+    unsigned slot_shift;
     uint64_t first_event;
+    /** Number of events that destroyed a heap. */
+    unsigned destructions;
     /** `nets` and `count` are set last. */
     struct ttd_netted netted;
 };
@@ -77,5 +89,9 @@ enum ttd_status ttd_netting_chunk(struct ttd_netting *netting, const struct ttd_
 /** Describes the block that a net has left. */
 void ttd_netting_block(const struct ttd_netting *netting, const struct ttd_net *net,
                        struct ttd_net_block *block);
+
+/** See ttd_netter_find(). */
+bool ttd_netting_find(const struct ttd_netting *netting, uint64_t address,
+                      struct ttd_position *position);
 
 #endif

@@ -32,6 +32,7 @@ TestSuite(netting, .init = netting_begin, .fini = netting_end, .timeout = 120);
 /* The history of an address within a chunk. */
 struct place {
     struct ttd_net net;
+    ttd_id heap;
     struct ttd_event acquired;
 };
 
@@ -48,37 +49,34 @@ struct oracle {
     size_t flight_count;
     /* Nets can say all. */
     bool is_plain;
-    bool has_heap;
-    ttd_id heap;
+    /* By event: whether it destroys a heap, and which. */
+    bool destroys[EVENT_CHUNK_MAX];
+    ttd_id destroyed[EVENT_CHUNK_MAX];
     /* Position of the last effect. */
     struct ttd_position last;
 };
 
 static struct oracle oracle;
 
-static struct place *find_place(uint64_t address, uint32_t index, bool was_live)
+static struct place *find_place(uint64_t address, ttd_id heap, uint32_t index, bool was_live)
 {
-    for (size_t i = 0; i < oracle.count; i++)
-        if (oracle.places[i].net.address == address)
-            return &oracle.places[i];
+    for (size_t i = 0; i < oracle.count; i++) {
+        if (oracle.places[i].net.address != address)
+            continue;
+        oracle.is_plain = oracle.is_plain && oracle.places[i].heap == heap;
+        return &oracle.places[i];
+    }
     struct place *place = &oracle.places[oracle.count++];
     *place = (struct place){
-        .net = {.address = address, .first = index, .was_live = was_live, .state = was_live}};
+        .net = {.address = address, .first = index, .was_live = was_live, .state = was_live},
+        .heap = heap};
     return place;
-}
-
-static void see_heap(ttd_id heap)
-{
-    oracle.is_plain = oracle.is_plain && (!oracle.has_heap || oracle.heap == heap);
-    oracle.has_heap = true;
-    oracle.heap = heap;
 }
 
 static void acquire(const struct ttd_event *event, uint32_t index)
 {
-    struct place *place = find_place(event->address, index, false);
+    struct place *place = find_place(event->address, event->heap, index, false);
     oracle.is_plain = oracle.is_plain && !place->net.state;
-    see_heap(event->heap);
     place->net.state = true;
     place->net.size = event->size;
     place->net.last = index;
@@ -88,9 +86,8 @@ static void acquire(const struct ttd_event *event, uint32_t index)
 
 static void release(const struct ttd_event *event, uint32_t index)
 {
-    struct place *place = find_place(event->base_address, index, true);
+    struct place *place = find_place(event->base_address, event->heap, index, true);
     oracle.is_plain = oracle.is_plain && place->net.state;
-    see_heap(event->heap);
     place->net.state = false;
     place->net.last = index;
     oracle.last = event->time_start;
@@ -116,11 +113,31 @@ static void land(struct ttd_position position)
     }
 }
 
+/* Ends the blocks of a heap. A release that finds none since the destruction before is not seen in
+ * nets. */
+static void destroy(const struct ttd_event *event, uint32_t index)
+{
+    uint32_t first = 0;
+    while (first < index && !(oracle.destroys[first] && oracle.destroyed[first] == event->heap))
+        first++;
+    for (size_t i = 0; i < oracle.count; i++) {
+        struct place *place = &oracle.places[i];
+        if (place->heap != event->heap)
+            continue;
+        oracle.is_plain = oracle.is_plain && !(place->net.was_live && place->net.first > first);
+        place->net.state = false;
+    }
+    oracle.destroys[index] = true;
+    oracle.destroyed[index] = event->heap;
+    oracle.last = event->time_start;
+}
+
 static void apply(const struct ttd_event *event, uint32_t index)
 {
     land(ttd_event_position(event));
     bool is_returned = ttd_event_returned(event);
-    oracle.is_plain = oracle.is_plain && is_returned && event->action != TTD_ACTION_DESTROY;
+    if (event->action == TTD_ACTION_DESTROY && (event->result || !is_returned))
+        destroy(event, index);
     if (event->action == TTD_ACTION_ALLOC && event->result && event->address)
         acquire(event, index);
     if (event->action == TTD_ACTION_FREE && event->base_address && (event->result || !is_returned))
@@ -174,11 +191,12 @@ static void expect_nets(void)
 {
     const struct ttd_netted *netted = &netting.netted;
     cr_assert_eq(netted->count, oracle.count);
-    cr_assert_eq(netted->has_heap, oracle.has_heap);
     cr_assert_eq(ttd_position_compare(netted->last_effect, oracle.last), 0);
     for (size_t i = 0; i < netted->count; i++) {
         const struct ttd_net *net = &netted->nets[i];
-        const struct place *place = find_place(net->address, 0, false);
+        ttd_id heap = netted->heaps[net->heap];
+        const struct place *place = find_place(net->address, heap, 0, false);
+        cr_assert_eq(place->heap, heap);
         cr_assert_eq(net->first, place->net.first);
         cr_assert_eq(net->last, place->net.last);
         cr_assert_eq(net->was_live, place->net.was_live);
@@ -187,6 +205,44 @@ static void expect_nets(void)
             expect_block(net, &place->acquired);
     }
     cr_assert_eq(netted->count, oracle.count, "each address once");
+}
+
+/* What is in flight behind the last event is listed, and nothing else. */
+static void expect_pending(void)
+{
+    const struct ttd_netted *netted = &netting.netted;
+    cr_assert_eq(netted->pending_count, oracle.flight_count);
+    for (size_t i = 0; i < netted->pending_count; i++) {
+        const struct ttd_net_pending *pending = &netted->pending[i];
+        size_t flight = 0;
+        while (flight < oracle.flight_count &&
+               oracle.flights[flight].event.address != pending->address)
+            flight++;
+        cr_assert_lt(flight, oracle.flight_count);
+        cr_assert_eq(ttd_position_compare(pending->position, oracle.flights[flight].event.time_end),
+                     0);
+    }
+}
+
+static void expect_destructions(const struct event_chunk *chunk)
+{
+    const struct ttd_netted *netted = &netting.netted;
+    for (size_t i = 0; i < netted->heap_count; i++) {
+        const struct ttd_net_destruction *destruction = &netted->destructions[i];
+        uint32_t first = TTD_NET_NO_EVENT;
+        uint32_t last = TTD_NET_NO_EVENT;
+        for (uint32_t event = 0; event < chunk->count; event++) {
+            if (!oracle.destroys[event] || oracle.destroyed[event] != netted->heaps[i])
+                continue;
+            first = first == TTD_NET_NO_EVENT ? event : first;
+            last = event;
+        }
+        cr_assert_eq(destruction->first, first);
+        cr_assert_eq(destruction->last, last);
+        if (first != TTD_NET_NO_EVENT)
+            cr_assert_eq(
+                ttd_position_compare(destruction->position, chunk->events[first].time_start), 0);
+    }
 }
 
 static void expect_counts(const struct event_chunk *chunk)
@@ -232,9 +288,10 @@ static bool expect_netted(const struct event_chunk *chunk)
     cr_assert_eq(net(chunk), TTD_OK);
     for (size_t i = 0; i < chunk->count; i++)
         apply(&chunk->events[i], (uint32_t)i);
-    for (size_t i = 0; i < oracle.flight_count; i++)
-        cr_assert_leq(
-            ttd_position_compare(oracle.flights[i].event.time_end, netting.netted.settled), 0);
+    if (netting.netted.is_plain) {
+        expect_pending();
+        expect_destructions(chunk);
+    }
     land(ttd_position_max());
     expect_counts(chunk);
     expect_times(chunk);

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/** Internals of netting, private to its parts. */
+#ifndef TTD_CODEC_EVENTS_NETTING_PARTS_H
+#define TTD_CODEC_EVENTS_NETTING_PARTS_H
+
+#include "base/memory.h"
+#include "codec/events/decoder.h"
+#include "codec/events/netting.h"
+
+/** States of an address besides those of enum ttd_net_state, while events are decoded. */
+enum netting_state {
+    /** Acquired by a call of ttd_netting.lates, whose end may be ahead. */
+    NET_LATE = 2,
+    /** No event has changed it. */
+    NET_UNTOUCHED = 3,
+    /** Its block ended with its heap, unless another net of the address has released it before; the
+     * size is the index of the destruction. */
+    NET_DESTROYED = 4
+};
+
+/** Makes room for `count` elements of an array of the netting. False without memory. */
+#define NETTING_GROW(netting, array, capacity, count)                                              \
+    (!ttd_grow_array((netting)->decoder.state.allocator, (void **)&(netting)->array,               \
+                     &(netting)->capacity, (count), sizeof *(netting)->array))
+
+static inline const struct ttd_event_class *netting_class(const struct ttd_netting *netting,
+                                                          uint32_t shape)
+{
+    const struct ttd_event_state *state = &netting->decoder.state;
+    return &state->classes[state->shapes[shape].class_index];
+}
+
+/** Whether events of the class take effect when they end. */
+static inline bool netting_acquires(const struct ttd_event_class *class)
+{
+    return class->action == TTD_ACTION_ALLOC || class->action == TTD_ACTION_CREATE;
+}
+
+/** Whether a call acquires a block after its effect position. */
+static inline bool netting_is_reallocation(const struct ttd_event_class *class)
+{
+    return class->action == TTD_ACTION_REALLOC && (class->form & TTD_FORM_ADDRESS);
+}
+
+static inline bool netting_is_live(const struct ttd_net *net)
+{
+    return net->state == TTD_NET_LIVE || net->state == NET_LATE;
+}
+
+/** Returns the end of an event's call, given the last mark at or before the event. */
+static inline struct ttd_position netting_end(const struct ttd_net_mark *mark, uint32_t index)
+{
+    return (struct ttd_position){mark->end.sequence,
+                                 mark->end.steps + 2 * (uint64_t)(index - mark->index)};
+}
+
+/** Decodes the times of a batch. False if they are wrong. */
+bool ttd_netting_read_times(struct ttd_netting *netting, uint32_t count);
+
+/** Returns the last mark at or before an event. */
+const struct ttd_net_mark *ttd_netting_find_mark(const struct ttd_netting *netting, uint32_t index);
+
+/** Returns the start of an event's call. */
+struct ttd_position ttd_netting_start(const struct ttd_netting *netting, uint32_t index);
+
+/** Whether the ReAlloc with the index `late` has ended when the event with the index `index`
+ * begins. */
+bool ttd_netting_has_ended(const struct ttd_netting *netting, uint32_t late, uint32_t index);
+
+/** Joins the nets of each address, and completes the result. False without memory. */
+bool ttd_netting_finish(struct ttd_netting *netting);
+
+#endif
