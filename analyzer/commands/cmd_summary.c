@@ -181,6 +181,7 @@ static int summary_summarize_lost(struct session *session, struct view *view,
     summary->below = summary_sum_of(&leaks->kinds[HEAP_INDIRECTLY_LOST]);
     summary->unknown = summary_sum_of(&leaks->kinds[HEAP_UNKNOWN]);
     summary->possible = summary_sum_of(&leaks->kinds[HEAP_POSSIBLY_LOST]);
+    summary->stale = summary_sum_of(&leaks->kinds[HEAP_HELD_BY_STALE]);
     struct heap_site_table sites = heap_groups_site_table(lost);
     return summary_find_owner(session, view, &sites, summary_group_amounts, &summary->lost_owner);
 }

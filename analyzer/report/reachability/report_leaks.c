@@ -134,6 +134,19 @@ static void leaks_text_groups(struct report *report, const struct report_leaks *
     leaks_possible_text(report, data);
 }
 
+/* Writes the command that says more of the first block of the first group: who points at it, or what
+ * became of it. By its address it is the same block whatever is listed. */
+static void leaks_text_next(struct report *report, const struct report_leaks *data)
+{
+    if (!data->is_at_end || !leaks_listed(data) || !report_shown(1, report->limit))
+        return;
+    const struct heap_group *group = &data->groups->items[0];
+    bool is_held = group->kind == HEAP_POSSIBLY_LOST || group->kind == HEAP_REACHABLE ||
+                   report_leak_kinds[group->kind].held_by;
+    say(report->output, DIM, "\nMore of group 1: ttdanalyze ", is_held ? "referrers" : "history",
+        " --address ", hex(group->address), " ", escape_string(report->path), "\n", PLAIN);
+}
+
 static void text_leaks(struct report *report, const struct report_leaks *data)
 {
     out_bold(report->output);
@@ -152,6 +165,7 @@ static void text_leaks(struct report *report, const struct report_leaks *data)
     report_wrapper_text(report, &amounts);
     leaks_text_groups(report, data);
     report_runtime_groups_text(report, true);
+    leaks_text_next(report, data);
 }
 
 static void json_leak(struct row *row, const struct report_leaks *data,

@@ -154,6 +154,16 @@ static void summary_lost_when(struct report *report, const struct report_owner *
     out_char(output, '\n');
 }
 
+/* Writes blocks that are perhaps lost, and the option of `leaks` that lists them. */
+static void summary_doubtful(struct text_output *output, struct report_sum sum, const char *what)
+{
+    if (!sum.blocks)
+        return;
+    out_tab(output, ANSWER_COLUMN);
+    summary_sum(output, sum);
+    out_text(output, what);
+}
+
 static void summary_lost(struct report *report, const struct report_summary *data)
 {
     struct text_output *output = report->output;
@@ -172,11 +182,8 @@ static void summary_lost(struct report *report, const struct report_summary *dat
     summary_owner(report, &data->lost_owner);
     summary_lost_wrapper(report, data);
     summary_lost_when(report, &data->lost_owner);
-    if (data->possible.blocks) {
-        out_tab(output, ANSWER_COLUMN);
-        summary_sum(output, data->possible);
-        out_text(output, " possibly lost\n");
-    }
+    summary_doubtful(output, data->possible, " possibly lost (--show possible)\n");
+    summary_doubtful(output, data->stale, " held by possibly stale words (--show stale)\n");
     if (!data->has_snapshot && data->lost.blocks)
         say(output, tab(ANSWER_COLUMN), "no snapshot tells which of them are lost\n");
 }
@@ -328,6 +335,7 @@ static void summary_json_lost(struct row *row, const struct report_summary *data
     summary_json_sum(row, data->lost);
     summary_json_named_sum(row, "indirectly_lost", data->below);
     summary_json_named_sum(row, "possibly_lost", data->possible);
+    summary_json_named_sum(row, "held_by_stale", data->stale);
     row_position(row, "first_position",
                  has_range ? data->lost_owner.first : ttd_position_invalid());
     row_position(row, "last_position", has_range ? data->lost_owner.last : ttd_position_invalid());

@@ -82,6 +82,7 @@ struct report_summary {
     struct report_sum lost;
     struct report_sum below;
     struct report_sum possible;
+    struct report_sum stale;
     /** Blocks that may have been released in a gap of recording; in none of these sums. */
     struct report_sum unknown;
     struct report_owner lost_owner;

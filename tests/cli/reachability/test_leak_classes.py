@@ -70,8 +70,10 @@ class Classes(SnapshotCase):
                                    *tables["leaks.groups"]})
 
     def test_text(self):
-        text = self.run_ok("leaks", self.write(self.small().close())).text
-        head, *groups = text.split("\n\n")
+        path = self.write(self.small().close())
+        text = self.run_ok("leaks", path).text
+        head, *groups, more = text.split("\n\n")
+        self.assertRegex(more, f"^More of group 1: ttdanalyze history --address 0x[0-9a-f]+ {path}\n$")
         self.assertEqual(head.splitlines(), [
             "Definitely lost: 2 blocks, 40 bytes, from 2 stacks",
             "Indirectly lost, held by these (--show indirect to list): 1 block, 1,000 bytes",
@@ -98,6 +100,13 @@ class Classes(SnapshotCase):
                                 ("all", [30, 10, 16, 1000, 100, 50])):
             found = self.json_of("leaks", path, "--show", kinds)
             self.assertEqual([g["bytes"] for g in found["groups"]], expected, kinds)
+            command = "referrers" if kinds in ("possible", "reachable") else "history"
+            self.assertIn(f"\n\nMore of group 1: ttdanalyze {command} --address "
+                          f"{found['groups'][0]['address']} {path}\n",
+                          self.run_ok("leaks", "--show", kinds, path).text)
+        # At another moment a block may be another one, and no group has none to say more of.
+        for options in ("--at", "2:0"), ("--show", "unknown"):
+            self.assertNotIn("More of", self.run_ok("leaks", *options, path).text)
         for wrong in ("", "definite,", "lost", "definit", "definite,,possible"):
             self.assertEqual(run("leaks", "--show", wrong, path).status, support.USAGE, wrong)
 
@@ -188,15 +197,15 @@ class Ways(SnapshotCase):
 
     def test_one_group(self):
         """Text has one group of all of them, and lists them when it is told to."""
-        _, lost, *others = self.run_ok("leaks", self.trace).text.split("\n\n")
+        _, lost, *others, _ = self.run_ok("leaks", self.trace).text.split("\n\n")
         self.assertTrue(lost.startswith("100 bytes in 1 block definitely lost"), lost)
         self.assertEqual(others, [
             "1,560 bytes in 5 blocks possibly lost, from 4 stacks (--show possible to list)\n"
             "    1 block held by a pointer 16 bytes into the block\n"
             "    1 block held by a pointer 40 bytes into the block\n"
             "    2 blocks held in several such ways\n"
-            "    1 block held by others that are possibly lost\n"])
-        _, *groups = self.run_ok("leaks", "--show", "possible", self.trace).text.split("\n\n")
+            "    1 block held by others that are possibly lost"])
+        _, *groups, _ = self.run_ok("leaks", "--show", "possible", self.trace).text.split("\n\n")
         self.assertEqual([group.splitlines()[1] for group in groups], [
             "    held by a pointer 16 bytes into the block",
             "    held by a pointer 40 bytes into the block",

@@ -4,7 +4,7 @@
 import random
 
 import support
-from snapshot_support import SnapshotScript
+from snapshot_support import IN_BSS, SnapshotScript
 from support import Script, TestCase
 
 LONG = "a_function_with_a_name_of_more_than_eighty_columns" * 4
@@ -121,6 +121,27 @@ class Summary(TestCase):
             self.assertTrue(lines[1].startswith("info "))
             self.assertIn(written, self.run_ok("info", path).text)
             self.assertEqual(self.json_of("summary", path)["command"], command)
+
+    def test_doubtful_losses(self):
+        """They have a line each, with the option of leaks that lists them."""
+        script = SnapshotScript().basics()
+        for address, size in ((0x20000, 64), (0x30000, 32), (0x40000, 16), (0x50000, 8)):
+            script.alloc(address, size)
+        script.free(0x20000)
+        script.alloc(0x20000, 64)
+        script.snapshot((IN_BSS, 0, 0x20000), (0x20000, 0x30000), (IN_BSS, 8, 0x40004))
+        path = self.write(script.close())
+        text = self.run_ok("summary", path).text
+        self.assertIn("leaks      8 bytes in 1 block definitely lost\n", text)
+        self.assertIn("\n           16 bytes in 1 block possibly lost (--show possible)\n"
+                      "           32 bytes in 1 block held by possibly stale words (--show stale)\n",
+                      text)
+        found = self.json_of("summary", path)["leaks"]
+        self.assertEqual((found["possibly_lost"], found["held_by_stale"]),
+                         ({"blocks": 1, "bytes": 16}, {"blocks": 1, "bytes": 32}))
+        for kind, size in ("possible", 16), ("stale", 32):
+            listed = self.json_of("leaks", path, "--show", kind)["groups"]
+            self.assertEqual([group["bytes"] for group in listed], [size])
 
     def test_sizes(self):
         for size, text in ((1, "1 byte"), (999, "999 bytes"), (1000, "1.00 kB"), (9994, "9.99 kB"),
