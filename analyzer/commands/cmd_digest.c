@@ -254,7 +254,7 @@ static int digest_trace(const struct common_options *common, const char *path, s
     session.report.output = output;
     status = session_trace(&session, &trace);
     if (status == STATUS_OK) {
-        enum ttd_status result = report_find(&session, NULL, &trace, &findings, &error);
+        enum ttd_status result = report_find(&session, NULL, &trace, false, &findings, &error);
         status = result == TTD_OK ? digest_print(&session, &findings, listed)
                                   : source_fail(&session.source, result, &error);
         report_findings_free(&findings);

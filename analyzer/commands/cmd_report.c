@@ -223,7 +223,7 @@ static int report_data_write(struct session *session, struct page_facts *facts)
         status = session_islands(session, facts->island, &range.islands);
     if (status != STATUS_OK)
         return status;
-    enum ttd_status result = report_find(session, &range, &trace, &findings, &error);
+    enum ttd_status result = report_find(session, &range, &trace, false, &findings, &error);
     facts->has_snapshot = findings.leaks.snapshot.number;
     status = result == TTD_OK ? page_begin(session) : source_fail(&session->source, result, &error);
     if (status == STATUS_OK)

@@ -288,7 +288,7 @@ static int summary_execute(struct session *session, const void *context)
     int status = session_trace(session, &trace);
     if (status != STATUS_OK)
         return status;
-    enum ttd_status result = report_find(session, NULL, &trace, &findings, &error);
+    enum ttd_status result = report_find(session, NULL, &trace, true, &findings, &error);
     status = result == TTD_OK
                  ? summary_print(session, &session->view, NULL, &findings, options->is_brief)
                  : source_fail(&session->source, result, &error);

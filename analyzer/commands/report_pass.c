@@ -52,6 +52,15 @@ static enum ttd_status report_pass_watch_summary(struct report_findings *finding
                : status;
 }
 
+static struct heap_errors_options report_pass_errors_options(const struct report_findings *findings,
+                                                             const struct heap_trace *trace)
+{
+    return (struct heap_errors_options){.remembered = HEAP_FREED_DEFAULT,
+                                        .islands = findings->islands,
+                                        .fatal = &findings->fatal,
+                                        .has_choice = trace->choice.is_made};
+}
+
 /* Adds the analyses of calls: usage and errors. They need the whole trace. */
 static enum ttd_status report_pass_watch_calls(const struct heap_ticks_options *range,
                                                struct report_findings *findings,
@@ -61,18 +70,17 @@ static enum ttd_status report_pass_watch_calls(const struct heap_ticks_options *
                                        .islands = findings->islands,
                                        .has_lifetimes = range,
                                        .filter = range ? range->filter : NULL,
-                                       .filter_context = range ? range->filter_context : NULL};
-    struct heap_errors_options errors = {.remembered = HEAP_FREED_DEFAULT,
-                                         .islands = findings->islands,
-                                         .fatal = &findings->fatal,
-                                         .has_choice = reading->trace.choice.is_made};
+                                       .filter_context = range ? range->filter_context : NULL,
+                                       .only_temporary = findings->is_brief};
+    struct heap_errors_options errors = report_pass_errors_options(findings, &reading->trace);
+    errors.only_screens = findings->is_brief;
     enum ttd_status status = heap_usage_watch(&findings->usage, &usage, &reading->pass);
     return status == TTD_OK ? heap_errors_watch(&findings->errors, &errors, reading->trace.reader,
                                                 &reading->pass, error)
                             : status;
 }
 
-/* A summary has no inferred growth. */
+/* A summary and a digest have the calls, and the bytes that they copied. */
 static enum ttd_status report_pass_watch_moves(struct session *session,
                                                const struct heap_ticks_options *range,
                                                struct report_findings *findings,
@@ -81,7 +89,7 @@ static enum ttd_status report_pass_watch_moves(struct session *session,
     struct heap_moves_options moves = {.chains = MOVES_CHAINS,
                                        .split = view_split(&session->options.view),
                                        .islands = findings->islands,
-                                       .only_reallocs = !range};
+                                       .only_copies = !range};
     return heap_moves_watch(&findings->moves, &moves, &reading->pass);
 }
 
@@ -110,8 +118,8 @@ static enum ttd_status report_watch(struct session *session, const struct heap_t
     if (status != TTD_OK)
         return status;
     info_watch(session, &findings->info, &heap->pass);
-    status =
-        heap_trace_stats_watch(&findings->info.stats, stats->trace.reader, &stats->pass, error);
+    status = heap_trace_stats_watch(&findings->info.stats, findings->is_brief, stats->trace.reader,
+                                    &stats->pass, error);
     if (status != TTD_OK)
         return status;
     return range ? report_pass_watch_heap(session, range, findings, heap, error)
@@ -134,6 +142,19 @@ static enum ttd_status report_run_pass(void *context)
     return heap_pass_run(&reading->pass, &reading->trace, &reading->error);
 }
 
+/* A summary looks for errors in a pass of its own if calls may be some: most traces have none. */
+static enum ttd_status report_pass_search_errors(struct report_findings *findings,
+                                                 struct reading *reading)
+{
+    struct heap_errors_options options = report_pass_errors_options(findings, &reading->trace);
+    struct heap_trace checked_trace = reading->trace;
+    checked_trace.is_checked = true;
+    if (!findings->errors.must_search)
+        return TTD_OK;
+    heap_errors_free(&findings->errors);
+    return heap_errors_find(&checked_trace, &options, &findings->errors, &reading->error);
+}
+
 /* Runs all analyses in one pass. */
 static enum ttd_status report_pass_find_in_one(struct session *session,
                                                const struct heap_ticks_options *range,
@@ -145,6 +166,10 @@ static enum ttd_status report_pass_find_in_one(struct session *session,
         status = report_run_pass(reading);
     enum ttd_status end_status = report_end_findings(findings);
     status = status == TTD_OK ? end_status : status;
+    if (findings->is_brief)
+        findings->info.stats.thread_count = findings->usage.thread_count;
+    if (status == TTD_OK)
+        status = report_pass_search_errors(findings, reading);
     return status == TTD_OK ? heap_leaks_end(&findings->leaks, &reading->trace, &reading->error)
                             : status;
 }
@@ -177,11 +202,13 @@ static enum ttd_status report_pass_find_in_two(struct session *session,
 /* Makes two passes, if `may_be_two`, where they save time. */
 static enum ttd_status report_find_all(struct session *session,
                                        const struct heap_ticks_options *range,
-                                       const struct heap_trace *trace, bool may_be_two,
-                                       struct report_findings *findings, struct ttd_error *error)
+                                       const struct heap_trace *trace, bool is_brief,
+                                       bool may_be_two, struct report_findings *findings,
+                                       struct ttd_error *error)
 {
     struct reading first = {.trace = *trace}, second = {.pass.count = 0};
     memset(findings, 0, sizeof *findings);
+    findings->is_brief = is_brief;
     findings->islands = range ? range->islands : NULL;
     enum ttd_status status = heap_fatal_find(trace, &findings->fatal, error);
     if (status != TTD_OK)
@@ -194,20 +221,23 @@ static enum ttd_status report_find_all(struct session *session,
 }
 
 enum ttd_status report_find(struct session *session, const struct heap_ticks_options *range,
-                            const struct heap_trace *trace, struct report_findings *findings,
-                            struct ttd_error *error)
+                            const struct heap_trace *trace, bool is_brief,
+                            struct report_findings *findings, struct ttd_error *error)
 {
-    /* Names are looked up in one thread; and both passes are to reach the end. */
+    /* Names are looked up in one thread; and both passes are to reach the end. The analyses of a
+     * summary take less time than another replay. */
     bool may_be_two =
-        !range || (!range->filter && ttd_position_compare(range->last, ttd_position_max()) == 0);
-    enum ttd_status status = report_find_all(session, range, trace, may_be_two, findings, error);
+        !is_brief &&
+        (!range || (!range->filter && ttd_position_compare(range->last, ttd_position_max()) == 0));
+    enum ttd_status status =
+        report_find_all(session, range, trace, is_brief, may_be_two, findings, error);
     if (status != TTD_ERROR_NO_MEMORY || !session->source.second)
         return status;
     /* Two replays take more memory than one. */
     report_findings_free(findings);
     source_end_second(&session->source);
     table_give_back_kept();
-    return report_find_all(session, range, trace, false, findings, error);
+    return report_find_all(session, range, trace, is_brief, false, findings, error);
 }
 
 void report_findings_free(struct report_findings *findings)

@@ -14,6 +14,8 @@
 struct report_findings {
     /** Those of the range; NULL for all calls and blocks. */
     const struct heap_islands *islands;
+    /** See report_find(). */
+    bool is_brief;
     /** For the page: ticks, snapshots, lifetimes in `usage`, and the graph in `reach`. For a
      * summary: the peak. */
     struct heap_ticks ticks;
@@ -33,14 +35,17 @@ struct report_findings {
  * Finds everything, but with range->islands only calls and allocations in these. The names of the
  * session must have been read.
  *
- * @param range  the range of the page; NULL for a summary
+ * @param range  the range of the page; NULL for a summary or a digest
  * @param trace  the result of session_trace()
+ * @param is_brief  as much as a summary has, with a fraction of the work: see only_temporary of
+ *                  struct heap_usage_options, only_screens of struct heap_errors_options, and
+ *                  heap_trace_stats_watch()
  * @param findings  release with report_findings_free(), also on failure; stays where it is
  * @return as heap_replay_to().
  */
 enum ttd_status report_find(struct session *session, const struct heap_ticks_options *range,
-                            const struct heap_trace *trace, struct report_findings *findings,
-                            struct ttd_error *error);
+                            const struct heap_trace *trace, bool is_brief,
+                            struct report_findings *findings, struct ttd_error *error);
 void report_findings_free(struct report_findings *findings);
 
 /** Prints the summary of the findings: a page's verdicts, or the lines of a summary. Filters apply.

@@ -258,7 +258,8 @@ struct heap_site_table heap_move_site_table(struct heap_move_table *table)
 struct move_finder {
     struct heap_moves *moves;
     const struct heap_islands *islands;
-    bool only_reallocs;
+    /** With only_copies; else NULL. */
+    const struct heap_replay *replay;
     struct regrowth_finder regrowths;
     struct chain_table chains;
 };
@@ -418,8 +419,7 @@ static enum ttd_status moves_see_effect(void *context, const struct heap_effect 
 {
     struct move_finder *finder = context;
     struct heap_moves *moves = finder->moves;
-    enum ttd_status watched =
-        finder->only_reallocs ? TTD_OK : regrowth_see(&finder->regrowths, effect);
+    enum ttd_status watched = regrowth_see(&finder->regrowths, effect);
     if (watched != TTD_OK)
         return watched;
     switch (effect->kind) {
@@ -457,6 +457,37 @@ static enum ttd_status moves_see_effect(void *context, const struct heap_effect 
     return TTD_OK;
 }
 
+/* Counts a call of a search for copies only, before it has its effects: the old block is live. */
+static enum ttd_status moves_see_only_call(void *context, const struct ttd_event *event)
+{
+    const struct move_finder *finder = context;
+    struct heap_moves *moves = finder->moves;
+    struct heap_move_group *group;
+    struct heap_key key = heap_key_of(moves->split, event->stack, event->thread, event->heap);
+    enum ttd_status status = heap_move_table_find(&moves->reallocs, key, &group);
+    if (status != TTD_OK)
+        return status;
+    struct heap_move_counts *sums[] = {&moves->reallocs.total, &group->counts};
+    bool has_old = event->result && event->address && event->base_address;
+    const struct heap_block *old = has_old ? heap_replay_given(finder->replay, event) : NULL;
+    uint64_t bytes = !old ? 0 : old->size < event->size ? old->size : event->size;
+    for (size_t i = 0; i < 2; i++) {
+        moves_count_call(sums[i], event);
+        sums[i]->unknown_old += has_old && !old;
+        if (has_old && event->base_address != event->address)
+            moves_add_copy(
+                &sums[i]->copies,
+                heap_move_of(event->api, event->flags, event->base_address, event->address), bytes);
+    }
+    return TTD_OK;
+}
+
+static void moves_begin_only(void *context, const struct heap_arrival *arrival)
+{
+    struct move_finder *finder = context;
+    finder->replay = &arrival->cursor.replay;
+}
+
 /* Ends the chains of all blocks that are still there. */
 static enum ttd_status moves_finish(void *context, struct heap_arrival *arrival,
                                     struct ttd_error *error)
@@ -467,7 +498,7 @@ static enum ttd_status moves_finish(void *context, struct heap_arrival *arrival,
     const struct heap_block *block;
     (void)error;
     moves->outcome = heap_arrival_outcome(arrival);
-    while ((block = heap_live_each(&arrival->cursor.replay.live, &step)))
+    while (!finder->replay && (block = heap_live_each(&arrival->cursor.replay.live, &step)))
         moves_end_chain(finder, block);
     heap_move_table_sort(&moves->reallocs);
     heap_move_table_sort(&moves->regrown);
@@ -489,7 +520,6 @@ enum ttd_status heap_moves_watch(struct heap_moves *moves, const struct heap_mov
         return TTD_ERROR_NO_MEMORY;
     moves->finder->moves = moves;
     moves->finder->islands = options->islands;
-    moves->finder->only_reallocs = options->only_reallocs;
     moves->finder->chains = (struct chain_table){.key = hash_key_new()};
     regrowth_init(&moves->finder->regrowths, &moves->regrown, options->split, options->islands);
     struct heap_watcher watcher = {
@@ -500,6 +530,12 @@ enum ttd_status heap_moves_watch(struct heap_moves *moves, const struct heap_mov
         .to = ttd_position_max(),
         .is_deferred = true,
         .finish = moves_finish};
+    if (options->only_copies) {
+        watcher.observer.effect = NULL;
+        watcher.observer.call = moves_see_only_call;
+        watcher.is_deferred = false;
+        watcher.begin = moves_begin_only;
+    }
     heap_pass_add(pass, &watcher);
     return TTD_OK;
 }

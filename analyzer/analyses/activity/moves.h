@@ -110,8 +110,10 @@ struct heap_moves_options {
     /** Counts only calls in these islands; NULL for all. A chain is then the history of its block
      * through these calls. */
     const struct heap_islands *islands;
-    /** Infers no growth: `regrown` stays empty. */
-    bool only_reallocs;
+    /** In a pass: counts only the calls and the bytes that they copied, in all and by call site.
+     * There are no chains, no bytes that could have been avoided, no statistics of sizes, and
+     * `regrown` stays empty; without islands. Takes a fraction of the time. */
+    bool only_copies;
 };
 
 struct move_finder;

@@ -150,6 +150,13 @@ static enum ttd_status births_add(struct births *births, const struct heap_effec
 struct usage_finder {
     struct heap_usage *usage;
     struct births births;
+    /** With only_temporary there are no births; instead of its number of calls a thread has 1 more
+     * than the number of its newest call if that has allocated a block, else 0. `fresh` has these
+     * before each call of a batch, whose events begin at `first`. */
+    const struct heap_replay *replay;
+    const struct ttd_event *first;
+    uint64_t *fresh;
+    size_t fresh_capacity;
 };
 
 static enum ttd_status usage_see_call(void *context, const struct ttd_event *event)
@@ -294,6 +301,80 @@ static enum ttd_status usage_see_effect(void *context, const struct heap_effect 
     return TTD_OK;
 }
 
+static enum ttd_status usage_add_temporary(struct heap_usage *usage, const struct heap_block *block)
+{
+    uint32_t index;
+    enum ttd_status status = usage_site_of(usage, block, &index);
+    if (status != TTD_OK)
+        return status;
+    struct heap_site *sites[2] = {&usage->total, &usage->sites[index]};
+    for (size_t i = 0; i < 2; i++) {
+        sites[i]->temporary++;
+        heap_sum_add(&sites[i]->temporary_bytes, block->size);
+    }
+    return TTD_OK;
+}
+
+/* Counts the calls of a batch, before they have effects, and notes for each which block its thread
+ * has just allocated. */
+static enum ttd_status usage_see_only_batch(void *context, const struct ttd_batch *batch)
+{
+    struct usage_finder *finder = context;
+    struct heap_site *total = &finder->usage->total;
+    uint64_t *newest = NULL;
+    size_t count = batch->kind == TTD_KIND_EVENTS ? batch->count : 0;
+    enum ttd_status status =
+        grow_array((void **)&finder->fresh, &finder->fresh_capacity, count, sizeof *finder->fresh);
+    if (!count || status != TTD_OK)
+        return status;
+    const struct ttd_event *events = batch->u.events;
+    finder->first = events;
+    for (size_t i = 0; i < count; i++) {
+        const struct ttd_event *event = &events[i];
+        if (!i || event->thread != event[-1].thread)
+            status = births_calls_of(&finder->births, event->thread, &newest);
+        if (status != TTD_OK)
+            return status;
+        finder->fresh[i] = *newest;
+        *newest = 0;
+        bool allocates = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC;
+        if (!allocates || !event->result || !event->address)
+            continue;
+        total->allocations++;
+        heap_sum_add(&total->bytes, event->size);
+        if (event->action == TTD_ACTION_ALLOC || !event->base_address)
+            *newest = event->number + 1;
+    }
+    return TTD_OK;
+}
+
+/* Sees a Free of that batch before it has its effect. */
+static enum ttd_status usage_see_only_free(void *context, const struct ttd_event *event)
+{
+    const struct usage_finder *finder = context;
+    uint64_t fresh = finder->fresh[event - finder->first];
+    if (!fresh || !event->base_address || (!event->result && ttd_event_returned(event)))
+        return TTD_OK;
+    const struct heap_block *block = heap_replay_given(finder->replay, event);
+    return block && block->event + 1 == fresh ? usage_add_temporary(finder->usage, block) : TTD_OK;
+}
+
+static void usage_begin_only(void *context, const struct heap_arrival *arrival)
+{
+    struct usage_finder *finder = context;
+    finder->replay = &arrival->cursor.replay;
+}
+
+static enum ttd_status usage_finish_only(void *context, struct heap_arrival *arrival,
+                                         struct ttd_error *error)
+{
+    const struct usage_finder *finder = context;
+    (void)error;
+    finder->usage->outcome = heap_arrival_outcome(arrival);
+    finder->usage->thread_count = finder->births.thread_count;
+    return TTD_OK;
+}
+
 /* The number of the call site that an effect will look at; MAP_NONE or any other if it is not known
  * yet. */
 static uint32_t usage_expected_site(const struct usage_finder *finder, const struct heap_note *note)
@@ -363,6 +444,15 @@ enum ttd_status heap_usage_watch(struct heap_usage *usage, const struct heap_usa
         .is_deferred = true,
         .prepare = usage_prepare,
         .finish = usage_finish};
+    if (options->only_temporary)
+        watcher =
+            (struct heap_watcher){.observer = {.context = usage->finder,
+                                               .call = usage_see_only_free,
+                                               .unwanted_calls = ~HEAP_CALL_BIT(TTD_ACTION_FREE)},
+                                  .to = ttd_position_max(),
+                                  .batch = usage_see_only_batch,
+                                  .begin = usage_begin_only,
+                                  .finish = usage_finish_only};
     heap_pass_add(pass, &watcher);
     return TTD_OK;
 }
@@ -372,6 +462,7 @@ static void usage_free_finder(struct usage_finder *finder)
     if (!finder)
         return;
     free(finder->births.thread_calls);
+    free(finder->fresh);
     map_free(&finder->births.by_thread);
     table_free(finder->births.births, finder->births.capacity * sizeof *finder->births.births);
     free(finder);

@@ -62,6 +62,11 @@ struct heap_usage_options {
     bool has_lifetimes;
     heap_stack_filter filter;
     void *filter_context;
+    /** In a pass: counts only the threads, the allocations in all and the temporary blocks, freed
+     * by the next call of their thread. Sites have nothing else; without islands. Takes a fraction
+     * of the time.
+     */
+    bool only_temporary;
 };
 
 struct usage_finder;
@@ -73,6 +78,8 @@ struct heap_usage {
     size_t count;
     size_t capacity;
     struct heap_usage_options options;
+    /** With options.only_temporary: the threads that have made calls. */
+    size_t thread_count;
     struct hash_map by_key;
     /** Released blocks, without those that ended with their heap, by class of lifetime. */
     struct heap_lifetime lifetimes[HEAP_LIFETIME_KINDS][HEAP_LIFETIMES];

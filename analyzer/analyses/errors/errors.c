@@ -280,6 +280,8 @@ static enum ttd_status errors_finish(void *context, struct heap_arrival *arrival
         status = heap_last_calls_report(&finder->last_calls, finder->errors);
     errors_put_damage_first(finder->errors);
     finder->errors->forgotten = finder->freed.forgotten;
+    if (finder->only_screens)
+        finder->errors->must_search = heap_error_finder_must_search(finder);
     errors_judge_all(finder->errors);
     return status;
 }
@@ -309,6 +311,15 @@ enum ttd_status heap_errors_watch(struct heap_errors *errors,
                                    .batch = errors_see_batch,
                                    .begin = errors_begin,
                                    .finish = errors_finish};
+    finder->only_screens = options->only_screens;
+    errors->must_search = options->only_screens && finder->last_calls.signal;
+    if (options->only_screens) {
+        watcher.observer.effect = NULL;
+        watcher.observer.call = heap_error_finder_screen_call;
+        watcher.observer.unwanted_calls =
+            ~(HEAP_CALL_BIT(TTD_ACTION_FREE) | HEAP_CALL_BIT(TTD_ACTION_REALLOC));
+        watcher.batch = NULL;
+    }
     heap_pass_add(pass, &watcher);
     enum ttd_status status = heap_headers_read(&finder->headers, reader, error);
     if (finder->headers.run_count)

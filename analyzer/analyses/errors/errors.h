@@ -251,6 +251,9 @@ struct heap_errors_options {
     const struct heap_fatal *fatal;
     /** Not all blocks are recorded: releases of others are no findings. */
     bool has_choice;
+    /** In a pass: only finds out whether a call may be an error, with a fraction of the work. If
+     * none is, there are no errors; else sets `must_search`, and a search of its own finds them. */
+    bool only_screens;
 };
 
 struct error_finder;
@@ -273,6 +276,8 @@ struct heap_errors {
     /** Releases of unknown addresses that were not looked up inside blocks. Each such search goes
      * through all blocks, so their number is limited. */
     uint64_t unexamined;
+    /** See only_screens; the findings are not complete then. */
+    bool must_search;
     /** Until heap_errors_end(). */
     struct error_finder *finder;
 };

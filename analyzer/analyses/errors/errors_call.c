@@ -90,20 +90,29 @@ static enum ttd_status errors_call_release_unseen(struct error_finder *finder,
     return TTD_OK;
 }
 
+/* Whether a call fits the live block that is given to it. Sets `kind` if not. */
+static inline bool errors_call_fits(const struct ttd_event *event, const struct heap_block *block,
+                                    enum heap_error_kind *kind)
+{
+    /* The size of a block from before the recording is the usable one. */
+    bool tells_size = event->action == TTD_ACTION_FREE &&
+                      errors_call_heap_release_is_sized(event->api) && block->api != TTD_API_OTHER;
+    if (!errors_call_heap_api_matches(block->api, event->api))
+        *kind = HEAP_ERROR_MISMATCHED_FREE;
+    else if (tells_size && event->size != block->size)
+        *kind = HEAP_ERROR_MISMATCHED_SIZE;
+    else
+        return true;
+    return false;
+}
+
 /* A live block is given to the call: does the call fit it? */
 static enum ttd_status errors_call_check_known(struct error_finder *finder,
                                                const struct ttd_event *event,
                                                const struct heap_block *block, bool *is_error)
 {
     enum heap_error_kind kind;
-    /* The size of a block from before the recording is the usable one. */
-    bool tells_size = event->action == TTD_ACTION_FREE &&
-                      errors_call_heap_release_is_sized(event->api) && block->api != TTD_API_OTHER;
-    if (!errors_call_heap_api_matches(block->api, event->api))
-        kind = HEAP_ERROR_MISMATCHED_FREE;
-    else if (tells_size && event->size != block->size)
-        kind = HEAP_ERROR_MISMATCHED_SIZE;
-    else
+    if (errors_call_fits(event, block, &kind))
         return TTD_OK;
     if (errors_has_gap(finder, block->allocated, event)) {
         finder->errors->gap_releases++;
@@ -340,6 +349,26 @@ static enum ttd_status errors_call_note_unfinished(struct error_finder *finder,
         !heap_live_find(&finder->replay->live, event->base_address, event->heap))
         return TTD_OK;
     return map_set(&finder->unfinished, event->base_address, event->heap, 1);
+}
+
+enum ttd_status heap_error_finder_screen_call(void *context, const struct ttd_event *event)
+{
+    struct error_finder *finder = context;
+    enum heap_error_kind kind;
+    const struct heap_block *block =
+        event->base_address ? heap_replay_given(finder->replay, event) : NULL;
+    if (block && !errors_call_fits(event, block, &kind))
+        finder->errors->must_search = true;
+    return TTD_OK;
+}
+
+bool heap_error_finder_must_search(const struct error_finder *finder)
+{
+    const struct heap_counts *counts = &finder->replay->counts;
+    uint64_t plain = counts->actions[TTD_ACTION_ALLOC] + counts->actions[TTD_ACTION_FREE] +
+                     counts->actions[TTD_ACTION_REALLOC];
+    return finder->errors->must_search || finder->errors->calls || counts->events != plain ||
+           counts->failed || counts->unfinished || counts->unknown_releases || counts->overlaps;
 }
 
 enum ttd_status heap_error_finder_see_call(void *context, const struct ttd_event *event)

@@ -136,6 +136,8 @@ struct error_finder {
     uint64_t searched;
     struct heap_last_calls last_calls;
     struct heap_headers headers;
+    /** See heap_errors_options. */
+    bool only_screens;
 };
 
 /** Returns a new finding about a call. It is certain until something speaks against that. */
@@ -151,5 +153,14 @@ enum ttd_status heap_error_finder_add(struct error_finder *finder,
 
 /** Checks a call against the state of the heap just before it. A function of an observer. */
 enum ttd_status heap_error_finder_see_call(void *context, const struct ttd_event *event);
+
+/** Whether a Free or a ReAlloc fits the block given to it; sets errors.must_search if not. A
+ * function of an observer. */
+enum ttd_status heap_error_finder_screen_call(void *context, const struct ttd_event *event);
+
+/** Whether a search would find any error, as far as such calls and the counts of the whole replay
+ * show: all other errors are of calls that failed, never returned, were given unknown blocks, or
+ * are about heaps. */
+bool heap_error_finder_must_search(const struct error_finder *finder);
 
 #endif

@@ -127,7 +127,7 @@ static enum ttd_status stats_add_events(struct heap_trace_stats *stats,
                                         const struct ttd_batch *batch)
 {
     struct heap_trace_stats_thread *thread = NULL;
-    for (size_t i = 0; i < batch->count; i++) {
+    for (size_t i = 0; i < batch->count && !stats->omits_calls; i++) {
         const struct ttd_event *event = &batch->u.events[i];
         if (!thread || thread->id != event->thread) {
             enum ttd_status status = stats_thread_of(stats, event->thread, &thread);
@@ -247,8 +247,9 @@ static enum ttd_status stats_finish(void *context, struct heap_arrival *arrival,
     return TTD_OK;
 }
 
-enum ttd_status heap_trace_stats_watch(struct heap_trace_stats *stats, struct ttd_reader *reader,
-                                       struct heap_pass *pass, struct ttd_error *error)
+enum ttd_status heap_trace_stats_watch(struct heap_trace_stats *stats, bool omits_calls,
+                                       struct ttd_reader *reader, struct heap_pass *pass,
+                                       struct ttd_error *error)
 {
     struct heap_watcher watcher = {.observer.context = stats,
                                    .to = ttd_position_max(),
@@ -256,7 +257,9 @@ enum ttd_status heap_trace_stats_watch(struct heap_trace_stats *stats, struct tt
                                    .kinds = COUNTED_KINDS,
                                    .finish = stats_finish};
     heap_pass_add(pass, &watcher);
-    return stats_begin(stats, reader, error);
+    enum ttd_status status = stats_begin(stats, reader, error);
+    stats->omits_calls = omits_calls;
+    return status;
 }
 
 enum ttd_status heap_trace_stats_find(const struct heap_trace *trace,

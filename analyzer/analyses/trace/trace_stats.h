@@ -82,6 +82,8 @@ struct heap_trace_stats {
     struct ttd_position first;
     struct ttd_position last;
     uint64_t last_wall_time;
+    /** See heap_trace_stats_watch(). */
+    bool omits_calls;
     /** In order of their first events. */
     struct heap_trace_stats_thread *threads;
     size_t thread_count;
@@ -122,12 +124,15 @@ enum ttd_status heap_trace_stats_find(const struct heap_trace *trace,
 /**
  * Makes the statistics a part of a checked pass to the end of the trace.
  *
+ * @param omits_calls  counts no more of the calls than their number: there are no threads, and no
+ * first and last position
  * @param stats   release with heap_trace_stats_free(), also on failure; stays where it is
  * @param reader  read before the pass
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO.
  */
-enum ttd_status heap_trace_stats_watch(struct heap_trace_stats *stats, struct ttd_reader *reader,
-                                       struct heap_pass *pass, struct ttd_error *error);
+enum ttd_status heap_trace_stats_watch(struct heap_trace_stats *stats, bool omits_calls,
+                                       struct ttd_reader *reader, struct heap_pass *pass,
+                                       struct ttd_error *error);
 void heap_trace_stats_free(struct heap_trace_stats *stats);
 
 /* The snapshots of a trace, and the amounts that each one stores. */

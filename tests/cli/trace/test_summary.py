@@ -19,29 +19,61 @@ def owner_of(found, weight):
     return [g["function"] for g in found["groups"] if g[weight] == largest], largest / total
 
 
+# Calls that are errors, or look as if they were: each search for errors finds the same.
+NEW, DELETE_SIZED = 16, 26
+TROUBLES = {
+    "none": [],
+    "a fitting size": [("Alloc", {"address": 0x7000, "size": 16, "api": NEW}),
+                       ("Free", {"base": 0x7000, "size": 16, "api": DELETE_SIZED})],
+    "another size": [("Alloc", {"address": 0x7000, "size": 16, "api": NEW}),
+                     ("Free", {"base": 0x7000, "size": 8, "api": DELETE_SIZED})],
+    "another family": [("Alloc", {"address": 0x7000, "size": 16, "api": NEW}),
+                       ("Free", {"base": 0x7000, "api": 5})],
+    "realloc of a family": [("Alloc", {"address": 0x7000, "size": 16, "api": NEW}),
+                            ("ReAlloc", {"base": 0x7000, "address": 0x7100, "size": 8, "api": 3})],
+    "failed": [("Alloc", {"address": 0, "size": 1 << 40, "api": 1, "result": 0})],
+    "unknown realloc": [("ReAlloc", {"base": 0x7800, "address": 0x7900, "size": 8, "api": 3})],
+    "a heap destroyed": [("Destroy", {"heap": 2, "api": 0}),
+                         ("Alloc", {"heap": 2, "address": 0x7000, "size": 16, "api": 0})],
+    "an overlap": [("Alloc", {"address": 0x7000, "size": 16, "api": 1}),
+                   ("Alloc", {"address": 0x7000, "size": 8, "api": 1})],
+}
+
+
 class Summary(TestCase):
-    def random_trace(self, seed):
+    def random_trace(self, seed, threads=1, trouble="none"):
         draw = random.Random(seed)
         script = Script().basics()
+        for thread in range(1, threads):
+            script.add("thread", os=1000 + thread, position="0:0")
         script.add("metadata", key="command", value="demo")
         live = {}
         for i in range(400):
             address = 0x10000 + 0x100 * draw.randrange(60)
-            stack = draw.randrange(1, 5)
+            # Of several threads: each allocates and frees at once, now and then.
+            if threads > 1 and live and draw.random() < 0.5:
+                address = draw.choice(list(live)[-threads:])
+            fields = {"stack": draw.randrange(1, 5), "wall": 1000 * i}
+            if threads > 1:
+                fields["thread"] = draw.randrange(1, threads + 1)
             if address not in live:
-                script.alloc(address, draw.randrange(1, 200), stack=stack, wall=1000 * i)
+                script.alloc(address, draw.randrange(1, 200), **fields)
                 live[address] = True
             elif draw.random() < 0.6:
-                script.free(address, stack=stack, wall=1000 * i)
+                script.free(address, **fields)
                 del live[address]
             else:
                 target = 0x80000 + 0x100 * i if draw.random() < 0.5 else address
-                script.realloc(address, target, draw.randrange(1, 300), stack=stack, wall=1000 * i)
+                script.realloc(address, target, draw.randrange(1, 300), **fields)
                 del live[address]
                 live[target] = True
-        if draw.random() < 0.5:
+            if threads > 1 and i % 50 == 0:
+                script.add("flush")
+        for action, fields in TROUBLES[trouble]:
+            script.event(action, **{"stack": 2, "wall": 500_000, **fields})
+        if threads == 1 and draw.random() < 0.5:
             script.free(0x9999, wall=500_000)
-        return self.write(script.close(), f"trace{seed}")
+        return self.write(script.close(), f"trace{seed}.{threads}.{trouble.replace(' ', '_')}")
 
     def check_owner(self, owner, expected):
         if expected is None:
@@ -52,35 +84,54 @@ class Summary(TestCase):
         self.assertAlmostEqual(owner["share"], share, 5)
 
     def test_it_says_what_the_commands_say(self):
-        for seed in range(12):
-            path = self.random_trace(seed)
-            found = self.json_of("summary", path)
-            by = ("--by", "function", "--limit", "0")
-            leaks = self.json_of("leaks", path, "--show", "all", *by)
-            peak = self.json_of("peak", path, *by)
-            temporary = self.json_of("temporary", path, *by)
-            moves = self.json_of("moves", path, *by)
-            errors = self.json_of("errors", path)
-            info = self.json_of("info", path)
-            self.assertEqual((found["certain"], found["command"]), (True, "demo"))
-            for name in "closed", "end_reason", "end_code", "events", "threads", "fatal_signal":
-                self.assertEqual(found[name], info[name], name)
-            self.assertEqual((found["leaks"]["kind"], found["leaks"]["blocks"]),
-                             ("never_released", leaks["total_blocks"]))
-            self.assertEqual(found["leaks"]["bytes"], leaks["total_bytes"])
-            self.check_owner(found["leaks"]["owner"], owner_of(leaks, "bytes"))
-            self.assertEqual((found["peak"]["blocks"], found["peak"]["bytes"],
-                              found["peak"]["position"]),
-                             (peak["live_blocks"], peak["live_bytes"], peak["position"]))
-            self.check_owner(found["peak"]["owner"], owner_of(peak, "bytes"))
-            self.assertEqual(found["temporary"]["blocks"], temporary["temporary"])
-            self.assertEqual(found["allocated"]["blocks"], temporary["allocations"])
-            self.assertEqual(found["allocated"]["bytes"], temporary["bytes"])
-            self.check_owner(found["temporary"]["owner"], owner_of(temporary, "temporary"))
-            self.assertEqual((found["moves"]["moved"], found["moves"]["bytes_copied_at_most"]),
-                             (moves["moved"], moves["bytes_copied_at_most"]))
-            self.check_owner(found["moves"]["owner"], owner_of(moves, "bytes_copied_at_most"))
-            self.assertEqual(sum(error["calls"] for error in found["errors"]), errors["total_calls"])
+        paths = [self.random_trace(seed) for seed in range(12)]
+        paths += [self.random_trace(seed, threads=3) for seed in range(6)]
+        paths += [self.random_trace(20 + i, 2, trouble) for i, trouble in enumerate(TROUBLES)]
+        temporary = errors = 0
+        for path in paths:
+            with self.subTest(path=path):
+                found = self.check_all(path)
+            temporary += "3" in path and found["temporary"]["blocks"]
+            errors += len(found["errors"])
+        self.assertGreater(temporary, 20)
+        self.assertGreater(errors, 11)
+
+    def check_all(self, path):
+        found = self.json_of("summary", path)
+        by = ("--by", "function", "--limit", "0")
+        leaks = self.json_of("leaks", path, "--show", "all", *by)
+        peak = self.json_of("peak", path, *by)
+        temporary = self.json_of("temporary", path, *by)
+        moves = self.json_of("moves", path, *by)
+        errors = self.json_of("errors", path)
+        info = self.json_of("info", path)
+        self.assertEqual((found["certain"], found["command"]), (errors["certain"], "demo"))
+        for name in "closed", "end_reason", "end_code", "events", "threads", "fatal_signal":
+            self.assertEqual(found[name], info[name], name)
+        self.assertEqual((found["leaks"]["kind"], found["leaks"]["blocks"]),
+                         ("never_released", leaks["total_blocks"]))
+        self.assertEqual(found["leaks"]["bytes"], leaks["total_bytes"])
+        self.check_owner(found["leaks"]["owner"], owner_of(leaks, "bytes"))
+        self.assertEqual((found["peak"]["blocks"], found["peak"]["bytes"],
+                          found["peak"]["position"]),
+                         (peak["live_blocks"], peak["live_bytes"], peak["position"]))
+        self.check_owner(found["peak"]["owner"], owner_of(peak, "bytes"))
+        self.assertEqual(found["temporary"]["blocks"], temporary["temporary"])
+        self.assertEqual(found["allocated"]["blocks"], temporary["allocations"])
+        self.assertEqual(found["allocated"]["bytes"], temporary["bytes"])
+        self.check_owner(found["temporary"]["owner"], owner_of(temporary, "temporary"))
+        self.assertEqual((found["moves"]["moved"], found["moves"]["bytes_copied_at_most"]),
+                         (moves["moved"], moves["bytes_copied_at_most"]))
+        self.check_owner(found["moves"]["owner"], owner_of(moves, "bytes_copied_at_most"))
+        self.assert_errors(found["errors"], errors["findings"])
+        return found
+
+    def assert_errors(self, found, findings):
+        calls = {}
+        for finding in findings:
+            if finding["kind"] != "trace-inconsistency":
+                calls[finding["kind"]] = calls.get(finding["kind"], 0) + finding["count"]
+        self.assertEqual({error["kind"]: error["calls"] for error in found}, calls)
 
     def test_text(self):
         script = Script().basics()
