@@ -199,14 +199,15 @@ static enum ttd_status report_pass_find_in_two(struct session *session,
     return second_status;
 }
 
-/* Makes two passes, if `may_be_two`, where they save time. */
+/* Makes two passes, if `may_be_two`, where they save time. Only findings->is_brief is set before.
+ */
 static enum ttd_status report_find_all(struct session *session,
                                        const struct heap_ticks_options *range,
-                                       const struct heap_trace *trace, bool is_brief,
-                                       bool may_be_two, struct report_findings *findings,
-                                       struct ttd_error *error)
+                                       const struct heap_trace *trace, bool may_be_two,
+                                       struct report_findings *findings, struct ttd_error *error)
 {
     struct reading first = {.trace = *trace}, second = {.pass.count = 0};
+    bool is_brief = findings->is_brief;
     memset(findings, 0, sizeof *findings);
     findings->is_brief = is_brief;
     findings->islands = range ? range->islands : NULL;
@@ -229,15 +230,15 @@ enum ttd_status report_find(struct session *session, const struct heap_ticks_opt
     bool may_be_two =
         !is_brief &&
         (!range || (!range->filter && ttd_position_compare(range->last, ttd_position_max()) == 0));
-    enum ttd_status status =
-        report_find_all(session, range, trace, is_brief, may_be_two, findings, error);
+    findings->is_brief = is_brief;
+    enum ttd_status status = report_find_all(session, range, trace, may_be_two, findings, error);
     if (status != TTD_ERROR_NO_MEMORY || !session->source.second)
         return status;
     /* Two replays take more memory than one. */
     report_findings_free(findings);
     source_end_second(&session->source);
     table_give_back_kept();
-    return report_find_all(session, range, trace, is_brief, false, findings, error);
+    return report_find_all(session, range, trace, false, findings, error);
 }
 
 void report_findings_free(struct report_findings *findings)
