@@ -99,17 +99,22 @@ static bool path_is_planted(const char *name, const struct stat *file)
     return (S_ISFIFO(file->st_mode) || S_ISLNK(file->st_mode)) && is_public && !is_trusted;
 }
 
+size_t path_folder_size(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
 /* Returns the name that the open symbolic link leads to, to be freed; or NULL, and sets errno. */
 static char *path_read_link(int link, const char *name)
 {
     char target[PATH_MAX];
     char *joined = NULL;
     ssize_t size = readlinkat(link, "", target, sizeof target - 1);
-    const char *slash = strrchr(name, '/');
     if (size < 0)
         return NULL;
     target[size] = '\0';
-    int prefix = *target != '/' && slash ? (int)(slash - name) + 1 : 0;
+    int prefix = *target != '/' ? (int)path_folder_size(name) : 0;
     return asprintf(&joined, "%.*s%s", prefix, name, target) < 0 ? NULL : joined;
 }
 

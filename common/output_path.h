@@ -8,6 +8,7 @@
 #define TTD_COMMON_OUTPUT_PATH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct output_path {
     char *path; /* the file to be made or replaced; NULL if `descriptor` is to be written to */
@@ -23,6 +24,9 @@ struct output_path {
  * into a directory where everybody may, and for a name that is changed meanwhile.
  */
 int output_path_resolve(const char *name, struct output_path *output);
+
+/** Returns the bytes of a path up to its last separator, with it: 0 if the path is a name alone. */
+size_t path_folder_size(const char *path);
 
 /** Releases the path. The caller closes the descriptor. */
 void output_path_free(struct output_path *output);

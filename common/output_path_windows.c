@@ -45,6 +45,14 @@ int output_path_resolve(const char *name, struct output_path *output)
     return 0;
 }
 
+size_t path_folder_size(const char *path)
+{
+    size_t size = strlen(path);
+    while (size && !strchr("/\\:", path[size - 1]))
+        size--;
+    return size;
+}
+
 void output_path_free(struct output_path *output)
 {
     free(output->path);

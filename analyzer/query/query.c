@@ -54,8 +54,7 @@ static bool query_traces_have_name(const struct query *first, const char *name)
  * several processes have these. A name that there is already gets a number. */
 static char *query_traces_name(const struct query *first, const char *path)
 {
-    const char *base = strrchr(path, '/');
-    base = base ? base + 1 : path;
+    const char *base = input_name(path);
     const char *end = strrchr(base, '.');
     bool has_extension = end && end != base && !(end[1] >= '0' && end[1] <= '9');
     int size = has_extension ? (int)(end - base) : (int)strlen(base);

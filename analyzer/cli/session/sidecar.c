@@ -90,8 +90,8 @@ struct draft {
 
 static int sidecar_open_nameless(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    char *directory = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    size_t size = path_folder_size(path);
+    char *directory = size ? strndup(path, size) : strdup(".");
     int descriptor =
         directory ? open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR) : -1;
     free(directory);

@@ -15,6 +15,7 @@
 
 #include "base/grow.h"
 #include "cli/process/message.h"
+#include "common/output_path.h"
 #include "report/trace/trace_reports.h"
 
 #define BASELINE_BEGIN "ttdanalyze baseline"
@@ -24,6 +25,11 @@ enum { COPY_SIZE = 256 * 1024, SNIFF_SIZE = 64 };
 bool input_is_standard(const char *path)
 {
     return strcmp(path, "-") == 0;
+}
+
+const char *input_name(const char *path)
+{
+    return path + path_folder_size(path);
 }
 
 static enum ttd_status input_set_error(struct ttd_error *error, int reason, const char *description)
@@ -351,9 +357,8 @@ static enum ttd_status input_group_look_at(struct group *group, const char *path
 
 static enum ttd_status input_look_beside(struct group *group, const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    int size = slash ? (int)(slash + 1 - path) : 0;
-    char *directory_path = strndup(path, (size_t)size);
+    size_t size = path_folder_size(path);
+    char *directory_path = strndup(path, size);
     DIR *directory = directory_path ? opendir(size ? directory_path : ".") : NULL;
     enum ttd_status status = directory_path ? TTD_OK : TTD_ERROR_NO_MEMORY;
     const struct dirent *entry;

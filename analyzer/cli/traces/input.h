@@ -19,6 +19,9 @@
 /** Whether `path` stands for standard input. */
 bool input_is_standard(const char *path);
 
+/** The part of a path behind its folder. */
+const char *input_name(const char *path);
+
 /**
  * Opens a trace. "-" is standard input. An input that cannot be read at an offset, such as a pipe,
  * is first copied to a file without a name in $TMPDIR, readable by its owner only.

@@ -36,14 +36,12 @@
 #define TTD_FORMAT_MINOR 1
 
 /* Visibility of the public functions. */
-#if defined(TTD_STATIC)
+#if defined(_WIN32) && defined(TTD_BUILDING)
+#define TTD_EXPORT __declspec(dllexport)
+#elif defined(TTD_STATIC)
 #define TTD_EXPORT
 #elif defined(_WIN32)
-#if defined(TTD_BUILDING)
-#define TTD_EXPORT __declspec(dllexport)
-#else
 #define TTD_EXPORT __declspec(dllimport)
-#endif
 #elif defined(__GNUC__)
 #define TTD_EXPORT __attribute__((visibility("default")))
 #else
