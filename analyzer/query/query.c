@@ -8,6 +8,7 @@
 
 #include "cli/process/interrupt.h"
 #include "cli/process/message.h"
+#include "cli/traces/input.h"
 #include "cli/traces/source.h"
 #include "query/interactive.h"
 #include "query/query_names.h"
