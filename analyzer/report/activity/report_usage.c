@@ -457,6 +457,8 @@ static void usage_text_timeline(struct report *report, const struct report_timel
     if (data->plot == TIMELINE_LIVE || data->plot == TIMELINE_RESIDENT)
         report_memory_samples_text(report, &data->timeline->memory, usage_timeline_heap_peak(data),
                                    2);
+    if (data->plot == TIMELINE_LIVE && data->timeline->count)
+        out_text(report->output, "  with the C/C++ runtime's own blocks, unlike peak\n");
     for (size_t i = 0; i < data->timeline->count; i++)
         usage_text_point(report->output, data, i, &layout);
     if (!data->timeline->count)
@@ -503,6 +505,7 @@ void report_timeline(struct report *report, const struct report_timeline *data)
     }
     row_open(&row, report);
     row_certainty(&row);
+    row_bool(&row, "runtime_counted", true);
     row_text(&row, "over", data->axis == HEAP_AXIS_TIME ? "time" : "position");
     row_unsigned(&row, "width", timeline->width);
     ROW_EACH(&row, "points", struct heap_point, point, timeline->points, timeline->count)

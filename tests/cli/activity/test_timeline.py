@@ -98,6 +98,7 @@ class Timeline(TestCase):
         text = self.run_ok("timeline", "--points", "4", self.trace, env=UTF8).text
         self.assertIn("  +0.000000000s   " + "█" * 40 + "  150 bytes, 2 allocations, 1 release\n",
                       text)
+        self.assertIn("\n  with the C/C++ runtime's own blocks, unlike peak\n", text)
         self.assertIn("  +0.000000032s   " + "█" * 13 + "▍" + " " * 28 +
                       "50 bytes, 0 allocations, 0 releases\n", text)
         text = self.run_ok("timeline", "--over", "position", self.trace, env=UTF8).text
@@ -197,7 +198,7 @@ class Plot(TestCase):
                             {"LC_ALL": "", "LC_CTYPE": "POSIX", "LANG": "C.UTF-8"}):
             result = self.run_ok("timeline", self.trace, env=environment)
             self.assertTrue(result.raw.isascii(), environment)
-            lines = result.text.splitlines()[1:]
+            lines = result.text.splitlines()[2:]
             self.assertEqual(max(line.count("#") for line in lines), 40)
             counts = [line.count("#") for line in lines]
             self.assertEqual(counts, sorted(counts))

@@ -56,6 +56,12 @@ class Runtime(TestCase):
         self.assertEqual((indexed["certain"], indexed["reasons"]), (False, [DOUBT]))
         self.assertEqual(indexed | {"certain": True, "reasons": []}, found)
 
+    def test_timeline(self):
+        """It has both, and says so."""
+        found = self.json_of("timeline", self.trace)
+        self.assertIs(found["runtime_counted"], True)
+        self.assertEqual(max(point["peak_bytes"] for point in found["points"]), 5010 + 72734)
+
     def test_diff(self):
         """At the end of the range it is open what is kept: that is looked up."""
         for to in ("#5", "end"):
