@@ -219,8 +219,7 @@ enum {
     MARK_COLUMN_TIME = 18,
     MARK_COLUMN_THREAD = 32,
     MARK_COLUMN_KIND = 40,
-    MARK_COLUMN_CLIENT = 51,
-    MARK_COLUMN_DATA = 89
+    MARK_COLUMN_DATA = 51
 };
 
 /* Bytes of data that text shows, if they are no text. */
@@ -254,7 +253,6 @@ static void events_text_data(struct text_output *output, struct ttd_string data)
     size_t limit = shows_text ? TEXT_MAX : BYTES_MAX;
     if (!data.size)
         return;
-    out_tab(output, MARK_COLUMN_DATA);
     if (shows_text) {
         struct ttd_string part = {data.data, data.size < limit ? data.size : limit};
         say(output, "\"", part, "\"");
@@ -275,7 +273,6 @@ static void events_text_marks_begin(struct report *report)
     } columns[] = {{MARK_COLUMN_TIME, "Time"},
                    {MARK_COLUMN_THREAD, "Thread"},
                    {MARK_COLUMN_KIND, "Kind"},
-                   {MARK_COLUMN_CLIENT, "Client"},
                    {MARK_COLUMN_DATA, "Data"}};
     say(report->output, BOLD, "Position");
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
@@ -299,11 +296,13 @@ static void events_text_mark(struct report *report, bool has_times, const struct
     else
         out_text(output, "all");
     say(output, tab(MARK_COLUMN_KIND), heap_mark_kind_name(mark->kind));
-    if (guid_is_given(mark->client))
-        say(output, tab(MARK_COLUMN_CLIENT), guid_text(mark->client, guid));
+    out_tab(output, MARK_COLUMN_DATA);
     events_text_data(output, mark->data);
     if (mark->activity)
-        say(output, "  activity ", number(mark->activity));
+        say(output, mark->data.size ? "  " : "", "activity ", number(mark->activity));
+    if (guid_is_given(mark->client))
+        say(output, mark->data.size || mark->activity ? "  " : "", "client ",
+            guid_text(mark->client, guid));
     out_char(output, '\n');
 }
 

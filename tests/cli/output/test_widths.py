@@ -74,6 +74,8 @@ class Widths(TestCase):
             for j in range(6):
                 script.realloc(address, address + 0x8000, 16 << (j + 1), stack=stack)
                 address += 0x8000
+        for data in ("mark", "request%2017%20of%20a%20customer%20begins"):
+            script.add("user", position=script.tick(), data=data, client="0123456789abcdef")
         for thread in range(1, threads):
             script.event("Alloc", address=0x4000000 + 0x100 * thread, size=thread, stack=stacks[0],
                          api=1, thread=thread + 1)
