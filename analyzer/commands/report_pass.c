@@ -155,6 +155,19 @@ static enum ttd_status report_pass_search_errors(struct report_findings *finding
     return heap_errors_find(&checked_trace, &options, &findings->errors, &reading->error);
 }
 
+/* The same for temporary blocks, if calls of a thread are nested. */
+static enum ttd_status report_pass_count_again(struct report_findings *findings,
+                                               struct reading *reading)
+{
+    struct heap_usage_options options = {.order = HEAP_RANK_BY_STACK, .islands = findings->islands};
+    struct heap_trace checked_trace = reading->trace;
+    checked_trace.is_checked = true;
+    if (!findings->usage.must_count)
+        return TTD_OK;
+    heap_usage_free(&findings->usage);
+    return heap_usage_find(&checked_trace, &options, &findings->usage, &reading->error);
+}
+
 /* Runs all analyses in one pass. */
 static enum ttd_status report_pass_find_in_one(struct session *session,
                                                const struct heap_ticks_options *range,
@@ -170,6 +183,8 @@ static enum ttd_status report_pass_find_in_one(struct session *session,
         findings->info.stats.thread_count = findings->usage.thread_count;
     if (status == TTD_OK)
         status = report_pass_search_errors(findings, reading);
+    if (status == TTD_OK)
+        status = report_pass_count_again(findings, reading);
     return status == TTD_OK ? heap_leaks_end(&findings->leaks, &reading->trace, &reading->error)
                             : status;
 }

@@ -157,6 +157,11 @@ struct usage_finder {
     const struct ttd_event *first;
     uint64_t *fresh;
     size_t fresh_capacity;
+    /** When the last ReAlloc from NULL of each thread returned, by the thread's index in `births`.
+     */
+    struct ttd_position *ends;
+    size_t ends_count;
+    size_t ends_capacity;
 };
 
 static enum ttd_status usage_see_call(void *context, const struct ttd_event *event)
@@ -315,6 +320,29 @@ static enum ttd_status usage_add_temporary(struct heap_usage *usage, const struc
     return TTD_OK;
 }
 
+/* Whether an earlier ReAlloc of the call's thread was still under way when it began. */
+static bool usage_is_nested(const struct usage_finder *finder, const struct ttd_event *event)
+{
+    size_t index = finder->births.last_index;
+    return index < finder->ends_count &&
+           (!ttd_position_is_valid(event->time_start) ||
+            ttd_position_compare(event->time_start, finder->ends[index]) < 0);
+}
+
+/* Notes when a ReAlloc from NULL returned, and so acquired its block. */
+static enum ttd_status usage_note_end(struct usage_finder *finder, const struct ttd_event *event)
+{
+    size_t index = finder->births.last_index;
+    enum ttd_status status =
+        grow_array((void **)&finder->ends, &finder->ends_capacity, index + 1, sizeof *finder->ends);
+    if (status != TTD_OK)
+        return status;
+    while (finder->ends_count <= index)
+        finder->ends[finder->ends_count++] = ttd_position_min();
+    finder->ends[index] = event->time_end;
+    return TTD_OK;
+}
+
 /* Counts the calls of a batch, before they have effects, and notes for each which block its thread
  * has just allocated. */
 static enum ttd_status usage_see_only_batch(void *context, const struct ttd_batch *batch)
@@ -337,6 +365,7 @@ static enum ttd_status usage_see_only_batch(void *context, const struct ttd_batc
             return status;
         finder->fresh[i] = *newest;
         *newest = 0;
+        finder->usage->must_count |= usage_is_nested(finder, event);
         bool allocates = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC;
         if (!allocates || !event->result || !event->address)
             continue;
@@ -344,8 +373,10 @@ static enum ttd_status usage_see_only_batch(void *context, const struct ttd_batc
         heap_sum_add(&total->bytes, event->size);
         if (event->action == TTD_ACTION_ALLOC || !event->base_address)
             *newest = event->number + 1;
+        if (event->action == TTD_ACTION_REALLOC && !event->base_address)
+            status = usage_note_end(finder, event);
     }
-    return TTD_OK;
+    return status;
 }
 
 /* Sees a Free of that batch before it has its effect. */
@@ -463,6 +494,7 @@ static void usage_free_finder(struct usage_finder *finder)
         return;
     free(finder->births.thread_calls);
     free(finder->fresh);
+    free(finder->ends);
     map_free(&finder->births.by_thread);
     table_free(finder->births.births, finder->births.capacity * sizeof *finder->births.births);
     free(finder);

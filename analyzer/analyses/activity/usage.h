@@ -80,6 +80,9 @@ struct heap_usage {
     struct heap_usage_options options;
     /** With options.only_temporary: the threads that have made calls. */
     size_t thread_count;
+    /** With options.only_temporary: a thread made a call while its ReAlloc from NULL was under way,
+     * as in a signal handler. The temporary blocks are to be counted without that option. */
+    bool must_count;
     struct hash_map by_key;
     /** Released blocks, without those that ended with their heap, by class of lifetime. */
     struct heap_lifetime lifetimes[HEAP_LIFETIME_KINDS][HEAP_LIFETIMES];

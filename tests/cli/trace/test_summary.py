@@ -133,6 +133,22 @@ class Summary(TestCase):
                 calls[finding["kind"]] = calls.get(finding["kind"], 0) + finding["count"]
         self.assertEqual({error["kind"]: error["calls"] for error in found}, calls)
 
+    def test_nested_calls(self):
+        """A signal handler's call while realloc() gets a block, which the thread then frees."""
+        for between in range(2):
+            script = Script(events_per_chunk=2).basics()
+            script.realloc(0, 0x1000, 16, start="1:0", end="1:9")
+            script.alloc(0x2000, 8, start="1:3", end="1:4")
+            if between:
+                script.free(0x2000, start="1:5", end="1:6")
+            script.free(0x1000, start="1:10", end="1:11")
+            path = self.write(script.close(), f"nested{between}")
+            found = self.json_of("summary", path)
+            wanted = self.json_of("temporary", path)
+            self.assertEqual((found["certain"], found["temporary"]["blocks"]),
+                             (True, wanted["temporary"]), between)
+            self.assertEqual(wanted["temporary"], 1 + between)
+
     def test_text(self):
         script = Script().basics()
         script.add("metadata", key="command", value="demo")
