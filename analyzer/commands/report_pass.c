@@ -155,7 +155,7 @@ static enum ttd_status report_pass_search_errors(struct report_findings *finding
     return heap_errors_find(&checked_trace, &options, &findings->errors, &reading->error);
 }
 
-/* The same for temporary blocks, if calls of a thread are nested. */
+/* Counts temporary blocks in a pass of their own if calls of a thread are nested. */
 static enum ttd_status report_pass_count_again(struct report_findings *findings,
                                                struct reading *reading)
 {

@@ -34,7 +34,7 @@ struct certainty_facts {
     bool rests_on_part;
     /** The findings depend on wall times. */
     bool uses_times;
-    /** Of the replay that the findings rest on. */
+    /** The outcome of the replay that the findings rest on. */
     const struct heap_outcome *outcome;
     /** Position that the report is about; ttd_position_max() for the end. */
     struct ttd_position at;

@@ -56,7 +56,7 @@ static enum ttd_status end_heap_find_all(struct end_search *search, const struct
     return status;
 }
 
-/* Forgets what the calls behind a heap's destruction need: no call before it gives that. */
+/* Forgets the blocks that calls behind a heap's destruction need: no call before it gives one. */
 static void end_heap_destroy(struct end_search *search, struct end_heap *heap)
 {
     search->unknown_releases += heap->needing;
@@ -89,7 +89,7 @@ static enum ttd_status end_add_block(struct end_search *search, const struct ttd
     return status == TTD_OK ? heap_live_restore(live, record, &block) : status;
 }
 
-/* Takes in what a chunk leaves at an address, and that it needs a block there or none. */
+/* Takes in the state that a chunk leaves at an address, and whether it needs a block there. */
 static inline enum ttd_status end_add_net(struct end_search *search, struct end_heap *heap,
                                           const struct ttd_netter *netter,
                                           const struct ttd_net *net, bool was_live)
@@ -114,7 +114,7 @@ static inline enum ttd_status end_add_net(struct end_search *search, struct end_
     return is_live && !heap->is_destroyed ? end_add_block(search, netter, net) : TTD_OK;
 }
 
-/* Takes in the nets of a heap that a chunk destroys: first what is behind, then what is before. */
+/* Takes in the nets of a heap that a chunk destroys: first of the calls behind, then before. */
 static enum ttd_status end_add_destroyed(struct end_search *search, struct end_heap *heap,
                                          const struct ttd_netter *netter,
                                          const struct ttd_netted *netted, size_t place)
@@ -180,7 +180,7 @@ static bool end_is_decided(const struct end_search *search, uint64_t address)
     return is_decided;
 }
 
-/* Notes what the chunks behind must be asked about the blocks that a chunk leaves pending. */
+/* Notes the questions to the chunks behind about the blocks that a chunk leaves pending. */
 static enum ttd_status end_ask(struct end_search *search, size_t number,
                                const struct ttd_netted *netted)
 {

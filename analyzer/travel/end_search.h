@@ -66,7 +66,7 @@ void end_search_free(struct end_search *search);
  * Takes in a netted chunk; those behind it have been taken in.
  *
  * @param netter  has netted it last
- * @return TTD_OK, TTD_ERROR_NO_MEMORY, and what the trace's hook returns.
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, or the status of the trace's hook.
  */
 enum ttd_status end_search_add(struct end_search *search, const struct ttd_netter *netter,
                                size_t number, const struct ttd_netted *netted);

@@ -150,8 +150,8 @@ static enum ttd_status births_add(struct births *births, const struct heap_effec
 struct usage_finder {
     struct heap_usage *usage;
     struct births births;
-    /** With only_temporary there are no births; instead of its number of calls a thread has 1 more
-     * than the number of its newest call if that has allocated a block, else 0. `fresh` has these
+    /** With only_temporary there are no births. The table of calls has for each thread 1 more than
+     * the number of its newest call if this has allocated a block, else 0. `fresh` has these
      * before each call of a batch, whose events begin at `first`. */
     const struct heap_replay *replay;
     const struct ttd_event *first;

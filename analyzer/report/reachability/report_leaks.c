@@ -135,7 +135,7 @@ static void leaks_text_groups(struct report *report, const struct report_leaks *
 }
 
 /* Writes the command that says more of the first block of the first group: who points at it, or
- * what became of it. By its address it is the same block whatever is listed. */
+ * its history. By its address it is the same block whatever is listed. */
 static void leaks_text_next(struct report *report, const struct report_leaks *data)
 {
     if (!data->is_at_end || !leaks_listed(data) || !report_shown(1, report->limit))

@@ -293,7 +293,7 @@ void report_function_place_text(struct report *report, ttd_id stack,
  * of an allocator by its shape: one call of the allocator, of several sizes, from several
  * functions. */
 struct report_wrapper {
-    /** Of frames: see frame.name. */
+    /** The number of the function's name, as in frame.name. */
     ttd_id name;
     /** The canonical name. */
     struct ttd_string function;

@@ -149,7 +149,7 @@ struct ttd_net_pending {
 struct ttd_net_destruction {
     uint32_t first;
     uint32_t last;
-    /** Of the first one. */
+    /** The position of the first event. */
     struct ttd_position position;
 };
 

@@ -207,7 +207,7 @@ static void expect_nets(void)
     cr_assert_eq(netted->count, oracle.count, "each address once");
 }
 
-/* What is in flight behind the last event is listed, and nothing else. */
+/* The list has the blocks that are acquired behind the last event, and no others. */
 static void expect_pending(void)
 {
     const struct ttd_netted *netted = &netting.netted;
