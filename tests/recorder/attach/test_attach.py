@@ -133,8 +133,10 @@ class Calls(Attach):
             self.assertEqual(analyze('verify', self.trace)['problems'], [])
             mappings, code, _ = self.image(process)
             self.assertEqual(code, before[1])
-            for kept in ('', 'r-xp', ''), ('', 'rw-p', ''):
-                mappings.remove(kept)
+            mappings.remove(('', 'r-xp', ''))
+            # If its neighbour has the same rights, the kernel makes one mapping of both.
+            if mappings.count(('', 'rw-p', '')) > before[0].count(('', 'rw-p', '')):
+                mappings.remove(('', 'rw-p', ''))
             self.assertEqual(sorted(mappings), sorted(before[0]))
         self.assertEqual(self.tell(process, 'calls 10'), self.tell(process, 'calls 0'))
 
