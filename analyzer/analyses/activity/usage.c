@@ -5,147 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyses/activity/births.h"
 #include "base/grow.h"
-#include "base/hash_map.h"
-#include "base/table.h"
-#include "heap/replay.h"
-
-/*
- * Births: when each live block was allocated, in wall time and in calls of its thread. A block
- * itself has only the position of its allocation, and positions are no measure of time.
- */
-
-struct birth {
-    uint64_t wall_time;
-    /** Number of calls of the thread up to the one that allocated; 0 if by reallocation. */
-    uint64_t thread_call;
-    /** The caller's number of its call site. */
-    uint32_t site;
-};
-
-/** Memory grows with the blocks that are live at once, not with the length of the trace. */
-struct births {
-    /** Number of calls of each thread. */
-    uint64_t *thread_calls;
-    size_t thread_count;
-    size_t thread_capacity;
-    struct hash_map by_thread;
-    /** The thread that was looked up last, and its index, if there is any thread. */
-    ttd_id last_thread;
-    uint32_t last_index;
-    /** By record of the block: see heap_effect.record. */
-    struct birth *births;
-    size_t capacity;
-};
-
-/** The general case of births_calls_of(). */
-static enum ttd_status births_find_thread(struct births *births, ttd_id thread)
-{
-    uint32_t index = map_get(&births->by_thread, thread, 0);
-    if (index == MAP_NONE) {
-        index = (uint32_t)births->thread_count;
-        enum ttd_status status =
-            grow_array((void **)&births->thread_calls, &births->thread_capacity,
-                       births->thread_count + 1, sizeof *births->thread_calls);
-        if (status == TTD_OK)
-            status = map_set(&births->by_thread, thread, 0, index);
-        if (status != TTD_OK)
-            return status;
-        births->thread_calls[births->thread_count++] = 0;
-    }
-    births->last_thread = thread;
-    births->last_index = index;
-    return TTD_OK;
-}
-
-/** Sets `calls` to the number of calls of a thread. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-static inline enum ttd_status births_calls_of(struct births *births, ttd_id thread,
-                                              uint64_t **calls)
-{
-    enum ttd_status status = TTD_OK;
-    if (!births->thread_count || thread != births->last_thread)
-        status = births_find_thread(births, thread);
-    if (status == TTD_OK)
-        *calls = &births->thread_calls[births->last_index];
-    return status;
-}
-
-/** Counts a call, before its effects. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-static inline enum ttd_status births_see_call(struct births *births, const struct ttd_event *event)
-{
-    uint64_t *calls;
-    enum ttd_status status = births_calls_of(births, event->thread, &calls);
-    if (status == TTD_OK)
-        ++*calls;
-    return status;
-}
-
-/** Returns the birth of the block of a record. */
-static inline const struct birth *births_get(const struct births *births, uint32_t record)
-{
-    return &births->births[record];
-}
-
-/** Prefetches a birth that will be needed soon; there need not be one. Always inlined, because gcc
- * removes calls of a function that does nothing but prefetch. */
-static inline __attribute__((always_inline)) void births_prefetch(const struct births *births,
-                                                                  uint32_t record)
-{
-    if (record < births->capacity)
-        __builtin_prefetch(&births->births[record], 1);
-}
-
-/** Sets `calls` to the number of calls of a thread between the allocation of its block and the
- * present call of the same thread; UINT64_MAX for a block that was reallocated.
- * @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-static inline enum ttd_status births_calls_since(struct births *births, const struct birth *birth,
-                                                 ttd_id thread, uint64_t *calls)
-{
-    uint64_t *thread_calls;
-    *calls = UINT64_MAX;
-    if (!birth->thread_call)
-        return TTD_OK;
-    enum ttd_status status = births_calls_of(births, thread, &thread_calls);
-    if (status == TTD_OK)
-        *calls = *thread_calls - birth->thread_call - 1;
-    return status;
-}
-
-#define FIRST_CAPACITY 1024
-
-/* Makes room for the birth of a record. */
-static enum ttd_status births_make_room(struct births *births, uint32_t record)
-{
-    size_t capacity = births->capacity ? births->capacity : FIRST_CAPACITY;
-    while (capacity <= record)
-        capacity = table_next(capacity, sizeof *births->births);
-    if (capacity == births->capacity)
-        return TTD_OK;
-    struct birth *grown = table_resize(births->births, births->capacity * sizeof *births->births,
-                                       capacity * sizeof *births->births);
-    if (!grown)
-        return TTD_ERROR_NO_MEMORY;
-    births->births = grown;
-    births->capacity = capacity;
-    return TTD_OK;
-}
-
-/** Gives a block that was acquired its birth. A reallocation does not count as a call.
- * @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-static enum ttd_status births_add(struct births *births, const struct heap_effect *effect,
-                                  uint32_t site)
-{
-    uint64_t *calls;
-    enum ttd_status status = births_calls_of(births, effect->thread, &calls);
-    if (status == TTD_OK)
-        status = births_make_room(births, effect->record);
-    if (status == TTD_OK)
-        births->births[effect->record] =
-            (struct birth){.wall_time = effect->wall_time,
-                           .thread_call = effect->previous_address ? 0 : *calls,
-                           .site = site};
-    return status;
-}
 
 struct usage_finder {
     struct heap_usage *usage;
@@ -467,8 +328,7 @@ enum ttd_status heap_usage_watch(struct heap_usage *usage, const struct heap_usa
     if (!usage->finder)
         return TTD_ERROR_NO_MEMORY;
     usage->finder->usage = usage;
-    usage->finder->births = (struct births){.thread_count = 0};
-    map_init(&usage->finder->births.by_thread);
+    births_init(&usage->finder->births);
     struct heap_watcher watcher = {
         .observer = {.context = usage->finder, .effect = usage_see_effect, .call = usage_see_call},
         .to = ttd_position_max(),
@@ -492,11 +352,9 @@ static void usage_free_finder(struct usage_finder *finder)
 {
     if (!finder)
         return;
-    free(finder->births.thread_calls);
+    births_free(&finder->births);
     free(finder->fresh);
     free(finder->ends);
-    map_free(&finder->births.by_thread);
-    table_free(finder->births.births, finder->births.capacity * sizeof *finder->births.births);
     free(finder);
 }
 
