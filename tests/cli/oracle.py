@@ -122,3 +122,77 @@ def sums(blocks, key):
         count, size = result.get(key(block), (0, 0))
         result[key(block)] = (count + 1, size + block.size)
     return result
+
+
+class Program:
+    """Calls of a program with three threads, in chunks of a few events: at the same addresses of
+    several heaps, which may be destroyed; reallocations overlap other calls. Half of the programs
+    make errors."""
+
+    def __init__(self, chance):
+        self.chance = chance
+        self.clock = 0
+        self.events = []  # with their effect positions
+        self.live = {}  # by heap and address: the clock when the call that acquired it has ended
+        self.places = [0x1000 * (i + 1) + chance.choice([0, 0, 0, 3, 8])
+                       for i in range(chance.choice([4, 12, 40]))]
+        self.heaps = range(1, 1 + chance.choice([1, 1, 2, 3]))
+        self.errors = chance.choice([0, 0.03])
+
+    def write(self, action, heap, order=0, **fields):
+        fields.setdefault("end", f"{self.clock:X}:1")
+        event = {"heap": heap, "thread": self.chance.randrange(1, 4),
+                 "stack": self.chance.randrange(1, 5), "start": f"{self.clock:X}:0",
+                 "wall": 100 * (self.clock // 7), **fields}
+        self.events.append(((self.clock, order), action, event))
+
+    def alloc(self, heap, address):
+        self.live[heap, address] = self.clock
+        self.write("Alloc", heap, 1, address=address, size=self.chance.randrange(1, 99))
+
+    def free(self, heap, address):
+        self.live.pop((heap, address), None)
+        ending = {"end": "never", "result": 0} if self.chance.random() < self.errors else {}
+        self.write("Free", heap, base=address, **ending)
+
+    def realloc(self, heap, base, address):
+        later = self.clock + self.chance.choice([0, 0, 1, 4, 9, 20])
+        self.live.pop((heap, base), None)
+        self.live[heap, address] = later
+        self.write("ReAlloc", heap, base=base, address=address, end=f"{later:X}:7",
+                   size=self.chance.randrange(1, 99))
+
+    def destroy(self, heap):
+        self.live = {block: end for block, end in self.live.items() if block[0] != heap}
+        self.write("Destroy", heap)
+
+    def step(self):
+        chance = self.chance
+        self.clock += 2
+        heap, choice = chance.choice(self.heaps), chance.random()
+        is_wrong = chance.random() < self.errors
+        live = [address for (other, address), end in self.live.items()
+                if other == heap and (end < self.clock or is_wrong)]
+        free = [address for address in self.places if (heap, address) not in self.live]
+        if choice < 0.5 and free:
+            self.alloc(heap, chance.choice(free))
+        elif choice < 0.75 and (live or is_wrong):
+            self.free(heap, chance.choice(self.places if is_wrong else live))
+        elif choice < 0.95 and free:
+            base = chance.choice(live) if live and chance.random() < 0.9 else 0
+            self.realloc(heap, base, chance.choice(free + [base] * (base != 0)))
+        elif choice > 0.97:
+            self.destroy(heap)
+
+
+def program_script(chance, count=60):
+    """The calls of a program, in a trace that is not closed."""
+    program = Program(chance)
+    for _ in range(chance.randrange(5, count)):
+        program.step()
+    script = Script(events_per_chunk=chance.randrange(2, 6)).basics()
+    script.add("thread", os=1002, position="0:0")
+    script.add("heap", name="third")
+    for _, action, event in sorted(program.events, key=lambda event: event[0]):
+        script.event(action, **event)
+    return script

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """ttdanalyze summary: the answers of the other commands, in a dozen lines."""
 
+import os
 import random
 
+import oracle
 import support
 from snapshot_support import IN_BSS, SnapshotScript
 from support import Script, TestCase
@@ -103,7 +105,7 @@ class Summary(TestCase):
         peak = self.json_of("peak", path, *by)
         temporary = self.json_of("temporary", path, *by)
         moves = self.json_of("moves", path, *by)
-        errors = self.json_of("errors", path)
+        errors = self.json_of("errors", path, "--limit", "0")
         info = self.json_of("info", path)
         self.assertEqual((found["certain"], found["command"]), (errors["certain"], "demo"))
         for name in "closed", "end_reason", "end_code", "events", "threads", "fatal_signal":
@@ -132,6 +134,14 @@ class Summary(TestCase):
             if finding["kind"] != "trace-inconsistency":
                 calls[finding["kind"]] = calls.get(finding["kind"], 0) + finding["count"]
         self.assertEqual({error["kind"]: error["calls"] for error in found}, calls)
+
+    def test_random_programs(self):
+        """Of several heaps, with calls that overlap. With RUNS in the environment, of so many."""
+        for seed in range(int(os.environ.get("RUNS", 10))):
+            with self.subTest(seed=seed):
+                script = oracle.program_script(random.Random(seed))
+                script.add("metadata", key="command", value="demo")
+                self.check_all(self.write(script.close(), f"program{seed}"))
 
     def test_nested_calls(self):
         """A signal handler's call while realloc() gets a block, which the thread then frees."""
