@@ -17,10 +17,14 @@ def unpack(text):
     """The data that an element has packed: their size, a space, digits and raw deflate."""
     size, digits = text.split(" ", 1)
     values = [ord("<" if digit == "!" else digit) - ord("#") for digit in digits]
-    whole = sum((low + RADIX * high) << (BITS * i)
-                for i, (low, high) in enumerate(zip(values[::2], values[1::2])))
-    return zlib.decompress(whole.to_bytes(max(int(size), (whole.bit_length() + 7) // 8),
-                                          "little")[:int(size)], -15)
+    pairs = [low + RADIX * high for low, high in zip(values[::2], values[1::2])]
+    # Eight pairs are whole bytes.
+    data = b"".join(
+        sum(pair << (BITS * i) for i, pair in enumerate(pairs[at:at + 8])).to_bytes(BITS, "little")
+        for at in range(0, len(pairs), 8))
+    if any(data[int(size):]) or len(data) < int(size):
+        raise ValueError(f"{len(data)} bytes are packed, not {size}")
+    return zlib.decompress(data[:int(size)], -15)
 
 
 def element_of(path, name):
@@ -44,6 +48,15 @@ def parts_of(path, name="data"):
     return parts
 
 
+def apply(live, changes):
+    """Adds changes to {key: (blocks, bytes)}, which has no key of nothing."""
+    for key, blocks, size in changes:
+        old = live.get(key, (0, 0))
+        live[key] = (old[0] + blocks, old[1] + size)
+        if live[key] == (0, 0):
+            del live[key]
+
+
 class Heap:
     """The part `heap`: ticks, and live blocks and bytes by stack, thread, heap or size."""
 
@@ -58,30 +71,40 @@ class Heap:
             list(map(int, ticks[name])) for name in ("allocations", "allocated", "releases"))
         self.stacks = sums(part["sites"]["stack"])
 
-    def states(self, name):
-        """At each tick {key: (blocks, bytes)} of what is live."""
+    def changes(self, name):
+        """For each tick a list of (key, blocks, bytes), by which what is live changes."""
         series = self.part["series"][name]
         keys = sums(series["keys"])
         if name == "stack":
             keys = [self.stacks[site] for site in keys]
-        changes = iter(zip(sums(series["record"]), map(int, series["blocks"]),
-                           map(int, series["bytes"])))
+        changes = iter(zip([keys[record] for record in sums(series["record"])],
+                           map(int, series["blocks"]), map(int, series["bytes"])))
+        return [list(itertools.islice(changes, count))
+                for count in series["counts"] or [0] * len(self.position)]
+
+    def states(self, name):
+        """At each tick {key: (blocks, bytes)} of what is live."""
         live, result = {}, []
-        for count in series["counts"] or [0] * len(self.position):
-            for record, blocks, size in itertools.islice(changes, count):
-                old = live.get(keys[record], (0, 0))
-                live[keys[record]] = (old[0] + blocks, old[1] + size)
-            result.append({key: value for key, value in live.items() if value != (0, 0)})
+        for changes in self.changes(name):
+            apply(live, changes)
+            result.append(live.copy())
         return result
+
+    def state(self, name, tick):
+        """What states() has for one tick; -1 is the last one."""
+        changes = self.changes(name)
+        live = {}
+        apply(live, itertools.chain.from_iterable(changes[:len(changes) + tick + 1 if tick < 0
+                                                          else tick + 1]))
+        return live
 
     def at_peak(self):
         """{stack: (blocks, bytes)} of what was live at the peak."""
         part = self.part["at_peak"]
-        live = dict(self.states("stack")[part["tick"]]) if self.stacks else {}
-        for site, blocks, size in zip(sums(part["site"]), part["blocks"], part["bytes"]):
-            old = live.get(self.stacks[site], (0, 0))
-            live[self.stacks[site]] = (old[0] + int(blocks), old[1] + int(size))
-        return {stack: value for stack, value in live.items() if value != (0, 0)}
+        live = self.state("stack", part["tick"]) if self.stacks else {}
+        apply(live, ((self.stacks[site], int(blocks), int(size)) for site, blocks, size in
+                     zip(sums(part["site"]), part["blocks"], part["bytes"])))
+        return live
 
 
 class Calls:

@@ -20,6 +20,17 @@ TWICE = SITES - 1
 FREED_LATE = 500
 
 
+def check_ticks(test, heap):
+    """At each tick the sums over all stacks are those of the tick."""
+    blocks = size = 0
+    changes = heap.changes("stack")
+    test.assertEqual(len(changes), len(heap.position))
+    for i, changed in enumerate(changes):
+        blocks += sum(change[1] for change in changed)
+        size += sum(change[2] for change in changed)
+        test.assertEqual((heap.blocks[i], heap.bytes[i]), (blocks, size))
+
+
 class ReportOfManySites(TestCase):
     def write_many(self):
         """A trace with a block for each call site, of which some are freed; and of each block the
@@ -50,9 +61,7 @@ class ReportOfManySites(TestCase):
     def check_sums(self, part, blocks):
         """Folded records are in all sums."""
         heap = page_support.Heap(part)
-        for i, state in enumerate(heap.states("stack")):
-            self.assertEqual((heap.blocks[i], heap.bytes[i]),
-                             tuple(map(sum, zip((0, 0), *state.values()))))
+        check_ticks(self, heap)
         peak = part["peak"]
         self.assertEqual((int(peak["blocks"]), int(peak["bytes"])),
                          tuple(map(sum, zip(*heap.at_peak().values()))))
@@ -77,7 +86,7 @@ class ReportOfManySites(TestCase):
         ranked = sorted(range(SITES), key=lambda i: -blocks[i][0])[:SITES_MAX // 4]
         self.assertFalse({FIRST_STACK + i for i in ranked} - set(stacks))
         self.assertTrue(FIRST_STACK + TWICE in stacks)
-        state = page_support.Heap(part).states("stack")[-1]
+        state = page_support.Heap(part).state("stack", -1)
         for stack in set(stacks) - {OTHERS}:
             size, stays = blocks[stack - FIRST_STACK]
             if stays:
@@ -127,9 +136,7 @@ class ReportOfBusySites(TestCase):
         self.assertLess(os.path.getsize(page), 0.03 * os.path.getsize(trace) + 300e3)
         heap = page_support.Heap(page_support.parts_of(page)["heap"])
         self.assertGreater(len(heap.position), 80)
-        for i, state in enumerate(heap.states("stack")):
-            self.assertEqual((heap.blocks[i], heap.bytes[i]),
-                             tuple(map(sum, zip((0, 0), *state.values()))))
+        check_ticks(self, heap)
 
 
 if __name__ == "__main__":
