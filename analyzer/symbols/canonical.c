@@ -354,7 +354,7 @@ size_t canonical_bare(struct ttd_string canonical, char *text)
     size_t size = 0;
     for (size_t i = 0; i < canonical.size; i++) {
         char c = canonical.data[i];
-        if (!depth && canonical_is_operator(canonical, i)) {
+        if (!depth && c == 'o' && canonical_is_operator(canonical, i)) {
             memcpy(text + size, "operator", 8);
             return size + 8;
         }
@@ -373,7 +373,7 @@ struct ttd_string canonical_last(struct ttd_string canonical)
     size_t end = canonical.size;
     for (size_t i = 0; i < canonical.size; i++) {
         char c = canonical.data[i];
-        if (!depth && canonical_is_operator(canonical, i)) {
+        if (!depth && c == 'o' && canonical_is_operator(canonical, i)) {
             end = canonical.size;
             break;
         }

@@ -136,6 +136,21 @@ const char *allocators_symbol(uint8_t api)
     return ttd_api_name(api);
 }
 
+/* The first place in the text, from `t` on, at which the pattern behind a '*' may begin to match;
+ * the end of the text if there is none, or nothing is behind the '*'. */
+static size_t name_skip_to(enum glob_kind kind, struct ttd_string pattern, size_t star,
+                           struct ttd_string text, size_t t)
+{
+    size_t end = star;
+    while (end < pattern.size && pattern.data[end] != '*' &&
+           (pattern.data[end] != '?' || kind == GLOB_STARS))
+        end++;
+    if (star == pattern.size || t == text.size)
+        return text.size;
+    const char *found = memmem(text.data + t, text.size - t, pattern.data + star, end - star);
+    return found ? (size_t)(found - text.data) : text.size;
+}
+
 bool glob_match(enum glob_kind kind, struct ttd_string pattern, struct ttd_string text)
 {
     size_t p = 0;
@@ -155,7 +170,8 @@ bool glob_match(enum glob_kind kind, struct ttd_string pattern, struct ttd_strin
             t++;
         } else if (star != SIZE_MAX) {
             p = star;
-            t = ++tried;
+            tried = name_skip_to(kind, pattern, star, text, tried + 1);
+            t = tried;
         } else {
             return false;
         }
