@@ -4,14 +4,13 @@ the timeline by function, the search, and colours that can be read and stay the 
 
 import random
 import sys
-import unittest
 
 import browser
 import oracle
 import support
 import test_page
 from support import Script
-from test_page import MODE, NAME, PageCase, churn, evil, kept, leaking, whole
+from test_page import NAME, PageCase, churn, evil, kept, leaking, whole
 
 # The texts that are hard to read: those on elements whose contrast to what is behind them is too low.
 HARD_TO_READ = """(() => {
@@ -80,7 +79,6 @@ def shop():
     return script.close(wall=200 * 10**6)
 
 
-@unittest.skipIf(MODE, "pictures only")
 class Verdicts(PageCase):
     def card(self, kind):
         return evaluate(f"(({{ querySelector: _ }}, node) => [node.querySelector('.value').textContent,"
@@ -204,7 +202,6 @@ class Verdicts(PageCase):
         self.assertTrue(evaluate(steady % last))
 
 
-@unittest.skipIf(MODE, "pictures only")
 class Views(PageCase):
     def boxes(self):
         return evaluate("(({ boxes, picture: { tree } }) => boxes.filter(({ node }) => node >= 0)"
@@ -259,7 +256,6 @@ class Views(PageCase):
         self.assertEqual(len(seen), 1, seen)
 
 
-@unittest.skipIf(MODE, "pictures only")
 class Timeline(PageCase):
     def point(self, kind, x, y, **more):
         words = ", ".join(f"{name}: {str(value).lower()}" for name, value in more.items())
@@ -549,7 +545,6 @@ class Timeline(PageCase):
         self.assertEqual(evaluate("heapPage.state.get('from')"), 3)
 
 
-@unittest.skipIf(MODE, "pictures only")
 class Findings(PageCase):
     def errors_and_moves(self):
         script = Script().basics()

@@ -5,7 +5,6 @@ two the comparison has the numbers of `ttdanalyze diff`."""
 import os
 import random
 import time
-import unittest
 
 import browser
 import oracle
@@ -68,7 +67,6 @@ class Traces(PageCase):
         return self.write(script.close(), "old"), self.write(more.close(), "new")
 
 
-@unittest.skipIf(MODE, "pictures only")
 class Choice(Traces):
     def test_each_trace_is_as_if_alone(self):
         traces = [self.write(script, name) for name, script in
@@ -125,7 +123,6 @@ class Choice(Traces):
                          [f"{i + 1}: {trace}" for i, trace in enumerate(traces)])
 
 
-@unittest.skipIf(MODE, "pictures only")
 class Comparison(Traces):
     def test_numbers_are_those_of_diff(self):
         for old, new in (self.two(), [self.write(oracle.random_script(random.Random(seed), 300),
