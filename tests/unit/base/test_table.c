@@ -22,10 +22,11 @@ static const size_t sizes[] = {1,
 
 static void expect_bytes(const uint8_t *table, size_t from, size_t to, uint8_t expected)
 {
-    size_t others = 0;
-    for (size_t i = from; i < to; i++)
-        others += table[i] != expected;
-    cr_assert_eq(others, 0);
+    /* Each byte is the one before it; a loop takes a second of a sanitizer's time. */
+    if (from < to) {
+        cr_assert_eq(table[from], expected);
+        cr_assert_eq(memcmp(table + from, table + from + 1, to - from - 1), 0);
+    }
 }
 
 Test(table, is_zero_at_first)
