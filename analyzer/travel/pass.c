@@ -6,14 +6,19 @@
 #include <string.h>
 
 /* Tells of the calls from `*next` up to `end`. */
-static enum ttd_status pass_tell_calls(const struct heap_notes *notes,
-                                       const struct heap_observer *observer, size_t *next,
-                                       size_t end)
+static inline enum ttd_status pass_tell_calls(const struct heap_notes *notes,
+                                              const struct heap_observer *observer, size_t *next,
+                                              size_t end)
 {
+    if (*next >= end || !observer->call)
+        return TTD_OK;
+    const struct ttd_event *event = &notes->calls[*next];
+    const struct ttd_event *behind = &notes->calls[end];
+    unsigned unwanted = observer->unwanted_calls;
     enum ttd_status status = TTD_OK;
-    for (; *next < end && status == TTD_OK; ++*next) {
-        const struct ttd_event *event = &notes->calls[*next];
-        if (observer->call && !(observer->unwanted_calls & HEAP_CALL_BIT(event->action)))
+    *next = end;
+    for (; event < behind && status == TTD_OK; event++) {
+        if (!(unwanted & HEAP_CALL_BIT(event->action)))
             status = observer->call(observer->context, event);
     }
     return status;
@@ -67,6 +72,14 @@ static enum ttd_status pass_see_effect(void *context, const struct heap_effect *
     return status;
 }
 
+/* For a pass whose watchers of effects are all deferred. */
+static enum ttd_status pass_note_effect(void *context, const struct heap_effect *effect)
+{
+    struct heap_pass *pass = context;
+    (void)effect;
+    return heap_notes_add(pass->notes) ? pass_tell_notes(pass) : TTD_OK;
+}
+
 static enum ttd_status pass_see_call(void *context, const struct ttd_event *event)
 {
     const struct heap_pass *pass = context;
@@ -77,6 +90,14 @@ static enum ttd_status pass_see_call(void *context, const struct ttd_event *even
     if (pass->noted_calls & HEAP_CALL_BIT(event->action))
         heap_notes_add_call(pass->notes, event);
     return status;
+}
+
+/* For a pass whose watchers of calls are all deferred. */
+static enum ttd_status pass_note_call(void *context, const struct ttd_event *event)
+{
+    const struct heap_pass *pass = context;
+    heap_notes_add_call(pass->notes, event);
+    return TTD_OK;
 }
 
 static enum ttd_status pass_see_batch(void *context, const struct ttd_batch *batch)
@@ -156,6 +177,15 @@ static unsigned pass_unwanted(const struct heap_told *told, size_t count, unsign
     return bits & ~noted;
 }
 
+/* Whether no kind has a watcher that gets it at once. */
+static bool pass_is_deferred(const struct heap_told *told, size_t count)
+{
+    size_t watchers = 0;
+    for (size_t i = 0; i < count; i++)
+        watchers += told[i].count;
+    return watchers == 0;
+}
+
 /* The observer that passes effects on to all who are listed. */
 static struct heap_observer pass_merge_observers(struct heap_pass *pass)
 {
@@ -169,9 +199,11 @@ static struct heap_observer pass_merge_observers(struct heap_pass *pass)
         merged.place = &pass->notes->place;
     }
     if (merged.unwanted != (1u << HEAP_EFFECT_KINDS) - 1)
-        merged.effect = pass_see_effect;
+        merged.effect = pass_is_deferred(pass->for_effects, HEAP_EFFECT_KINDS) ? pass_note_effect
+                                                                               : pass_see_effect;
     if (merged.unwanted_calls != (1u << (TTD_ACTION_DESTROY + 1)) - 1)
-        merged.call = pass_see_call;
+        merged.call = pass_is_deferred(pass->for_calls, TTD_ACTION_DESTROY + 1) ? pass_note_call
+                                                                                : pass_see_call;
     return merged;
 }
 

@@ -18,14 +18,6 @@ struct timeline_finder {
     uint64_t event;
 };
 
-static enum ttd_status timeline_see_call(void *context, const struct ttd_event *event)
-{
-    struct timeline_finder *finder = context;
-    if (event->wall_time > finder->wall_time)
-        finder->wall_time = event->wall_time;
-    return TTD_OK;
-}
-
 /* Makes points twice as wide, and so half as many. */
 static void timeline_halve(struct heap_timeline *timeline)
 {
@@ -117,6 +109,7 @@ static enum ttd_status timeline_see_effect(void *context, const struct heap_effe
     struct timeline_finder *finder = context;
     if (effect->kind == HEAP_DISCARDED || effect->kind == HEAP_UNKNOWN_RELEASE)
         return TTD_OK;
+    finder->wall_time = effect->wall_time;
     if (ttd_position_compare(effect->position, finder->position) != 0) {
         timeline_settle(finder);
         finder->position = effect->position;
@@ -218,13 +211,13 @@ enum ttd_status heap_timeline_find(const struct heap_trace *trace,
         return status;
     }
     struct timeline_finder finder = {.timeline = timeline, .options = options};
-    struct heap_observer observer = {
-        .context = &finder, .effect = timeline_see_effect, .call = timeline_see_call};
+    struct heap_observer observer = {.context = &finder, .effect = timeline_see_effect};
     struct heap_route route = {.to = ttd_position_max(), .observer = &observer};
     struct heap_arrival arrival;
     heap_totals_init(&finder.totals, &arrival.cursor.replay.live.parents);
     status = heap_replay_to(&arrival, trace, &route, error);
     timeline_settle(&finder);
+    finder.wall_time = arrival.cursor.replay.wall_time;
     timeline_finish(&finder);
     timeline_place_samples(timeline);
     heap_totals_free(&finder.totals);

@@ -131,6 +131,15 @@ class Timeline(TestCase):
         self.assertIn("  11:1            " + " " * 42 + "? bytes/s, 50 bytes in 1 allocation\n", text)
         self.assertIn("  11:2            " + " " * 42 + "0 bytes/s, 0 bytes in 0 allocations\n", text)
 
+    def test_the_last_call(self):
+        """The last point lasts until it, although it has no effect."""
+        script = Script().basics()
+        script.alloc(0x1000, 8, wall=1000)
+        script.alloc(0, 8, result=0, wall=5000)
+        path = self.write(script.close(), "last.ttd")
+        points = self.json_of("timeline", path, "--points", "2")["points"]
+        self.assertEqual([p["duration_ns"] for p in points], [4000])
+
     def test_nothing(self):
         path = self.write(Script().basics().close(), "empty")
         self.assertEqual(self.json_of("timeline", path)["points"], [])
