@@ -11,6 +11,7 @@
 #include "target.h"
 
 /* Provided by the sanitizers, if linked: sets the descriptor for reports. */
+/* NOLINTNEXTLINE(clang-diagnostic-reserved-identifier) */
 __attribute__((weak)) void __sanitizer_set_report_fd(void *descriptor);
 
 static char directory[64];

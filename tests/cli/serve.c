@@ -26,7 +26,7 @@ typedef int start_function(main_function *start, int count, char **arguments, ma
                            void (*end)(void), void (*loader_end)(void), void *stack_end);
 
 /* A program begins with a call of this function, which is the C library's; no header has it. */
-/* NOLINTNEXTLINE(bugprone-reserved-identifier) */
+/* NOLINTNEXTLINE(clang-diagnostic-reserved-identifier) */
 start_function __libc_start_main;
 
 static main_function *program_main;
@@ -158,7 +158,7 @@ static int serve_all(int count, char **arguments, char **environment)
     _exit(0);
 }
 
-/* NOLINTNEXTLINE(bugprone-reserved-identifier,readability-function-size) */
+/* NOLINTNEXTLINE(clang-diagnostic-reserved-identifier,readability-function-size) */
 int __libc_start_main(main_function *start, int count, char **arguments, main_function *begin,
                       void (*end)(void), void (*loader_end)(void), void *stack_end)
 {

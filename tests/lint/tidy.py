@@ -16,6 +16,8 @@ import sys
 PARSED = re.compile(r'-[IDU].|-std=|-isystem')
 # Nothing that is included is made by the build for one target.
 PRIVATE = re.compile(r'-I.*\.p$')
+# Warnings of the compiler that .clang-tidy takes as checks.
+WARNINGS = '-Wreserved-identifier', '-Wreserved-macro-identifier'
 BARE_SUPPRESSION = re.compile(r'NOLINT(NEXTLINE|BEGIN|END)?(?!\w|\([\w.,-]+\))')
 
 
@@ -49,8 +51,8 @@ def batches(files):
 
 def findings(clang_tidy, root, build, paths, arguments):
     """The findings of clang-tidy in some files. Empty if they are clean."""
-    result = subprocess.run([clang_tidy, '--quiet', *map(str, paths), '--', *arguments], cwd=build,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    result = subprocess.run([clang_tidy, '--quiet', *map(str, paths), '--', *arguments, *WARNINGS],
+                            cwd=build, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if result.returncode == 0:
         return ''
     return (result.stdout or result.stderr).replace(f'{root}/', '')

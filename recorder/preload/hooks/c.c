@@ -314,6 +314,7 @@ EXPORT HOOK_CODE int posix_memalign(void **result, size_t alignment, size_t size
     }
 
 HOOK_ALIGNED(memalign, real.memalign, TTD_API_MEMALIGN, target_enter)
+/* NOLINTNEXTLINE(clang-diagnostic-reserved-identifier) */
 HOOK_ALIGNED(__libc_memalign, real_libc.memalign, TTD_API_MEMALIGN, ENTER_LIBC)
 HOOK_ALIGNED(aligned_alloc, real.aligned_alloc, TTD_API_ALIGNED_ALLOC, target_enter)
 

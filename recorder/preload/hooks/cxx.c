@@ -212,7 +212,9 @@ static inline bool cxx_passes(bool has_runtime)
                 (void *base, size_t size, size_t alignment), (base, size, alignment),              \
                 (uintptr_t)base, size, alignment)
 
+/* NOLINTBEGIN(clang-diagnostic-reserved-identifier) */
 NEW_FORMS(w, TTD_API_NEW)
 NEW_FORMS(a, TTD_API_NEW_ARRAY)
 DELETE_FORMS(l, TTD_API_DELETE)
 DELETE_FORMS(a, TTD_API_DELETE_ARRAY)
+/* NOLINTEND(clang-diagnostic-reserved-identifier) */

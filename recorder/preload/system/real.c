@@ -15,6 +15,7 @@
 
 /* The C library's other names; no header declares them; hooks here. */
 #define DECLARE_LIBC(result, name, parameters) result __libc_##name parameters;
+/* NOLINTNEXTLINE(clang-diagnostic-reserved-identifier) */
 REAL_FUNCTIONS_LIBC(DECLARE_LIBC)
 
 struct real_functions real, real_libc;

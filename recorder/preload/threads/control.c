@@ -120,6 +120,7 @@ static bool control_find_stack(uintptr_t stack_pointer, struct stack_bounds *bou
 }
 
 /* The start of the first thread's stack, at the number of arguments; set by the loader. */
+/* NOLINTNEXTLINE(clang-diagnostic-reserved-identifier) */
 extern const uintptr_t *const __libc_stack_end;
 
 /* The first thread's stack is larger than this, and nothing else is mapped within it. */
