@@ -13,6 +13,10 @@ from test_exact import Pictures as PicturesOfExact
 from test_page import Pictures, setUpModule, tearDownModule
 from test_traces import Pictures as PicturesOfTraces
 
+# A browser starts for each module that has cases.
+for case in (Legible, Pictures, PicturesOfExact, PicturesOfTraces):
+    case.__module__ = __name__
+del case
 if os.environ["HAS_ENGINE"] != "1":
     del PicturesOfExact
 
