@@ -23,6 +23,20 @@ _Static_assert((int)TTDHEAP_DEFINITELY_LOST == (int)HEAP_DEFINITELY_LOST &&
 
 /* ---- The state ---- */
 
+/* Whether blocks can lie in blocks of other heaps. */
+static bool question_has_nested(const struct definitions *definitions)
+{
+    const struct idtable *heaps = &definitions->heaps;
+    for (size_t i = 0; i < heaps->run_count; i++) {
+        const struct definition_heap *records = heaps->runs[i].records;
+        for (size_t j = 0; j < heaps->runs[i].count; j++) {
+            if (records[j].parent != TTD_NONE)
+                return true;
+        }
+    }
+    return false;
+}
+
 /* Finds the heap at the handle's position, unless it is known with this split and, if they are
  * needed, with its blocks. A state with classes is not kept. */
 static enum ttd_status question_need_state(struct ttdheap *heap, enum heap_split split,
@@ -42,6 +56,8 @@ static enum ttd_status question_need_state(struct ttdheap *heap, enum heap_split
                                          .split = split,
                                          .classes = classes,
                                          .tells_runtime = true,
+                                         .counts_nested =
+                                             question_has_nested(&heap->names->definitions),
                                          .keeps_blocks = needs_blocks,
                                          .confirms_blocks = true};
     status = heap_state_find(&trace, &options, &heap->state, why);

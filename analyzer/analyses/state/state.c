@@ -289,8 +289,8 @@ static enum ttd_status state_begin(struct heap_state *state, struct heap_kept *k
 static bool state_takes_sums(const struct heap_state_options *options, const struct heap_kept *kept)
 {
     return options->split == HEAP_SPLIT_NONE && !options->has_stacks_in_tables &&
-           !options->keeps_blocks && !options->has_address && !options->islands &&
-           heap_kept_is_empty(kept);
+           !options->counts_nested && !options->keeps_blocks && !options->has_address &&
+           !options->islands && heap_kept_is_empty(kept);
 }
 
 static size_t state_copy_block(struct heap_block *copy, const struct heap_block *block)
@@ -333,6 +333,12 @@ static enum ttd_status confirm(const struct heap_state *state,
     return heap_confirm_blocks(reader, around, count, error);
 }
 
+static void state_set_parents(struct heap_state *state, const struct heap_parents *parents)
+{
+    for (size_t i = 0; i < HEAP_TABLES; i++)
+        state->tables.by[i].parents = parents;
+}
+
 /* Fills in the state once the replay has arrived. */
 static enum ttd_status state_fill(struct heap_state *state, struct heap_kept *kept,
                                   const struct heap_state_options *options,
@@ -341,6 +347,8 @@ static enum ttd_status state_fill(struct heap_state *state, struct heap_kept *ke
     const struct heap_live *live = &arrival->cursor.replay.live;
     state->outcome = heap_arrival_outcome(arrival);
     state->outcome.since = options->at;
+    if (options->counts_nested)
+        state_set_parents(state, &live->parents);
     enum ttd_status status = state_collect(state, kept, options->islands, live);
     if (status == TTD_OK && options->keeps_blocks)
         status = state_copy_blocks(state, options->islands, live);
@@ -351,6 +359,7 @@ static enum ttd_status state_fill(struct heap_state *state, struct heap_kept *ke
                                   error);
     if (status == TTD_OK)
         status = heap_tables_sort(&state->tables);
+    state_set_parents(state, NULL);
     return status == TTD_OK ? heap_groups_sort(&state->runtime.groups) : status;
 }
 

@@ -150,6 +150,9 @@ struct heap_state_options {
     const struct heap_islands *islands;
     /** Sets heap_state.runtime. */
     bool tells_runtime;
+    /** Counts the blocks of heaps that have a parent as nested in the groups of the tables. Slower
+     * with an index: its summaries do not serve. */
+    bool counts_nested;
     /** Sets heap_state.blocks. */
     bool keeps_blocks;
     /** Sets heap_state.neighbours to the neighbours of `address`. */
