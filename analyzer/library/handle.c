@@ -69,14 +69,43 @@ enum ttd_status handle_make(const char *name, const struct ttdheap_options *opti
     return TTD_OK;
 }
 
+static int handle_read_at(void *context, uint64_t offset, void *data, size_t size, size_t *got)
+{
+    const struct ttdheap *heap = context;
+    uint64_t left = offset < heap->size ? heap->size - offset : 0;
+    return heap->input.read_at(heap->input.context, offset, data, size < left ? size : (size_t)left,
+                               got);
+}
+
+static int handle_size(void *context, uint64_t *size)
+{
+    const struct ttdheap *heap = context;
+    *size = heap->size;
+    return heap->size_error;
+}
+
+static void handle_close_input(void *context)
+{
+    const struct ttdheap *heap = context;
+    if (heap->input.close)
+        heap->input.close(heap->input.context);
+}
+
 enum ttd_status handle_open(struct ttdheap *heap, const struct ttd_input *input,
                             const struct ttd_allocator *allocator, struct ttd_error *error)
 {
+    struct ttd_input as_opened = {heap, handle_read_at, handle_size, handle_close_input};
     struct ttd_reader_options options = ttd_reader_options_default();
+    heap->input = *input;
+    /* The reader refuses an input without its functions. */
+    bool has_functions = input->read_at && input->size;
+    if (has_functions)
+        heap->size_error = input->size(input->context, &heap->size);
     options.tolerant = true;
     options.lazy_stacks = true;
     options.event_batches = heap->options.reads_ahead ? heap_prefetch_batches() : 1;
-    enum ttd_status status = ttd_reader_open(input, &options, allocator, &heap->reader, error);
+    enum ttd_status status = ttd_reader_open(has_functions ? &as_opened : input, &options,
+                                             allocator, &heap->reader, error);
     if (status != TTD_OK)
         return status;
     status = ttd_reader_end(heap->reader, &heap->end);
@@ -234,6 +263,20 @@ enum ttd_status handle_judge(struct ttdheap *heap, const struct heap_outcome *ou
     certainty_judge(certainty, &facts);
     certainty_add_choice(certainty, &heap->choice);
     return TTD_OK;
+}
+
+enum ttd_status handle_judge_names(struct ttdheap *heap, struct certainty *certainty)
+{
+    bool is_patched = heap->is_patched;
+    enum ttd_status status =
+        heap->is_judged ? TTD_OK : certainty_find_patch(heap->reader, &is_patched);
+    bool is_changed = heap->is_unchanged && !heap->is_unchanged(heap);
+    if (!heap->is_closed || heap->is_truncated || heap->is_given_up)
+        certainty_add_reason(certainty, "the trace was not closed cleanly: names may be missing");
+    else if (heap->is_damaged || is_patched || is_changed)
+        certainty_add_reason(certainty, "the file is not intact, or was changed meanwhile: names "
+                                        "may be missing");
+    return status;
 }
 
 /* ---- Answers ---- */

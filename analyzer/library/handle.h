@@ -17,6 +17,12 @@ struct ttdheap {
     /** A copy, for texts of failures. */
     char *path;
     struct ttd_reader *reader;
+    /** The input of the trace, and its size when it was opened, of which the reader reads no more:
+     * all answers are about the same part of a growing trace. `size_error` is an errno value if the
+     * size is unknown. */
+    struct ttd_input input;
+    uint64_t size;
+    int size_error;
     struct ttdheap_options options;
     struct heap_choice choice;
     /** Whether there is an End chunk, and its content. */
@@ -97,6 +103,10 @@ void handle_refute_index(struct ttdheap *heap);
  * others of a reader. */
 enum ttd_status handle_judge(struct ttdheap *heap, const struct heap_outcome *outcome,
                              struct ttd_position position, struct certainty *certainty);
+
+/** Judges the certainty of names and stacks: adds the reason why some may be missing, if there is
+ * one. Names were read. @return TTD_OK, TTD_ERROR_NO_MEMORY, and others of a reader. */
+enum ttd_status handle_judge_names(struct ttdheap *heap, struct certainty *certainty);
 
 /** Whether the last judgement found the trace intact and unchanged: a finding of its own is then as
  * certain as it says. */

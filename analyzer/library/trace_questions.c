@@ -48,9 +48,13 @@ enum ttd_status ttdheap_frames(struct ttdheap *heap, ttd_id stack, struct ttdhea
     frame_list_free(&list);
     if (status != TTD_OK)
         return handle_fail(heap, error, status, &why);
-    if (heap->is_damaged)
-        certainty_add_reason(&certainty, "the file is not intact: names may be missing");
-    status = handle_answer(&frames->answer, &certainty, ttd_position_min(), items);
+    if (!count && stack != TTD_NONE)
+        certainty_add_reason(&certainty, "the stack is not in the trace");
+    status = handle_judge_names(heap, &certainty);
+    if (status == TTD_OK)
+        status = handle_answer(&frames->answer, &certainty, ttd_position_min(), items);
+    else
+        free(items);
     if (status != TTD_OK)
         return handle_fail(heap, error, status, &why);
     frames->count = count;

@@ -98,6 +98,13 @@ def ask(heap, question):
     return [{"blocks": blocks_of, "errors": errors_of, "info": info_of}[word](getattr(heap, word)())]
 
 
+def grow(path, size):
+    """Appends the next bytes of the file PATH.whole to the trace."""
+    with open(path, "ab") as trace, open(f"{path}.whole", "rb") as whole:
+        whole.seek(trace.seek(0, 2))
+        trace.write(whole.read(size))
+
+
 STATUSES = {ttdtrace.NotFoundError: 1, ttdtrace.ArgumentError: 9, ttdtrace.MisuseError: 10}
 
 
@@ -109,6 +116,9 @@ class Python(test_library.Library):
             index, questions = questions[0].removeprefix("index/"), questions[1:]
         with ttdtrace.open(path, index=index) as heap:
             for question in questions:
+                if question.startswith("grow/"):
+                    grow(path, int(question.removeprefix("grow/")))
+                    continue
                 try:
                     answers += ask(heap, question)
                 except ttdtrace.Error as error:

@@ -109,6 +109,8 @@ static void print_groups(struct ttdheap_groups *groups)
         print_number("stack_id", group->stack);
         print_number("blocks", group->blocks);
         print_number("bytes", group->bytes);
+        print_number("nested_blocks", group->nested_blocks);
+        print_number("nested_bytes", group->nested_bytes);
         print_position("first", group->first);
         print_position("last", group->last);
         putchar('}');
@@ -293,6 +295,23 @@ static enum ttd_status go(const char *text)
     return ttdheap_go(heap, position);
 }
 
+/* Appends the next bytes of the file PATH.whole to the trace. */
+static void grow(const char *path, size_t size)
+{
+    char name[4096];
+    char *bytes = malloc(size);
+    snprintf(name, sizeof name, "%s.whole", path);
+    FILE *whole = fopen(name, "rb");
+    FILE *trace = fopen(path, "ab");
+    if (!bytes || !whole || !trace || fseek(trace, 0, SEEK_END) != 0 ||
+        fseek(whole, ftell(trace), SEEK_SET) != 0)
+        exit(1);
+    fwrite(bytes, 1, fread(bytes, 1, size, whole), trace);
+    fclose(whole);
+    fclose(trace);
+    free(bytes);
+}
+
 static enum ttd_status ask(char *arguments[ARGUMENTS])
 {
     const char *word = arguments[0];
@@ -357,6 +376,10 @@ int main(int count, char **values)
         char *part = strtok(values[i], "/");
         for (size_t j = 0; part && j < ARGUMENTS - 1; j++, part = strtok(NULL, "/"))
             arguments[j] = part;
+        if (strcmp(arguments[0], "grow") == 0) {
+            grow(values[1], strtoul(arguments[1], NULL, 0));
+            continue;
+        }
         enum ttd_status status = ask(arguments);
         if (status == TTD_OK)
             continue;

@@ -278,6 +278,52 @@ class Library(TestCase):
                 self.check_certainty(answer, found, path, at)
                 self.check_groups(answer["groups"], found["groups"], "stack", path)
 
+    def test_growing(self):
+        """A handle describes the trace as it was opened, whatever is written between questions."""
+        questions = ["frames/2", "info", *(f"groups/{by}" for by in (
+            "stack", "function", "file", "module", "thread", "heap", "size")),
+            "blocks", f"block/{0x22000}", "leaks/stack", "leaks/thread", "diff/function/start/end",
+            "moves", "errors", f"history/{0x20000}/{0x90000}/100", "calls/3/start/end", "go/50%",
+            "groups/stack", "go/end", "groups/function", "leaks/heap", "frames/2", "info"]
+        whole = self.write(several_kinds().close(), "whole.ttd")
+        with open(whole, "rb") as file:
+            data = file.read()
+        path = self.path("growing.ttd")
+        with open(f"{path}.whole", "wb") as file:
+            file.write(data)
+        sizes = range(len(data) // 4, len(data), len(data) // 12)
+        for size in (*sizes, len(data) - 1):
+            with open(path, "wb") as file:
+                file.write(data[:size])
+            expected = self.ask(path, *questions)
+            step = 1 + (len(data) - size) // len(questions)
+            growing = [part for question in questions for part in (question, f"grow/{step}")]
+            self.assertEqual(self.ask(path, *growing), expected, size)
+            self.assertEqual(os.path.getsize(path), len(data))
+            self.assertFalse(any(answer.get("certain") for answer in expected), expected)
+        whole, now = self.ask(whole, *questions), self.ask(path, *questions)
+        self.assertEqual(now, whole)
+        self.assertTrue(all(answer.get("certain", True) for answer in now if "go" not in answer))
+
+    def test_nested(self):
+        """Groups count the blocks of heaps that lie in blocks of others, as leaks do."""
+        script = Script().basics()
+        script.add("heap", handle=0xc00000, name="inner", parent=1)
+        for i in range(40):
+            script.alloc(0x100000 + 64 * i, 64, stack=1 + i % 2)
+            script.alloc(0x100000 + 64 * i + 8, 1 + i % 3, stack=2, heap=3)
+        path = self.write(script.close())
+        for at in ("end", "75%"):
+            [_, by_heap, *answers] = self.ask(path, f"go/{at}", "groups/heap", *(
+                f"groups/{by}" for by in ("stack", "function", "module", "thread", "size")))
+            [nested] = [(g["blocks"], g["bytes"]) for g in by_heap["groups"] if g["id"] == 3]
+            for answer in (by_heap, *answers):
+                self.assertEqual(tuple(sum(g[name] for g in answer["groups"])
+                                       for name in ("nested_blocks", "nested_bytes")), nested)
+            self.assertEqual(*(sorted((g["stack_id"], g["nested_blocks"], g["nested_bytes"])
+                                      for g in groups["groups"]) for groups in
+                               (answers[0], self.ask(path, f"go/{at}", "leaks/stack")[-1])))
+
     def test_index(self):
         """An index is used for positions within, if it belongs to this file, and makes an answer
         uncertain."""

@@ -37,6 +37,10 @@
  * Failures. A function that fails returns a status and describes the failure in a ttdheap_error.
  * The handle stays usable, and may be asked again.
  *
+ * Growth. A handle describes the part of the trace that was in the file when it was opened, so all
+ * its answers are about the same calls. Nothing is certain about a trace that the recorder had not
+ * closed by then: ttdheap_info.is_closed. A new handle has what was written since.
+ *
  * Damage. A damaged trace can be read as far as it is intact: the answer then is not certain, and
  * says why. Memory grows with the trace's events, and a small file can be made to stand for many: a
  * program that opens traces of strangers limits its memory.
@@ -116,7 +120,8 @@ struct ttdheap_options {
 TTD_EXPORT struct ttdheap_options ttdheap_options_default(void);
 
 /**
- * Opens a trace, which may be growing, damaged or cut short, and goes to its end.
+ * Opens a trace, which may be growing, damaged or cut short, and goes to its end. What is written
+ * to the file later is not part of the handle.
  *
  * @param path     name of the file; with options.input only the name in texts of failures
  * @param options  NULL for the defaults
@@ -153,7 +158,8 @@ struct ttdheap_info {
     struct ttdheap_answer answer;
     /** From the first chunk; time_unit is 0 if that was lost. */
     struct ttd_trace trace;
-    /** The recorder closed the trace; `end` has the reason, and the number of events. */
+    /** The recorder had closed the trace when it was opened; `end` has the reason, and the number
+     * of events. */
     bool is_closed;
     struct ttd_end end;
     /** An index is used. */
@@ -557,7 +563,8 @@ struct ttdheap_frames {
 };
 
 /**
- * Lists the frames of a stack, with their names, inlined functions expanded.
+ * Lists the frames of a stack, with their names, inlined functions expanded. The answer is not
+ * certain if names or stacks may be missing, as in a growing trace.
  *
  * @param stack   of any answer or event; TTD_NONE, and a stack that was lost, have no frames
  * @param frames  all zero on failure
