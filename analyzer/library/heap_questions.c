@@ -99,6 +99,8 @@ enum ttd_status ttdheap_info(struct ttdheap *heap, struct ttdheap_info *info,
         status = heap_state_find(&trace, &options, &state, &why);
     if (status != TTD_OK)
         return handle_fail(heap, error, status, &why);
+    /* The counts are of all calls, not of the live blocks alone. */
+    state.outcome.since = ttd_position_min();
     const struct heap_outcome *outcome = &state.outcome;
     const struct heap_counts *counts = &outcome->counts;
     status = handle_judge(heap, outcome, ttd_position_max(), &certainty);

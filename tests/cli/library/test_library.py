@@ -278,6 +278,58 @@ class Library(TestCase):
                 self.check_certainty(answer, found, path, at)
                 self.check_groups(answer["groups"], found["groups"], "stack", path)
 
+    def test_certainty(self):
+        """Where calls are missing, or were not chosen, each answer is as certain as the command's, for
+        the same reasons."""
+        chosen = "a%20sample:%20one%20block%20for%20every%20524288%20bytes"
+        live = "blocks%20that%20are%20live%20at%20a%20snapshot"
+        additions = {
+            "whole": (),
+            "kept": (("loss", dict(reason=6, count=17, last_good="0:0", first_good="0:1")),),
+            "kept-later": (("loss", dict(reason=6, count=17, last_good="0:0", first_good="3:0")),),
+            "full": (("loss", dict(reason=1, count=17, last_good="2:0", first_good="3:0")),),
+            "attached": (("loss", dict(reason=3, count="unknown", last_good="0:0",
+                                       first_good="1:0")),),
+            "sampled": (("metadata", dict(key="chosen", value=chosen)),),
+            "live": (("metadata", dict(key="chosen", value=live)),
+                     ("loss", dict(reason=6, count=9, last_good="1:0", first_good="4:0")))}
+        questions = [("state", "groups/function"), ("state", "blocks"), ("leaks", "leaks/function"),
+                     ("state", f"block/{0x22000}"), ("state --by class", "groups/class")]
+        of_all = [("info", "info"), ("moves", "moves"), ("errors", "errors"),
+                  (f"history --address {0x26000}", f"history/{0x26000}/{0x26000}/9")]
+        certain = set()
+        for name, records in additions.items():
+            script = several_kinds()
+            for word, fields in records:
+                script.add(word, **fields)
+            path = self.write(script.close(), f"{name}.ttd")
+            for at in ("start", "0:1", "50%", "3:2", "end"):
+                for command, question in questions if at == "end" else questions[:4]:
+                    word, *options = command.split()
+                    found = self.json_of(word, path, *options, "--at", at)
+                    answer = self.ask(path, f"go/{at}", question)[1]
+                    self.check_certainty(answer, found, name, at, question)
+                    certain.add((name, answer["certain"]))
+            # With a snapshot, the command's comparison has a verdict about lost blocks, too.
+            script = Script().basics()
+            for i in range(10):
+                script.alloc(0x20000 + 64 * i, 10)
+            for word, fields in records:
+                script.add(word, **fields)
+            plain = self.write(script.close(), f"plain-{name}.ttd")
+            for bounds in (("start", "end"), ("start", "3:0"), ("1:0", "3:0"), ("3:2", "end")):
+                found = self.json_of("diff", plain, "--from", bounds[0], "--to", bounds[1])
+                [answer] = self.ask(plain, "diff/function/" + "/".join(bounds))
+                self.check_certainty(answer, found, name, bounds)
+            for command, question in of_all:
+                word, *options = command.split()
+                found = self.json_of(word, path, *options)
+                self.check_certainty(self.ask(path, question)[0], found, name, question)
+                certain.add((name, found["certain"]))
+        self.assertEqual(certain, {("whole", True), ("sampled", False), ("live", False), *(
+            (name, value) for name in ("kept", "kept-later", "full", "attached")
+            for value in (True, False))})
+
     def test_growing(self):
         """A handle describes the trace as it was opened, whatever is written between questions."""
         questions = ["frames/2", "info", *(f"groups/{by}" for by in (
