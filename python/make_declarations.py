@@ -54,8 +54,7 @@ def number(expression):
 
 
 def members(body):
-    """Yields each declaration of a struct with the comment in front of it, or that of the
-    declarations before."""
+    """Yields the name of each member of a struct, and the comment right in front of it, or ""."""
     comment = ""
     for part in re.findall(r"(?s)/\*\*.*?\*/|[^;/]+;", body):
         if part.startswith("/**"):
@@ -63,6 +62,7 @@ def members(body):
         else:
             name = re.search(r"(\w+)(?:\[[^]]*\])?;|\(\*(\w+)\)", part)
             yield name[1] or name[2], comment
+            comment = ""
 
 
 def comments(names):

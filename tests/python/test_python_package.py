@@ -10,6 +10,7 @@ import os
 import pathlib
 import pickle
 import random
+import re
 import subprocess
 import sys
 import threading
@@ -382,7 +383,8 @@ class Package(TestCase):
             body = header.partition(f"struct ttdheap_{name} {{")[2].partition("};")[0]
             for field in kind._fields:
                 self.assertRegex(body, rf"\b{field};")
-                self.assertRegex(kind.__doc__, rf"(?m)^{field}\b")
+                own = re.search(rf"\*/\s*[\w *]+\b{field};", body)
+                self.assertRegex(kind.__doc__, rf"(?m)^{field}{':' if own else '$'}")
         self.assertIn("It may have been released where its thread was not recorded.",
                       ttdtrace.Block.__doc__)
         functions = {name for name in dir(errors.lib) if name.startswith("ttdheap_")}

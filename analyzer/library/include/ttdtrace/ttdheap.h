@@ -298,6 +298,7 @@ struct ttdheap_group {
     /** Identifier of the thread or heap; smallest size of the range; offset or address of a
      * function without a name; else 0. */
     uint64_t number;
+    /** Number of the blocks, and the sum of their sizes. */
     uint64_t blocks;
     uint64_t bytes;
     /** Of these, the ones that lie in blocks of other heaps. */
