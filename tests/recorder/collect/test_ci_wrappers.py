@@ -99,6 +99,19 @@ class Wrappers(Recording):
         self.assertIn('2 failed', text)
         self.assertIn('names no kinds of findings', text)
 
+    def test_pytest_of_programs_with_statuses(self):
+        """The statuses of the recorder are not taken for its own if the program has ended so."""
+        self.need('pytest-3')
+        (self.project / 'test_programs.py').write_text(
+            'import pytest\n'
+            'pytest_plugins = ["pytest_ttdcheck"]\n'
+            '@pytest.mark.parametrize("status", [0, 1, 116, *range(121, 128)])\n'
+            'def test_program(ttdcheck, status):\n'
+            '    assert ttdcheck("/bin/sh", "-c", f"exit {status}").returncode == status\n')
+        text = self.run_in(self.project, 'pytest-3', '-p', 'no:cacheprovider', '-p',
+                           'pytest_ttdcheck', '--ttd-fail-on', 'leaks', '--basetemp', self.traces)
+        self.assertIn('10 passed', text)
+
     def test_statuses(self):
         self.compile()
         wrapper = self.project / 'ttdcheck'
