@@ -6,6 +6,7 @@
 #include "base/grow.h"
 #include "base/hash_map.h"
 #include "base/sort.h"
+#include "travel/replay_part.h"
 
 /* The steps that a block keeps: enough for an array that doubles each time. */
 #define COPIED_STEPS_MAX 32
@@ -253,6 +254,14 @@ static bool copied_survives(void *context, const struct heap_block *block)
     return reach_survivors_have(search->survivors, block);
 }
 
+static bool copied_meet(void *context, uint64_t address, uint64_t size)
+{
+    const struct copied_search *search = context;
+    return address_marks_may_have(&search->marks, address, size);
+}
+
+/* An origin has its words: the replay shows its allocation, as it shows what had their memory
+ * before. */
 static enum ttd_status copied_replay(struct copied_search *search, const struct heap_trace *trace,
                                      struct ttd_error *error)
 {
@@ -261,11 +270,12 @@ static enum ttd_status copied_replay(struct copied_search *search, const struct 
                                      .survives = copied_survives,
                                      .unwanted = HEAP_EFFECT_BIT(HEAP_DESTROYED) |
                                                  HEAP_EFFECT_BIT(HEAP_UNKNOWN_RELEASE)};
-    struct heap_route route = {.to = search->last, .observer = &observer};
-    struct heap_arrival arrival;
-    enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
-    heap_arrival_free(&arrival);
-    return status;
+    struct heap_part_route route = {.memory = {search, copied_meet},
+                                    .end = UINT64_MAX,
+                                    .to = search->last,
+                                    .tolerates_damage = true,
+                                    .observer = &observer};
+    return heap_replay_part(trace, &route, error);
 }
 
 enum ttd_status copied_words_decide(const struct copied_words *copied, struct stale_words *words,

@@ -12,7 +12,7 @@
 
 #include "reach/stale.h"
 #include "reach/nodes.h"
-#include "travel/replay_to.h"
+#include "travel/heap_trace.h"
 
 /** A block that a reallocation ended. */
 struct copied_step {

@@ -9,6 +9,7 @@
 #include "reach/builder.h"
 #include "reach/stale.h"
 #include "reach/usual_offsets.h"
+#include "travel/replay_part.h"
 
 /** Adds an edge from each block to the one that it lies in: as long as the inner one is reachable,
  * the memory of the outer one is in use. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
@@ -82,6 +83,16 @@ static enum ttd_status reach_inherited_see_effect(void *context, const struct he
     return TTD_OK;
 }
 
+/* Whether a word is among some bytes. */
+static bool reach_inherited_meets(void *context, uint64_t address, uint64_t size)
+{
+    const struct search *search = context;
+    const struct reach_builder *builder = search->builder;
+    size_t word = reach_find_word(builder, address);
+    return word < builder->between_count &&
+           reach_inherited_word_address(builder, &builder->between[word]) - address < size;
+}
+
 static enum ttd_status reach_add_roots(const struct search *search)
 {
     struct reach_builder *builder = search->builder;
@@ -107,8 +118,11 @@ static enum ttd_status reach_inherited_apply(struct reach_builder *builder,
     struct heap_observer observer = {.context = &search,
                                      .effect = reach_inherited_see_effect,
                                      .unwanted = ~HEAP_EFFECT_BIT(HEAP_ACQUIRED)};
-    struct heap_route route = {.to = builder->reach->snapshot.position, .observer = &observer};
-    struct heap_arrival arrival;
+    struct heap_part_route route = {.memory = {&search, reach_inherited_meets},
+                                    .end = UINT64_MAX,
+                                    .to = builder->reach->snapshot.position,
+                                    .tolerates_damage = true,
+                                    .observer = &observer};
     if (!builder->between_count)
         return TTD_OK;
     search.next = malloc((builder->between_count + 1) * sizeof *search.next);
@@ -118,10 +132,8 @@ static enum ttd_status reach_inherited_apply(struct reach_builder *builder,
         search.next[i] = i;
     enum ttd_status status = TTD_OK;
     /* Where a recorded block was, one that is not recorded may follow. */
-    if (!trace->choice.is_made) {
-        status = heap_replay_to(&arrival, trace, &route, error);
-        heap_arrival_free(&arrival);
-    }
+    if (!trace->choice.is_made)
+        status = heap_replay_part(trace, &route, error);
     if (status == TTD_OK)
         status = reach_add_roots(&search);
     free(search.next);
@@ -398,7 +410,7 @@ static enum ttd_status reach_build(const struct heap_trace *trace,
                                    struct ttd_error *error)
 {
     struct heap_arrival arrival;
-    struct heap_route route = {.to = snapshot->position};
+    struct heap_route route = {.to = snapshot->position, .wants_blocks_only = true};
     /* The live blocks are copied and the replay ends before the graph is built: building needs the
      * reader. */
     enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);

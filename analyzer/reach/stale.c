@@ -8,6 +8,7 @@
 #include "reach/builder.h"
 #include "reach/copied_words.h"
 #include "reach/nodes.h"
+#include "travel/replay_part.h"
 
 /* Edges between a prefetch and its use. */
 #define AHEAD 16
@@ -148,37 +149,83 @@ static enum ttd_status stale_decide(void *context, size_t begin, size_t end)
     return TTD_OK;
 }
 
-/* Only blocks that were released are kept in memory: the others are nodes. */
-static enum ttd_status stale_replay(struct search *search, const struct heap_trace *trace,
-                                    struct ttd_error *error)
+/* Whether realloc() may have copied a word: the blocks before matter then, wherever they were. */
+static bool stale_has_copied_words(const struct heap_reach *reach)
 {
-    struct heap_reach *reach = search->reach;
+    const struct graph *graph = &reach->graph;
+    for (uint32_t node = 0; node < reach->nodes.count; node++) {
+        if (heap_nodes_get(&reach->nodes, node, HEAP_NODE_ACTION) != TTD_ACTION_REALLOC)
+            continue;
+        for (uint64_t i = graph->first[node]; i < graph->first[node + 1]; i++) {
+            if (graph->flags[i] & GRAPH_STALE)
+                return true;
+        }
+    }
+    return false;
+}
+
+static enum ttd_status stale_replay_all(struct search *search, const struct heap_trace *trace,
+                                        struct ttd_error *error)
+{
     struct heap_observer observer = {.context = search,
                                      .effect = stale_see_effect,
                                      .survives = stale_survives,
                                      .unwanted = HEAP_EFFECT_BIT(HEAP_DESTROYED) |
                                                  HEAP_EFFECT_BIT(HEAP_UNKNOWN_RELEASE)};
-    struct heap_route route = {.to = reach->snapshot.position, .observer = &observer};
+    struct heap_route route = {.to = search->reach->snapshot.position, .observer = &observer};
+    struct heap_arrival arrival;
+    enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
+    /* Effects of the blocks of destroyed heaps come now. */
+    if (status == TTD_OK)
+        heap_live_discard_stale(&arrival.cursor.replay.live);
+    heap_arrival_free(&arrival);
+    return status;
+}
+
+static enum ttd_status stale_see_end(void *context, const struct heap_effect *effect)
+{
+    struct search *search = context;
+    stale_words_release(&search->words, effect->block, effect->position);
+    return TTD_OK;
+}
+
+/* Replays only the blocks that had a word, or the address of a target. */
+static enum ttd_status stale_replay_part(struct search *search, const struct heap_trace *trace,
+                                         struct ttd_error *error)
+{
+    struct heap_observer observer = {.context = search,
+                                     .effect = stale_see_end,
+                                     .survives = stale_survives,
+                                     .unwanted = HEAP_EFFECT_BIT(HEAP_ACQUIRED) |
+                                                 HEAP_EFFECT_BIT(HEAP_DESTROYED) |
+                                                 HEAP_EFFECT_BIT(HEAP_UNKNOWN_RELEASE)};
+    struct heap_part_route route = {.memory = {&search->words, stale_words_meet},
+                                    .end = UINT64_MAX,
+                                    .to = search->reach->snapshot.position,
+                                    .tolerates_damage = true,
+                                    .observer = &observer};
+    return heap_replay_part(trace, &route, error);
+}
+
+/* Only blocks that were released are kept in memory: the others are nodes. */
+static enum ttd_status stale_replay(struct search *search, const struct heap_trace *trace,
+                                    struct ttd_error *error)
+{
+    struct heap_reach *reach = search->reach;
     struct heap_trace checked_trace = *trace;
     checked_trace.is_checked = true;
-    struct heap_arrival arrival;
     enum ttd_status status = reach_survivors_init(&search->survivors, &reach->nodes);
-    if (status == TTD_OK) {
-        status = heap_replay_to(&arrival, &checked_trace, &route, error);
-        /* Effects of the blocks of destroyed heaps come now. */
-        if (status == TTD_OK)
-            heap_live_discard_stale(&arrival.cursor.replay.live);
-        heap_arrival_free(&arrival);
-    }
+    if (status == TTD_OK)
+        status = stale_has_copied_words(reach) ? stale_replay_all(search, &checked_trace, error)
+                                               : stale_replay_part(search, &checked_trace, error);
     if (status == TTD_OK) {
         stale_words_settle(&search->words);
         status = copied_words_decide(&search->copied, &search->words, reach, &search->survivors,
                                      &checked_trace, error);
     }
     copied_words_free(&search->copied);
-    if (status == TTD_OK) {
+    if (status == TTD_OK)
         status = halves_do(stale_decide, search, search, search->words.words.count);
-    }
     reach_survivors_free(&search->survivors);
     return status;
 }

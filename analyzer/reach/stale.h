@@ -64,6 +64,10 @@ void address_marks_free(struct address_marks *marks);
 struct address_span address_marks_find(struct address_marks *marks, uint64_t address,
                                        uint64_t size);
 
+/** Whether an address may be among `size` bytes (at least 1) from `address` on: false is certain.
+ */
+bool address_marks_may_have(const struct address_marks *marks, uint64_t address, uint64_t size);
+
 /** Notes a position for the addresses in a range of memory. Notes are kept and entered many
  * together: memory is slower than all else. */
 void address_marks_note(struct address_marks *marks, struct address_note note);
@@ -122,6 +126,10 @@ enum ttd_status stale_words_take(struct stale_words *words, const struct heap_re
 enum ttd_status stale_words_begin(struct stale_words *words, const struct heap_reach *reach);
 void stale_words_free(struct stale_words *words);
 
+/** Whether a word, or the first address of a target, may be among `size` bytes from `address` on;
+ * at least 1. After stale_words_begin(). `context`: the words. */
+bool stale_words_meet(void *context, uint64_t address, uint64_t size);
+
 /** Notes that a block was released. */
 void stale_words_release(struct stale_words *words, const struct heap_block *block,
                          struct ttd_position position);
@@ -153,8 +161,8 @@ struct ttd_position stale_words_first_birth(const struct stale_words *words,
 /**
  * Clears the flag GRAPH_STALE (the edge's word may be older than its block) where nothing hangs by
  * the edge, since its target is held by others, and where the word cannot be a relic. Then
- * classifies the nodes. For that the trace is replayed once more, unless nothing hangs by such
- * edges; and again if realloc() may have copied relics.
+ * classifies the nodes. For that the calls about the memory of such words are replayed, unless
+ * nothing hangs by them: all calls where realloc() may have copied some, and these words once more.
  *
  * With options.omits_verdicts it only drops doubtful roots that something hangs by, and that are
  * relics: see builder.h.

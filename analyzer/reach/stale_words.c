@@ -33,7 +33,7 @@ static enum ttd_status stale_fill_granules(struct address_marks *marks)
     while (granules < GRANULES_MAX && granules < (uint64_t)marks->count * 16)
         granules *= 2;
     marks->granule_mask = granules - 1;
-    marks->granules = calloc(granules / 64, sizeof *marks->granules);
+    marks->granules = calloc((size_t)(granules / 64), sizeof *marks->granules);
     if (!marks->granules)
         return TTD_ERROR_NO_MEMORY;
     for (uint32_t i = 0; i < marks->count; i++) {
@@ -137,6 +137,12 @@ static void stale_mark_pending(struct address_marks *marks)
         stale_mark_span(marks, (struct address_span){counts[2 * i], counts[2 * i + 1]},
                         marks->pending[i].position);
     marks->pending_count = 0;
+}
+
+bool address_marks_may_have(const struct address_marks *marks, uint64_t address, uint64_t size)
+{
+    struct address_note memory = {.address = address, .size = size};
+    return marks->count && stale_may_have_address(marks, address, stale_last_byte(&memory));
 }
 
 void address_marks_note(struct address_marks *marks, struct address_note note)
@@ -422,6 +428,13 @@ struct address_span stale_words_of_node(struct stale_words *words, const struct 
             span.end = i;
     }
     return span;
+}
+
+bool stale_words_meet(void *context, uint64_t address, uint64_t size)
+{
+    const struct stale_words *words = context;
+    return address_marks_may_have(&words->words, address, size) ||
+           address_marks_may_have(&words->targets, address, size);
 }
 
 void stale_words_settle(struct stale_words *words)

@@ -20,7 +20,8 @@ static enum ttd_status end_list_chunks(struct end_search *search, struct ttd_err
         reader, TTD_KIND_BIT(TTD_KIND_EVENTS) | TTD_KIND_BIT(TTD_KIND_LOSSES) |
                     TTD_KIND_BIT(TTD_KIND_HEAP_PARENTS));
     while (status == TTD_OK && (status = ttd_reader_next(reader, &batch, error)) == TTD_OK) {
-        if (batch.kind != TTD_KIND_EVENTS) {
+        if (batch.kind != TTD_KIND_EVENTS ||
+            ttd_position_compare(batch.chunk.last_position, search->to) > 0) {
             search->is_plain = false;
             return TTD_OK;
         }
@@ -150,9 +151,9 @@ static enum ttd_status end_add_chunks(struct end_search *search, struct ttd_erro
 }
 
 enum ttd_status heap_end_blocks_find(struct heap_replay *replay, const struct heap_trace *trace,
-                                     bool *is_done, struct ttd_error *error)
+                                     struct ttd_position to, bool *is_done, struct ttd_error *error)
 {
-    struct end_search search = {.replay = replay, .trace = trace};
+    struct end_search search = {.replay = replay, .trace = trace, .to = to};
     enum ttd_status status = end_list_chunks(&search, error);
     if (status == TTD_OK && search.is_plain)
         status = end_add_chunks(&search, error);

@@ -24,14 +24,17 @@
  *
  * @param replay   at the start of the trace
  * @param trace    its reader is used, and its hook, which sees each chunk
+ * @param to       a position that must be behind everything, such as the last snapshot's
  * @param is_done  set on TTD_OK to whether it was done. If not, a replay is necessary: the trace
- *                 has nested heaps, more than 15, or calls in unknown heaps beside others; losses
- *                 or damage; or at an address, a chunk with several heaps, or releases and
- *                 acquisitions that do not alternate. `replay` is undefined then
+ *                 has events or effects behind `to`; nested heaps, more than 15, or calls in
+ *                 unknown heaps beside others; losses or damage; or at an address, a chunk with
+ *                 several heaps, or releases and acquisitions that do not alternate. `replay` is
+ *                 undefined then
  * @param error    detail on failure
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, and what the hook returns.
  */
 enum ttd_status heap_end_blocks_find(struct heap_replay *replay, const struct heap_trace *trace,
-                                     bool *is_done, struct ttd_error *error);
+                                     struct ttd_position to, bool *is_done,
+                                     struct ttd_error *error);
 
 #endif

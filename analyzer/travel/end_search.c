@@ -226,7 +226,8 @@ enum ttd_status end_search_add(struct end_search *search, const struct ttd_nette
     enum ttd_status status = TTD_OK;
     if (hook->net)
         status = hook->net(hook->context, &search->chunks[number].chunk, netted);
-    search->is_plain = search->is_plain && netted->is_plain;
+    search->is_plain = search->is_plain && netted->is_plain &&
+                       ttd_position_compare(netted->last_effect, search->to) <= 0;
     if (status == TTD_OK && search->is_plain)
         status = end_ask(search, number, netted);
     if (status == TTD_OK && search->is_plain)

@@ -32,11 +32,13 @@ struct end_question {
     struct ttd_net_pending pending;
 };
 
-/** Everything but `replay` and `trace` is 0 at first. */
+/** Everything but the first three members is 0 at first. */
 struct end_search {
     /** Gets the blocks, counts and the position. */
     struct heap_replay *replay;
     const struct heap_trace *trace;
+    /** No event or effect of one is behind. */
+    struct ttd_position to;
     /** All chunks of events of the trace, in its order. */
     struct end_chunk *chunks;
     size_t count;

@@ -103,6 +103,12 @@ static inline bool heap_is_over(enum ttd_status status)
     return status == TTD_END || status == TTD_ERROR_TRUNCATED || status == TTD_ERROR_LIMIT;
 }
 
+/** Whether a position stands for the end of every trace. */
+static inline bool heap_is_end(struct ttd_position position)
+{
+    return ttd_position_compare(position, ttd_position_max()) == 0;
+}
+
 /** Returns the position right before another; 0:0 for 0:0, the first one. */
 static inline struct ttd_position heap_position_before(struct ttd_position position)
 {

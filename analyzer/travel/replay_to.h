@@ -25,8 +25,8 @@ struct heap_route {
     /** The replay keeps the peak, so it starts at the start of the trace: see
      * heap_replay_keep_peak(). */
     bool keeps_peak;
-    /** Only the live blocks, the counts and the position are wanted, so that a route to the end
-     * needs no replay: see heap_end_blocks_find(). */
+    /** Only the live blocks, the counts and the position are wanted, and the route may lead behind
+     * everything: then it needs no replay. See heap_end_blocks_find(). */
     bool wants_blocks_only;
     /** Kinds of chunks that the hook of the trace sees beside the replay's. */
     uint32_t kinds;
@@ -91,45 +91,5 @@ struct heap_outcome heap_arrival_outcome(struct heap_arrival *arrival);
 
 /** Moves the outcome out of an arrival into `outcome`, and releases the arrival. */
 void heap_arrival_end(struct heap_arrival *arrival, struct heap_outcome *outcome);
-
-/*
- * Replaying only the events that concern a range of addresses. All events are read, but few are
- * applied: the table of live blocks stays small: most of a replay's time and memory is saved. Sums
- * and counts of such a replay are meaningless and must come from elsewhere, such as the keyframe
- * that a trace with an index has.
- */
-
-/** Addresses, both included. */
-struct heap_address_range {
-    uint64_t first;
-    uint64_t last;
-};
-
-/** A route: the part of a trace that is replayed, and the addresses that matter. */
-struct heap_range_route {
-    struct heap_address_range range;
-    /** The keyframe of trace->keyframes that the replay starts from; NULL for the start of the
-     * trace. */
-    const struct heap_keyframe *start;
-    /** The replay stops before the event with this number; no call may be in flight there;
-     * UINT64_MAX for the end of the trace. */
-    uint64_t end;
-    /** Without `call`. TTD_END of its `effect` ends the replay with TTD_OK. */
-    const struct heap_observer *observer;
-    /** Called with the observer's context for each block that is live at `start` and covers an
-     * address of the range; may change `user`. NULL if not needed. */
-    enum ttd_status (*live)(void *context, struct heap_block *block);
-};
-
-/**
- * Replays a part of a trace. The observer gets every effect on a block that covers an address of
- * the range, exactly as in a full replay, and some effects on other blocks.
- *
- * @return TTD_OK; TTD_ERROR_CORRUPT if any of the part cannot be read, or does not fit the
- * keyframe: the caller then makes a full replay; this reports the damage; TTD_ERROR_NO_MEMORY,
- *         TTD_ERROR_IO, and what observer and hook return.
- */
-enum ttd_status heap_replay_range(const struct heap_trace *trace,
-                                  const struct heap_range_route *route, struct ttd_error *error);
 
 #endif

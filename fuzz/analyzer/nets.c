@@ -73,7 +73,8 @@ static void check_nets(struct ttd_reader *reader, const struct heap_replay *expe
     struct ttd_error error;
     bool is_done;
     target_require(heap_replay_init(&replay, NULL) == TTD_OK, "memory");
-    target_require(heap_end_blocks_find(&replay, &trace, &is_done, &error) == TTD_OK,
+    target_require(heap_end_blocks_find(&replay, &trace, ttd_position_max(), &is_done, &error) ==
+                       TTD_OK,
                    "status of the nets");
     if (is_done) {
         const char *difference = random_calls_difference(&replay, expected);

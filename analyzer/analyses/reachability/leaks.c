@@ -264,11 +264,13 @@ enum ttd_status heap_leaks_watch(struct heap_leaks *leaks, const struct heap_lea
         status = leaks_choose_snapshot(search, trace, error);
     if (status != TTD_OK)
         return status;
-    struct heap_watcher at_snapshot = {
-        .observer.context = search, .to = leaks->snapshot.position, .finish = leaks_see_snapshot};
+    struct heap_watcher at_snapshot = {.observer.context = search,
+                                       .to = leaks->snapshot.position,
+                                       .wants_blocks_only = true,
+                                       .finish = leaks_see_snapshot};
     struct heap_watcher at_end = {.observer.context = search,
                                   .to = options->at,
-                                  .wants_blocks_only = true,
+                                  .wants_blocks_only = heap_is_end(options->at),
                                   .finish = leaks_collect};
     if (leaks->snapshot.number)
         heap_pass_add(pass, &at_snapshot);

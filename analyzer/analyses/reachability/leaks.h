@@ -11,6 +11,7 @@
 #include "reach/reach.h"
 #include "travel/islands.h"
 #include "travel/pass.h"
+#include "travel/replay_part.h"
 #include "travel/replay_to.h"
 
 /* Finding when lost blocks were lost: earlier snapshots give bounds. */

@@ -5,6 +5,7 @@
 
 #include "analyses/state/state.h"
 #include "base/grow.h"
+#include "travel/replay_part.h"
 #include "travel/replay_to.h"
 
 /** An owner that may be the answer. */
@@ -225,12 +226,14 @@ static enum ttd_status history_replay_part(struct owners_finder *finder,
                                            struct ttd_error *error)
 {
     struct heap_observer observer = {.context = finder, .effect = history_see_effect_of_part};
-    struct heap_range_route route = {.range = {finder->options.address, finder->options.address},
-                                     .start = start,
-                                     .end = end,
-                                     .observer = &observer,
-                                     .live = history_see_listed};
-    enum ttd_status status = heap_replay_range(trace, &route, error);
+    struct heap_address_range range = {finder->options.address, finder->options.address};
+    struct heap_part_route route = {.memory = heap_watch_range(&range),
+                                    .start = start,
+                                    .end = end,
+                                    .to = ttd_position_max(),
+                                    .observer = &observer,
+                                    .live = history_see_listed};
+    enum ttd_status status = heap_replay_part(trace, &route, error);
     history_pass(finder);
     return status;
 }
@@ -411,14 +414,16 @@ static enum ttd_status history_replay_range(struct heap_history *history,
                                             const struct heap_observer *observer,
                                             struct ttd_error *error)
 {
-    struct heap_range_route route = {.range = {history->options.first, history->options.last},
-                                     .end = UINT64_MAX,
-                                     .observer = observer};
+    struct heap_address_range range = {history->options.first, history->options.last};
+    struct heap_part_route route = {.memory = heap_watch_range(&range),
+                                    .end = UINT64_MAX,
+                                    .to = ttd_position_max(),
+                                    .observer = observer};
     struct heap_route end = {.to = ttd_position_max()};
     struct heap_arrival arrival;
     enum ttd_status status = heap_replay_to(&arrival, trace, &end, error);
     heap_arrival_end(&arrival, &history->outcome);
-    return status == TTD_OK ? heap_replay_range(trace, &route, error) : status;
+    return status == TTD_OK ? heap_replay_part(trace, &route, error) : status;
 }
 
 enum ttd_status heap_history_find(const struct heap_trace *trace,

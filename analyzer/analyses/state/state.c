@@ -372,7 +372,7 @@ static enum ttd_status state_go(const struct heap_trace *trace,
     enum ttd_status status = state_begin(state, &kept, trace, options, error);
     struct heap_route route = {
         .to = options->at,
-        .wants_blocks_only = true,
+        .wants_blocks_only = heap_is_end(options->at),
         .sums = state_takes_sums(options, &kept) && !trace->choice.sample ? &state->tables : NULL};
     if (status == TTD_OK)
         status = heap_replay_to(&arrival, trace, &route, error);

@@ -69,8 +69,10 @@ static enum ttd_status see_net(void *context, const struct ttd_chunk *chunk,
     return TTD_OK;
 }
 
-/* Finds the blocks both ways, and compares. Returns whether it was done backwards. */
-static bool compare_with(struct ttd_reader *reader, uint64_t events, unsigned threads)
+/* Finds the blocks both ways, and compares. Returns whether it was done backwards. `last` is set to
+ * the position of the last effect up to `to`. */
+static bool compare_at(struct ttd_reader *reader, uint64_t events, unsigned threads,
+                       struct ttd_position to, struct ttd_position *last)
 {
     struct shown shown = {0};
     struct heap_trace trace = {
@@ -80,16 +82,24 @@ static bool compare_with(struct ttd_reader *reader, uint64_t events, unsigned th
     struct ttd_error error;
     bool is_done = true;
     cr_assert_eq(heap_replay_init(&replay, NULL), TTD_OK);
-    cr_assert_eq(heap_end_blocks_find(&replay, &trace, &is_done, &error), TTD_OK);
+    cr_assert_eq(heap_end_blocks_find(&replay, &trace, to, &is_done, &error), TTD_OK);
     cr_assert(!is_done || ttd_reader_is_intact(reader));
     cr_assert(!is_done || shown.events == events);
     cr_assert_eq(heap_cursor_init(&cursor, &trace, HEAP_CURSOR_KINDS, NULL), TTD_OK);
-    cr_assert_eq(heap_cursor_seek(&cursor, ttd_position_max(), &error), TTD_OK);
+    cr_assert_eq(heap_cursor_seek(&cursor, to, &error), TTD_OK);
     const char *difference = is_done ? random_calls_difference(&replay, &cursor.replay) : NULL;
     cr_assert_null(difference, "%s", difference);
+    cr_assert(!is_done || !cursor.replay.queue.count);
+    *last = cursor.replay.position;
     heap_cursor_free(&cursor);
     heap_replay_free(&replay);
     return is_done;
+}
+
+static bool compare_with(struct ttd_reader *reader, uint64_t events, unsigned threads)
+{
+    struct ttd_position last;
+    return compare_at(reader, events, threads, ttd_position_max(), &last);
 }
 
 static bool compare(struct ttd_reader *reader, uint64_t events)
@@ -123,6 +133,30 @@ Test(end_blocks, are_found_where_reallocations_overlap_other_calls)
 {
     const struct random_faults faults = {.overlap = 60};
     cr_assert_eq(compare_all(&faults), TRACES);
+}
+
+/* Behind everything they are found as at the end, and right where something is still to come. */
+Test(end_blocks, are_found_up_to_a_position_behind_everything)
+{
+    const struct random_faults faults = {
+        .overlap = 60, .never = 10, .destruction = 2, .has_halves = true};
+    unsigned done = 0;
+    for (uint64_t seed = 1; seed <= TRACES; seed++) {
+        struct ttd_reader *reader = make_trace(seed, &faults);
+        struct ttd_position last, unused;
+        bool is_done = compare_at(reader, calls.written, 1, ttd_position_max(), &last);
+        if (ttd_position_compare(last, calls.now) < 0)
+            last = calls.now;
+        cr_assert_eq(compare_at(reader, calls.written, 1, last, &unused), is_done);
+        done += is_done;
+        for (unsigned i = 0; i < 6; i++) {
+            last.steps -= last.steps != 0;
+            (void)compare_at(reader, calls.written, 2, last, &unused);
+        }
+        ttd_reader_close(reader);
+        ttd_memory_output_free(&calls.file);
+    }
+    cr_assert_gt(done, TRACES / 2);
 }
 
 Test(end_blocks, are_right_where_blocks_are_used_before_they_are_acquired)
