@@ -183,12 +183,25 @@ def all_headers(path, headers):
     return [header_page(header) for header in headers if header != path]
 
 
+def included_by(path):
+    """The names of the headers of the folder that a header includes, directly or not."""
+    found, left = set(), [path.name]
+    while left:
+        text = (path.parent / left.pop()).read_text()
+        names = set(re.findall(r'#include <ttdtrace/(\w+\.h)>', text)) - found
+        found |= names
+        left += names
+    return found
+
+
 def page_of_header(path, about, types, functions, headers, version):
     synopsis = f'.In ttdtrace/{path.name}'
     see = [function.name for function in functions] or all_headers(path, headers)
     name = header_page(path)
     if name == 'ttdtrace':
-        about = ('Reading and writing heap traces. This header includes all others. '
+        others = sorted({header.name for header in headers} - {path.name} - included_by(path))
+        about = ('Reading and writing heap traces. This header includes all others but '
+                 f'{", ".join(others[:-1])} and {others[-1]}. '
                  'The package of pkg-config is ttdtrace. The format is described in ' + SPEC +
                  ', which is installed with the documentation.')
         types = ''

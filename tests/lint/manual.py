@@ -10,6 +10,7 @@ pages in the second one, behind a comma, if there is one
 
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -96,6 +97,19 @@ def check_width(groff, path):
                     for i in range(len(lines) - 2) if all(narrow[i:i + 3]))
 
 
+def check_headers(include, page):
+    """The page of ttdtrace.h names the headers that it does not include, and no others."""
+    if not shutil.which('cc'):
+        return
+    made = subprocess.run(['cc', '-M', '-I', include, include / 'ttdtrace/ttdtrace.h'], check=True,
+                          capture_output=True, text=True).stdout
+    headers = {path.name for path in (include / 'ttdtrace').glob('*.h')}
+    outside = headers - set(re.findall(r'ttdtrace/(\w+\.h)', made))
+    named = set(re.findall(r'\w+\.h\b', sections(page)['DESCRIPTION']))
+    if named != outside:
+        problems.append(f'ttdtrace: does not include {outside}, and its page says {named}')
+
+
 def main():
     root, directories, *groff = sys.argv[1:]
     paths, functions, named = [], {}, {}
@@ -111,6 +125,7 @@ def main():
         else:
             problems.append(f'{name}: no manual page')
     check_links(pages)
+    check_headers(pathlib.Path(root) / LIBRARIES[0][0], pages['ttdtrace'])
     if groff:
         told = subprocess.run(
             [groff[0], '-mandoc', '-Tutf8', '-ww', '-z', *map(str, paths)],

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Everything but <ttdtrace/advanced.h>.
+ * Everything for reading and writing traces but <ttdtrace/advanced.h>. The headers of the live API,
+ * for programs that are recorded, are <ttdtrace/live.h>, <ttdtrace/live_heap.h> and
+ * <ttdtrace/live_dump.h>. All headers refer to sections of the format's description as (spec,
+ * "Section"): this is format.md, which is installed in share/doc/ttdtrace.
  *
  * A trace is a file with all calls that allocate and release memory in one process. This library
  * reads and writes such files; a program links it with `pkg-config --cflags --libs ttdtrace`.

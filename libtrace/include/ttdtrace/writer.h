@@ -143,7 +143,11 @@ TTD_EXPORT enum ttd_status ttd_writer_event(struct ttd_writer *writer,
  */
 TTD_EXPORT enum ttd_status ttd_writer_loss(struct ttd_writer *writer, const struct ttd_loss *loss);
 
-/** Writes an event of a client; flags are 0 or TTD_USER_EVENT_KEYFRAME. */
+/**
+ * Writes an event of a client; flags are 0 or TTD_USER_EVENT_KEYFRAME. A mark, which names its
+ * position, is an event of the client TTD_CLIENT_MARKS: memcpy() these 16 bytes to `event->client`;
+ * `event->data` is its text in UTF-8, without a NUL.
+ */
 TTD_EXPORT enum ttd_status ttd_writer_user_event(struct ttd_writer *writer,
                                                  const struct ttd_user_event *event);
 
