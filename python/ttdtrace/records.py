@@ -116,7 +116,7 @@ def _record(name, c_name, documentation):
 
 Block = _record("Block", "ttdheap_block", "A block.")
 Group = _record("Group", "ttdheap_group", """Blocks that have a property in common. `kind` is a
-Quadrant of Heap.diff(), a Leak of Heap.leaks().""")
+Quadrant of Heap.diff(), a Leak of Heap.leaks(), and 0 without a meaning of Heap.groups().""")
 Move = _record("Move", "ttdheap_move", "Reallocations by one stack.")
 Call = _record("Call", "ttdheap_call", "A call, as far as an answer describes it.")
 Finding = _record("Finding", "ttdheap_finding", """An error of the program: all calls with the same
