@@ -376,6 +376,21 @@ class Library(TestCase):
                                       for g in groups["groups"]) for groups in
                                (answers[0], self.ask(path, f"go/{at}", "leaks/stack")[-1])))
 
+    def test_nested_with_summaries(self):
+        """The summaries of an index have no nested blocks, so they do not serve."""
+        script = Script().basics()
+        script.add("heap", handle=0xc00000, name="inner", parent=1)
+        script.alloc(0x100000, 64)
+        script.alloc(0x100008, 8, heap=3)
+        script.add("churn", count=1700000, slots=400000, position="2:0")
+        path = self.write(script.close())
+        self.assertGreater(self.run_ok("index", "-f", "json", path).json["summaries"], 2)
+        answers = self.ask(path, f"index/{path}.idx", "info", "go/60%", "groups/stack", "groups/size")
+        self.assertTrue(answers[0]["has_index"])
+        for answer in answers[2:]:
+            self.assertEqual((sum(g["nested_blocks"] for g in answer["groups"]),
+                              sum(g["nested_bytes"] for g in answer["groups"])), (1, 8))
+
     def test_index(self):
         """An index is used for positions within, if it belongs to this file, and makes an answer
         uncertain."""
