@@ -156,12 +156,14 @@ static _Atomic uintptr_t lock;
 
 enum { NO_THREAD = 1, POSTPONED_MAX = 8 };
 
-/* Modules that a signal handler met while its own thread held the log. */
+/* Modules that a signal handler met while its own thread held the log. Another handler may come at
+ * any point, or jump out. */
 static struct postponed {
-    uintptr_t begin, end;
+    _Atomic uintptr_t begin; /* set last; 0: it is not known */
+    uintptr_t end;
     const struct link_map *map;
 } postponed[POSTPONED_MAX];
-static volatile size_t postponed_count;
+static _Atomic size_t postponed_count; /* perhaps more than there is room for */
 
 static uintptr_t loaded_own_lock(void)
 {
@@ -242,6 +244,31 @@ static void loaded_add_locked(uintptr_t begin, uintptr_t end, const struct link_
     }
 }
 
+static void loaded_postpone(uintptr_t begin, uintptr_t end, const struct link_map *map)
+{
+    size_t place = atomic_fetch_add(&postponed_count, 1);
+    if (place >= POSTPONED_MAX)
+        return;
+    postponed[place].end = end;
+    postponed[place].map = map;
+    atomic_store(&postponed[place].begin, begin);
+}
+
+/* Logs the postponed modules; the caller holds the log. */
+static void loaded_add_postponed(uint64_t sequence, uint64_t steps)
+{
+    size_t next = 0, count = 0;
+    while (!atomic_compare_exchange_strong(&postponed_count, &count, 0)) {
+        for (; next < count && next < POSTPONED_MAX; next++) {
+            struct postponed *module = &postponed[next];
+            uintptr_t begin = atomic_load(&module->begin);
+            if (begin)
+                loaded_add_locked(begin, module->end, module->map, sequence, steps);
+            atomic_store(&module->begin, 0); /* last: who jumps out leaves it to the next one */
+        }
+    }
+}
+
 static void module_add(uintptr_t begin, uintptr_t end, const struct link_map *map,
                        uint64_t sequence, uint64_t steps)
 {
@@ -249,14 +276,11 @@ static void module_add(uintptr_t begin, uintptr_t end, const struct link_map *ma
     if (!modules)
         return;
     if (!lock_modules()) {
-        if (postponed_count < POSTPONED_MAX)
-            postponed[postponed_count++] = (struct postponed){begin, end, map};
+        loaded_postpone(begin, end, map);
         return;
     }
     loaded_add_locked(begin, end, map, sequence, steps);
-    for (size_t i = 0; i < postponed_count; i++)
-        loaded_add_locked(postponed[i].begin, postponed[i].end, postponed[i].map, sequence, steps);
-    postponed_count = 0;
+    loaded_add_postponed(sequence, steps);
     unlock_modules();
 }
 
