@@ -200,7 +200,7 @@ static int diff_execute(struct session *session, const void *context)
     status = position_range_check("diff", &session->source, from, to);
     if (status != STATUS_OK)
         return status;
-    bool is_end = ttd_position_compare(to, ttd_position_max()) == 0;
+    bool is_end = heap_is_end(to);
     status = session_trace(session, &trace);
     if (status != STATUS_OK)
         return status;

@@ -186,11 +186,10 @@ static bool cmd_events_is_start(const struct bound *bound)
 static int cmd_events_check_range(const struct lister *lister)
 {
     const struct bound *from = &lister->from, *to = &lister->to;
-    bool is_empty = from->is_number
-                        ? to->is_number && to->number <= from->number
-                        : !to->is_number &&
-                              ttd_position_compare(to->position, from->position) <= 0 &&
-                              ttd_position_compare(from->position, ttd_position_max()) != 0;
+    bool is_empty = from->is_number ? to->is_number && to->number <= from->number
+                                    : !to->is_number &&
+                                          ttd_position_compare(to->position, from->position) <= 0 &&
+                                          !heap_is_end(from->position);
     return lister->has_end && !cmd_events_is_start(from) && is_empty
                ? message_usage("events", POSITION_RANGE_EMPTY)
                : STATUS_OK;

@@ -403,8 +403,7 @@ static int marks_execute(struct session *session, const void *context)
         status =
             position_spec_resolve(&options->to, POSITION_FOR_ORDER, &session->source, &lister.to);
     if (status == STATUS_OK && options->to.kind != POSITION_SPEC_END &&
-        options->from.kind != POSITION_SPEC_START &&
-        ttd_position_compare(lister.from, ttd_position_max()) != 0)
+        options->from.kind != POSITION_SPEC_START && !heap_is_end(lister.from))
         status = position_range_check("marks", &session->source, lister.from, lister.to);
     if (status == STATUS_OK)
         status = session_output(session, true);

@@ -270,15 +270,15 @@ static int leaks_print_list(struct session *session, const struct leaks_options 
         leaks_print_findings(session, leaks, list, options->errors);
         return STATUS_OK;
     }
-    struct report_leaks data = {
-        .leaks = leaks,
-        .groups = list,
-        .heaps = is_by_heap ? &heaps : NULL,
-        .folds_possible = options->shown_kinds & KINDS_FOLDED,
-        .is_at_end = ttd_position_compare(position, ttd_position_max()) == 0,
-        .has_early_blocks =
-            session->source.choice.is_made || heap_has_early_blocks(session->source.reader),
-        .is_attached = ttd_reader_trace(session->source.reader)->flags & TTD_TRACE_ATTACHED};
+    struct report_leaks data = {.leaks = leaks,
+                                .groups = list,
+                                .heaps = is_by_heap ? &heaps : NULL,
+                                .folds_possible = options->shown_kinds & KINDS_FOLDED,
+                                .is_at_end = heap_is_end(position),
+                                .has_early_blocks = session->source.choice.is_made ||
+                                                    heap_has_early_blocks(session->source.reader),
+                                .is_attached = ttd_reader_trace(session->source.reader)->flags &
+                                               TTD_TRACE_ATTACHED};
     report_leaks(&session->report, &data);
     heap_tree_free(&heaps);
     return STATUS_OK;

@@ -303,7 +303,7 @@ static int report_resolve_range(struct session *session, const struct report_opt
     status = position_range_check("report", &session->source, facts->from, to);
     if (status != STATUS_OK)
         return status;
-    facts->reaches_end = ttd_position_compare(to, ttd_position_max()) == 0;
+    facts->reaches_end = heap_is_end(to);
     facts->last = facts->reaches_end ? to : heap_position_before(to);
     return STATUS_OK;
 }

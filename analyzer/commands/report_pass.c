@@ -242,9 +242,7 @@ enum ttd_status report_find(struct session *session, const struct heap_ticks_opt
 {
     /* Names are looked up in one thread; and both passes are to reach the end. The analyses of a
      * summary take less time than another replay. */
-    bool may_be_two =
-        !is_brief &&
-        (!range || (!range->filter && ttd_position_compare(range->last, ttd_position_max()) == 0));
+    bool may_be_two = !is_brief && (!range || (!range->filter && heap_is_end(range->last)));
     findings->is_brief = is_brief;
     enum ttd_status status = report_find_all(session, range, trace, may_be_two, findings, error);
     if (status != TTD_ERROR_NO_MEMORY || !session->source.second)

@@ -194,7 +194,7 @@ struct heap_trace handle_trace_to(struct ttdheap *heap, struct ttd_position posi
 {
     struct heap_trace trace = handle_trace(heap);
     bool is_start = ttd_position_compare(position, ttd_position_min()) == 0;
-    bool is_end = ttd_position_compare(position, ttd_position_max()) == 0;
+    bool is_end = heap_is_end(position);
     if (heap->has_keyframes && !is_start && !is_end)
         trace.keyframes = &heap->keyframes;
     return trace;

@@ -300,7 +300,7 @@ enum ttd_status ttdheap_diff(struct ttdheap *heap, struct ttd_position from, str
     enum view_key key;
     struct group_question question;
     struct heap_diff diff = {.runtime = {.list = HEAP_RUNTIME_UNKNOWN}};
-    bool is_end = ttd_position_compare(to, ttd_position_max()) == 0;
+    bool is_end = heap_is_end(to);
     memset(groups, 0, sizeof *groups);
     if (by == TTDHEAP_BY_CLASS || !named_view_key(by, &key))
         return handle_fail_with(heap, error, TTD_ERROR_ARGUMENT,

@@ -331,8 +331,7 @@ static bool filter_meets(const struct event_condition *condition, const struct t
 bool event_filter_is_range(const struct event_filter *filter)
 {
     return filter->first || filter->end != UINT64_MAX ||
-           ttd_position_compare(filter->from, ttd_position_min()) != 0 ||
-           ttd_position_compare(filter->to, ttd_position_max()) != 0;
+           ttd_position_compare(filter->from, ttd_position_min()) != 0 || !heap_is_end(filter->to);
 }
 
 bool event_filter_has_values(const struct event_filter *filter)

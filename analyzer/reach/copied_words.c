@@ -260,7 +260,7 @@ static bool copied_meet(void *context, uint64_t address, uint64_t size)
     return address_marks_may_have(&search->marks, address, size);
 }
 
-/* An origin has its words: the replay shows its allocation, as it shows what had their memory
+/* An origin has its words: the replay shows its allocation, and the blocks that had their memory
  * before. */
 static enum ttd_status copied_replay(struct copied_search *search, const struct heap_trace *trace,
                                      struct ttd_error *error)

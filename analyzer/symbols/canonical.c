@@ -341,8 +341,10 @@ struct ttd_string canonical_without_clone(struct ttd_string name)
 }
 
 /* Whether the name of an operator begins at an offset. */
-static bool canonical_is_operator(struct ttd_string canonical, size_t offset)
+static inline bool canonical_is_operator(struct ttd_string canonical, size_t offset)
 {
+    if (canonical.data[offset] != 'o')
+        return false;
     bool begins = !offset || canonical.data[offset - 1] == ':';
     return begins && canonical_stands_at(canonical, offset, "operator") &&
            (offset + 8 == canonical.size || !canonical_is_word(canonical.data[offset + 8]));
@@ -354,7 +356,7 @@ size_t canonical_bare(struct ttd_string canonical, char *text)
     size_t size = 0;
     for (size_t i = 0; i < canonical.size; i++) {
         char c = canonical.data[i];
-        if (!depth && c == 'o' && canonical_is_operator(canonical, i)) {
+        if (!depth && canonical_is_operator(canonical, i)) {
             memcpy(text + size, "operator", 8);
             return size + 8;
         }
@@ -373,7 +375,7 @@ struct ttd_string canonical_last(struct ttd_string canonical)
     size_t end = canonical.size;
     for (size_t i = 0; i < canonical.size; i++) {
         char c = canonical.data[i];
-        if (!depth && c == 'o' && canonical_is_operator(canonical, i)) {
+        if (!depth && canonical_is_operator(canonical, i)) {
             end = canonical.size;
             break;
         }

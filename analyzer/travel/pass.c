@@ -244,7 +244,7 @@ static enum ttd_status pass_finish(struct heap_pass *pass, struct heap_arrival *
     if (status == TTD_OK && pass->notes)
         status = pass_tell_notes(pass);
     /* One of them may go on to the end itself, and the others get the effects on the way. */
-    if (ttd_position_compare(position, ttd_position_max()) != 0)
+    if (!heap_is_end(position))
         pass_list_observers(pass, pass_after(position));
     for (size_t i = 0; i < pass->count && status == TTD_OK; i++) {
         const struct heap_watcher *watcher = &pass->watchers[i];
@@ -287,8 +287,7 @@ static enum ttd_status pass_run(struct heap_pass *pass, struct heap_arrival *arr
     while (status == TTD_OK) {
         status = pass_finish(pass, arrival, position, error);
         struct ttd_position from = pass_after(position);
-        if (status != TTD_OK || ttd_position_compare(position, ttd_position_max()) == 0 ||
-            !pass_find_next(pass, from, &position))
+        if (status != TTD_OK || heap_is_end(position) || !pass_find_next(pass, from, &position))
             break;
         status = pass_go_on(arrival, position, error);
     }

@@ -50,8 +50,8 @@ struct heap_part_route {
 
 /**
  * Replays a part of a trace. The observer gets every effect on a block that has an address of the
- * memory, exactly as in a full replay, and some effects on other blocks. What such a block was
- * before a ReAlloc (heap_effect.previous) is known only if that block had some of the memory, too.
+ * memory, exactly as in a full replay, and some effects on other blocks. The block that a ReAlloc
+ * had before (heap_effect.previous) is known only if it had some of the memory, too.
  *
  * @return TTD_OK; TTD_ERROR_CORRUPT if any of the part cannot be read, or does not fit the
  * keyframe: the caller then makes a full replay; this reports the damage; TTD_ERROR_NO_MEMORY,

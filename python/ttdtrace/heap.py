@@ -296,8 +296,8 @@ def open(source, *, index=None, progress=None, steps_max=0, reads_ahead=True):
     CancelledError, and an exception that it raises is the question's. steps_max: steps from frame to
     frame that all questions together may take; 0 for the default. reads_ahead: use another thread.
 
-    A Heap describes the part of the trace that was in the file when it was opened; open it anew for
-    what was written since.
+    A Heap describes the part of the trace that was in the file when it was opened; a new one has the
+    calls that were written since.
 
     Raises NotATraceError, InputError and other classes of Error.
     """

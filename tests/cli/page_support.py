@@ -72,7 +72,7 @@ class Heap:
         self.stacks = sums(part["sites"]["stack"])
 
     def changes(self, name):
-        """For each tick a list of (key, blocks, bytes), by which what is live changes."""
+        """For each tick a list of (key, blocks, bytes): the changes of the live blocks."""
         series = self.part["series"][name]
         keys = sums(series["keys"])
         if name == "stack":
@@ -83,7 +83,7 @@ class Heap:
                 for count in series["counts"] or [0] * len(self.position)]
 
     def states(self, name):
-        """At each tick {key: (blocks, bytes)} of what is live."""
+        """At each tick {key: (blocks, bytes)} of the live blocks."""
         live, result = {}, []
         for changes in self.changes(name):
             apply(live, changes)
@@ -91,7 +91,7 @@ class Heap:
         return result
 
     def state(self, name, tick):
-        """What states() has for one tick; -1 is the last one."""
+        """The state of states() at one tick; -1 is the last one."""
         changes = self.changes(name)
         live = {}
         apply(live, itertools.chain.from_iterable(changes[:len(changes) + tick + 1 if tick < 0

@@ -26,7 +26,8 @@ def project_files(root):
     """Every file of the project, relative to its root: none of a build or of git."""
     found = set()
     for top in root.iterdir():
-        if top.name.startswith('.') or (top / 'meson-info').exists():
+        builds = [*top.glob('meson-info'), *top.glob('*/meson-info')]
+        if top.name.startswith('.') or builds:
             continue
         paths = top.rglob('*') if top.is_dir() else [top]
         found |= {str(path.relative_to(root)) for path in paths

@@ -191,7 +191,7 @@ class Firefox(Browser):
 
 
 class Chromium(Browser):
-    # What a page logs and what it requests, in it and in its workers.
+    # The messages and the requests of a page and its workers.
     DOMAINS = "Runtime.enable", "Log.enable", "Network.enable"
 
     def begin(self):

@@ -393,7 +393,7 @@ static const struct heap_keyframes *session_sidecar_use(struct session *session,
 const struct heap_keyframes *sidecar_use(struct session *session, struct ttd_position position)
 {
     bool is_start = ttd_position_compare(position, ttd_position_min()) == 0;
-    bool is_end = ttd_position_compare(position, ttd_position_max()) == 0;
+    bool is_end = heap_is_end(position);
     return is_start || is_end ? NULL : session_sidecar_use(session, true);
 }
 

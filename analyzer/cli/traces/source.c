@@ -317,7 +317,7 @@ int position_range_check(const char *command, const struct source *source,
 {
     if (ttd_position_compare(end, begin) > 0)
         return STATUS_OK;
-    if (ttd_position_compare(begin, ttd_position_max()) != 0)
+    if (!heap_is_end(begin))
         return message_usage(command, POSITION_RANGE_EMPTY);
     message("%s: the range is empty: no event that can be read comes at --from or after it",
             source->path);

@@ -11,7 +11,7 @@
 
 #define ADDRESSES 60
 
-/* What a hook keeps: only one thread at a time may call it. */
+/* The sums of a hook, without a lock: only one thread at a time may call it. */
 struct noted {
     uint64_t events;
     uint64_t last_number;

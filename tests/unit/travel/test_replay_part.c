@@ -12,11 +12,11 @@
 #define TRACES     400
 #define RANGES_MAX 3
 #define SEEN_MAX   200
-/* Of heap_model. */
+/* The memory that the calls of heap_model use. */
 #define MEMORY_BEGIN 0x1000
 #define MEMORY_SIZE  0x90
 
-/* An effect, without what two replays may number differently. */
+/* An effect, without the numbers that differ between two replays. */
 struct seen {
     enum heap_effect_kind kind;
     struct ttd_position position;

@@ -39,7 +39,7 @@
  *
  * Growth. A handle describes the part of the trace that was in the file when it was opened, so all
  * its answers are about the same calls. Nothing is certain about a trace that the recorder had not
- * closed by then: ttdheap_info.is_closed. A new handle has what was written since.
+ * closed by then: ttdheap_info.is_closed. A new handle has the calls that were written since.
  *
  * Damage. A damaged trace can be read as far as it is intact: the answer then is not certain, and
  * says why. Memory grows with the trace's events, and a small file can be made to stand for many: a
@@ -120,8 +120,8 @@ struct ttdheap_options {
 TTD_EXPORT struct ttdheap_options ttdheap_options_default(void);
 
 /**
- * Opens a trace, which may be growing, damaged or cut short, and goes to its end. What is written
- * to the file later is not part of the handle.
+ * Opens a trace, which may be growing, damaged or cut short, and goes to its end. The handle has
+ * nothing that is written to the file later.
  *
  * @param path     name of the file; with options.input only the name in texts of failures
  * @param options  NULL for the defaults
