@@ -115,6 +115,8 @@ int event_filter_plan(sqlite3_vtab *table, sqlite3_index_info *info)
         info->aConstraintUsage[i].argvIndex = ++count;
         sqlite3_str_appendf(plan, "%c%c", letter, comparison);
     }
+    /* No bit is for the row's number. */
+    info->idxNum = !count && !info->colUsed ? EVENT_PLAN_COUNTS : EVENT_PLAN_READS;
     info->idxStr = sqlite3_str_finish(plan);
     info->needToFreeIdxStr = 1;
     /* Events come in the order of their numbers, and so of their positions. */

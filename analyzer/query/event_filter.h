@@ -67,7 +67,15 @@ struct event_filter {
     size_t count;
 };
 
-/** The xBestIndex of the table: chooses the conditions, and passes them to event_filter_set(). */
+/** Numbers of a plan. */
+enum event_plan {
+    EVENT_PLAN_READS,
+    /** All events are rows, and the query looks at none of their columns. */
+    EVENT_PLAN_COUNTS
+};
+
+/** The xBestIndex of the table: chooses the conditions, and passes them to event_filter_set(). The
+ * plan's number is an enum event_plan. */
 int event_filter_plan(sqlite3_vtab *table, sqlite3_index_info *info);
 
 /** Sets the conditions from the plan and its values. Returns a status of SQLite. */

@@ -34,15 +34,37 @@ struct event_table_cursor {
     /** Decodes the next batches while SQLite works on the rows of this one. */
     struct heap_prefetcher ahead;
     struct ttd_batch batch;
+    /** Events of the batch, and the number of the present one. */
+    size_t rows;
     size_t next;
     struct event_filter filter;
     struct heap_outcome outcome;
     /** The filter has neither a beginning nor an end, nor conditions: all events are rows. */
     bool takes_all;
+    /** Besides, no column is asked for: chunks are checked, and their events counted. */
+    bool is_counting;
     bool has_times;
     bool is_over;
     int status;
 };
+
+/* Finds the position of the present event, which was counted and not decoded. */
+static struct ttd_position event_table_find_position(struct event_table_cursor *cursor)
+{
+    struct ttd_reader *reader = cursor->session.source.reader;
+    const struct ttd_chunk *chunk = &cursor->batch.chunk;
+    struct ttd_batch batch = {.count = 0};
+    enum ttd_status status = ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_EVENTS));
+    if (status == TTD_OK)
+        status = ttd_reader_seek_event(reader, chunk->first_record, NULL);
+    size_t index = cursor->next;
+    while (status == TTD_OK && (status = ttd_reader_next(reader, &batch, NULL)) == TTD_OK) {
+        if (index < batch.count)
+            return ttd_event_position(&batch.u.events[index]);
+        index -= batch.count;
+    }
+    return chunk->last_position;
+}
 
 /* Takes over the facts about certainty from the cursor, once. */
 static void event_table_judge(struct event_table_cursor *cursor)
@@ -51,9 +73,11 @@ static void event_table_judge(struct event_table_cursor *cursor)
     if (cursor->is_over)
         return;
     cursor->is_over = true;
-    if (cursor->takes_all && cursor->next < cursor->batch.count)
-        cursor->outcome.position = ttd_event_position(&cursor->batch.u.events[cursor->next]);
     heap_prefetcher_forget(&cursor->ahead);
+    if (cursor->is_counting && cursor->next < cursor->rows)
+        cursor->outcome.position = event_table_find_position(cursor);
+    else if (cursor->takes_all && cursor->next < cursor->rows)
+        cursor->outcome.position = ttd_event_position(&cursor->batch.u.events[cursor->next]);
     source_take_intact(&session->source, &cursor->query->session->source);
     session->source.is_partly_read =
         event_filter_is_range(&cursor->filter) && !session->source.is_known_intact &&
@@ -116,6 +140,8 @@ static enum ttd_status event_table_seek(struct event_table_cursor *cursor, struc
     struct ttd_reader *reader = cursor->session.source.reader;
     heap_prefetcher_forget(&cursor->ahead);
     bool has_position = ttd_position_compare(cursor->filter.from, ttd_position_min()) > 0;
+    if (cursor->is_counting)
+        return ttd_reader_rewind_unread(reader, EVENTS_KINDS);
     if (!cursor->filter.first && !has_position)
         return ttd_reader_rewind_checked(reader, EVENTS_KINDS);
     enum ttd_status status = ttd_reader_rewind(reader, EVENTS_KINDS);
@@ -130,10 +156,11 @@ static int event_table_read(struct event_table_cursor *cursor)
 {
     struct source *source = &cursor->session.source;
     enum ttd_status status = TTD_OK;
-    if (cursor->batch.count)
+    if (cursor->rows)
         cursor->outcome.position =
-            ttd_event_position(&cursor->batch.u.events[cursor->batch.count - 1]);
-    cursor->next = 0;
+            cursor->is_counting ? cursor->batch.chunk.last_position
+                                : ttd_event_position(&cursor->batch.u.events[cursor->rows - 1]);
+    cursor->next = cursor->rows = 0;
     do {
         status = heap_prefetcher_next(&cursor->ahead, &cursor->batch, &cursor->outcome.error);
         if (status == TTD_OK && cursor->batch.kind == TTD_KIND_LOSSES && cursor->batch.synthetic) {
@@ -142,10 +169,10 @@ static int event_table_read(struct event_table_cursor *cursor)
         }
     } while (status == TTD_OK && cursor->batch.kind != TTD_KIND_EVENTS);
     if (status == TTD_OK) {
-        cursor->query->work.events += cursor->batch.count;
+        cursor->rows = cursor->is_counting ? cursor->batch.chunk.record_count : cursor->batch.count;
+        cursor->query->work.events += cursor->rows;
         return interrupt_cause() == INTERRUPT_NONE ? SQLITE_OK : SQLITE_INTERRUPT;
     }
-    cursor->batch.count = 0;
     if (!heap_is_over(status))
         return query_failed(cursor->query, source_fail(source, status, &cursor->outcome.error));
     cursor->outcome.reached_end = true;
@@ -165,12 +192,14 @@ static int event_table_settle(struct event_table_cursor *cursor)
     const struct event_filter *filter = &cursor->filter;
     bool has_values = event_filter_has_values(filter);
     while (!cursor->is_over) {
-        if (cursor->next == cursor->batch.count) {
+        if (cursor->next == cursor->rows) {
             int status = event_table_read(cursor);
             if (status != SQLITE_OK)
                 return status;
             continue;
         }
+        if (cursor->is_counting)
+            break;
         const struct ttd_event *event = event_table_current(cursor);
         struct ttd_position position = ttd_event_position(event);
         if (event->number >= filter->end || ttd_position_compare(position, filter->to) > 0) {
@@ -190,16 +219,16 @@ static int event_table_settle(struct event_table_cursor *cursor)
 static int event_table_filter(sqlite3_vtab_cursor *base, int number, const char *plan, int count,
                               sqlite3_value **values)
 {
-    (void)number;
     struct event_table_cursor *cursor = (struct event_table_cursor *)base;
     struct ttd_error error = {.what = NULL};
     int result = event_filter_set(&cursor->filter, plan, count, values);
     if (result != SQLITE_OK)
         return result;
     cursor->takes_all = !count;
+    cursor->is_counting = number == EVENT_PLAN_COUNTS;
     cursor->outcome.reached_end = false;
     cursor->is_over = false;
-    cursor->next = cursor->batch.count = 0;
+    cursor->next = cursor->rows = 0;
     cursor->query->work.readings++;
     enum ttd_status status = event_table_seek(cursor, &error);
     if (status != TTD_OK)
@@ -211,7 +240,7 @@ static int event_table_next(sqlite3_vtab_cursor *base)
 {
     struct event_table_cursor *cursor = (struct event_table_cursor *)base;
     cursor->next++;
-    if (cursor->takes_all && cursor->next < cursor->batch.count) {
+    if (cursor->takes_all && cursor->next < cursor->rows) {
         cursor->query->work.rows++;
         return SQLITE_OK;
     }
@@ -333,7 +362,9 @@ static int event_table_column(sqlite3_vtab_cursor *base, sqlite3_context *answer
 
 static int event_table_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *row)
 {
-    *row = (sqlite3_int64)event_table_current((const struct event_table_cursor *)base)->number;
+    const struct event_table_cursor *cursor = (const struct event_table_cursor *)base;
+    *row = (sqlite3_int64)(cursor->is_counting ? cursor->batch.chunk.first_record + cursor->next
+                                               : event_table_current(cursor)->number);
     return SQLITE_OK;
 }
 

@@ -128,8 +128,10 @@ enum ttd_status heap_prefetcher_next(struct heap_prefetcher *prefetcher, struct 
     }
     heap_prefetcher_pause(prefetcher);
     if (!atomic_load(has_ended)) {
-        prefetcher->passed++;
-        return ttd_reader_next(prefetcher->reader, batch, error);
+        enum ttd_status status = ttd_reader_next(prefetcher->reader, batch, error);
+        /* A chunk that is returned without its events has been a long way. */
+        prefetcher->passed += status == TTD_OK && !batch->count ? LONG_WAY : 1;
+        return status;
     }
     atomic_store(has_ended, false);
     if (prefetcher->status != TTD_END)

@@ -29,10 +29,10 @@ static void write_event(struct ttd_writer *writer, ttd_id stack, uint64_t number
 }
 
 /* Ten chunks of ten allocations; before the last one, the heap gets a parent. */
-static void write_trace(bool has_parent)
+static void write_trace(enum ttd_codec codec, bool has_parent)
 {
     struct ttd_trace trace = fixture_trace();
-    struct ttd_writer_options options = fixture_options(TTD_CODEC_LZ4, 1, 10);
+    struct ttd_writer_options options = fixture_options(codec, 1, 10);
     struct ttd_writer *writer = fixture_writer(&trace_file, &trace, &options);
     ttd_id stack;
     ttd_id heap;
@@ -102,7 +102,7 @@ static void finish(struct ttd_reader *reader)
 Test(netter, nets_each_chunk_that_the_reader_leaves)
 {
     struct ttd_chunk last;
-    write_trace(false);
+    write_trace(TTD_CODEC_LZ4, false);
     struct ttd_reader *reader = fixture_reader(&trace_file, true);
     cr_assert_eq(net_all(reader, &last), BLOCKS);
     cr_assert(ttd_reader_is_intact(reader));
@@ -112,11 +112,97 @@ Test(netter, nets_each_chunk_that_the_reader_leaves)
 Test(netter, leaves_no_verdict_on_a_parent_behind_events)
 {
     struct ttd_chunk last;
-    write_trace(true);
+    write_trace(TTD_CODEC_LZ4, true);
     struct ttd_reader *reader = fixture_reader(&trace_file, true);
     cr_assert_eq(net_all(reader, &last), BLOCKS);
     cr_assert_not(ttd_reader_is_intact(reader));
     finish(reader);
+}
+
+static struct ttd_reader *open_whole(void)
+{
+    struct ttd_input input;
+    struct ttd_reader *reader = NULL;
+    struct ttd_reader_options options = ttd_reader_options_default();
+    options.tolerant = true;
+    options.whole_chunks = true;
+    cr_assert_eq(ttd_input_memory(trace_file.data, trace_file.size, NULL, &input), TTD_OK);
+    cr_assert_eq(ttd_reader_open(&input, &options, NULL, &reader, NULL), TTD_OK);
+    return reader;
+}
+
+/* Reads to the end; returns the number of events, and of the losses that the reader synthesised. */
+static uint64_t count_on(struct ttd_reader *reader, uint64_t *losses)
+{
+    struct ttd_batch batch;
+    uint64_t events = 0;
+    *losses = 0;
+    while (ttd_reader_next(reader, &batch, NULL) == TTD_OK) {
+        if (batch.kind == TTD_KIND_EVENTS)
+            events += batch.u.events ? batch.count : batch.chunk.record_count;
+        *losses += batch.synthetic;
+    }
+    return events;
+}
+
+/* Checks that a reader of whole chunks, which leaves the events unread, finds what one finds that
+ * reads them. */
+static void check_counts(bool is_intact, uint64_t events)
+{
+    uint64_t losses;
+    uint64_t expected_losses;
+    uint32_t kinds = TTD_KIND_BIT(TTD_KIND_EVENTS) | TTD_KIND_BIT(TTD_KIND_LOSSES);
+    struct ttd_reader *reader = open_whole();
+    ttd_reader_rewind_checked(reader, kinds);
+    cr_assert_eq(count_on(reader, &expected_losses), events);
+    cr_assert_eq(ttd_reader_is_intact(reader), is_intact);
+    ttd_reader_rewind_unread(reader, kinds);
+    cr_assert_eq(count_on(reader, &losses), events);
+    cr_assert_eq(losses, expected_losses);
+    cr_assert_eq(ttd_reader_is_intact(reader), is_intact);
+    ttd_reader_close(reader);
+}
+
+Test(netter, whole_chunks_are_checked_before_they_are_left)
+{
+    write_trace(TTD_CODEC_RAW, true);
+    check_counts(true, BLOCKS);
+    size_t chunk = chunk_edit_find_kind(trace_file.data, trace_file.size, TTD_KIND_EVENTS);
+    size_t size = trace_file.size - chunk;
+    uint8_t *payload = trace_file.data + chunk + TTD_HEADER_SIZE;
+    uint32_t shapes = ttd_get32(payload + TTD_EVENTS_SHAPE_COUNT);
+    ttd_put32(payload + TTD_EVENTS_SHAPE_COUNT, shapes + 1);
+    check_counts(false, BLOCKS - 10);
+    chunk_edit_seal(trace_file.data + chunk, size);
+    check_counts(false, BLOCKS - 10);
+    ttd_memory_output_free(&trace_file);
+}
+
+/* Removes the index, whose entries are hashes of the headers. */
+static void remove_index(void)
+{
+    uint8_t *index =
+        trace_file.data + chunk_edit_find_kind(trace_file.data, trace_file.size, TTD_KIND_INDEX);
+    uint8_t *end = index + chunk_edit_size(index, TTD_HEADER_SIZE);
+    uint64_t chunks = ttd_get64(end + TTD_HEADER_SIZE + TTD_END_PAYLOAD_CHUNKS);
+    size_t end_size = (size_t)(trace_file.data + trace_file.size - end);
+    memmove(index, end, end_size);
+    trace_file.size -= (size_t)(end - index);
+    ttd_put64(index + TTD_HEADER_SIZE + TTD_END_PAYLOAD_CHUNKS, chunks - 1);
+    ttd_put64(index + TTD_HEADER_SIZE + TTD_END_PAYLOAD_INDEX_OFFSET, 0);
+    chunk_edit_seal_all(trace_file.data, trace_file.size);
+}
+
+Test(netter, whole_chunks_that_are_left_refer_to_what_is_defined)
+{
+    write_trace(TTD_CODEC_RAW, false);
+    remove_index();
+    check_counts(true, BLOCKS);
+    size_t stacks = chunk_edit_find_kind(trace_file.data, trace_file.size, TTD_KIND_STACKS);
+    ttd_put16(trace_file.data + stacks + TTD_HEADER_KIND, TTD_KIND_PRIVATE);
+    chunk_edit_seal_all(trace_file.data, trace_file.size);
+    check_counts(false, BLOCKS);
+    ttd_memory_output_free(&trace_file);
 }
 
 static void expect_refused(struct ttd_netter *netter, const struct ttd_chunk *chunk,
@@ -132,7 +218,7 @@ Test(netter, refuses_other_chunks_and_undefined_ids)
 {
     struct ttd_chunk last;
     struct ttd_netter *netter;
-    write_trace(false);
+    write_trace(TTD_CODEC_LZ4, false);
     struct ttd_reader *reader = fixture_reader(&trace_file, true);
     (void)net_all(reader, &last);
     cr_assert_eq(ttd_netter_open(reader, &netter), TTD_OK);
@@ -162,7 +248,7 @@ Test(netter, refuses_a_chunk_with_any_byte_changed)
 {
     struct ttd_chunk last;
     struct ttd_netter *netter;
-    write_trace(false);
+    write_trace(TTD_CODEC_LZ4, false);
     struct ttd_reader *reader = fixture_reader(&trace_file, true);
     (void)net_all(reader, &last);
     cr_assert_eq(ttd_netter_open(reader, &netter), TTD_OK);

@@ -79,11 +79,15 @@ TTD_EXPORT enum ttd_status ttd_reader_pages(struct ttd_reader *reader,
 
 /**
  * Starts over as ttd_reader_rewind_checked() does, but leaves chunks of events unread: each is
- * returned as a batch of kind TTD_KIND_EVENTS with its `chunk`, without events. The reader takes
- * them for intact. So ttd_reader_is_intact() means nothing unless ttd_netter_net() returns TTD_OK
- * for each of these chunks, with the ids that ttd_reader_defined() gives when it is returned. A
- * record of a heap's parent behind a chunk of events counts as a problem of the file, because the
- * chunk may have used the heap.
+ * returned as a batch of kind TTD_KIND_EVENTS with its `chunk`, without events.
+ *
+ * With ttd_reader_options.whole_chunks the reader decodes and checks each chunk before, as if its
+ * events were asked for: for programs that count events, and look at none.
+ *
+ * Otherwise the reader takes them for intact. So ttd_reader_is_intact() means nothing unless
+ * ttd_netter_net() returns TTD_OK for each of these chunks, with the ids that ttd_reader_defined()
+ * gives when it is returned. A record of a heap's parent behind a chunk of events counts as a
+ * problem of the file, because the chunk may have used the heap.
  *
  * @param kinds  as for ttd_reader_rewind(), with TTD_KIND_EVENTS
  * @return TTD_OK.

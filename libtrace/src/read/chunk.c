@@ -281,7 +281,8 @@ static enum ttd_status skim_stacks(struct ttd_reader *reader, const struct ttd_h
     return ttd_reader_go_on(reader, batch, error);
 }
 
-/** Decodes all events of a chunk and gives none. TTD_END when it is damaged and was passed over. */
+/** Decodes all events of a chunk and gives none; checks them if nobody will read them. TTD_END when
+ * it is damaged and was passed over. */
 static enum ttd_status chunk_try_events(struct ttd_reader *reader, const struct ttd_header *header,
                                         struct ttd_batch *batch, struct ttd_error *error)
 {
@@ -290,6 +291,9 @@ static enum ttd_status chunk_try_events(struct ttd_reader *reader, const struct 
     size_t oldest = reader->events.buffer_next;
     while (status == TTD_OK && reader->records_left != 0) {
         status = ttd_reader_decode(reader, batch, &detail);
+        if (status == TTD_OK && reader->leaves_events)
+            status = ttd_check_batch(reader, batch, &detail);
+        reader->is_first_batch = false;
         /* The batches that were returned stay valid. */
         reader->events.buffer_next = oldest;
     }
@@ -311,7 +315,7 @@ static enum ttd_status chunk_approach_events(struct ttd_reader *reader,
                                              struct ttd_batch *batch, struct ttd_error *error)
 {
     bool has_gap = reader->gap.pending;
-    bool has_events = chunk_is_wanted(reader, TTD_KIND_EVENTS);
+    bool has_events = chunk_is_wanted(reader, TTD_KIND_EVENTS) || reader->leaves_events;
     if ((has_gap && reader->checks) || (has_events && (has_gap || reader->options.whole_chunks))) {
         enum ttd_status status = chunk_try_events(reader, header, batch, error);
         if (status != TTD_OK || batch->synthetic)
@@ -324,19 +328,28 @@ static enum ttd_status chunk_approach_events(struct ttd_reader *reader,
     return TTD_OK;
 }
 
-/** Returns a chunk of events without reading it. */
+/** Takes a chunk of events for intact that is not read. */
+static enum ttd_status chunk_accept_events(struct ttd_reader *reader,
+                                           const struct ttd_header *header, struct ttd_error *error)
+{
+    reader->header = *header;
+    reader->event_before = reader->next_event;
+    reader->position_before = reader->position;
+    const char *violation = ttd_reader_check_records(header);
+    return violation ? ttd_reader_fail(reader, TTD_ERROR_CORRUPT, violation, error)
+                     : ttd_check_unread(reader, error);
+}
+
+/** Returns a chunk of events without its events; chunk_try_events() has decoded them with
+ * whole_chunks. */
 static enum ttd_status chunk_leave_events(struct ttd_reader *reader,
                                           const struct ttd_header *header, struct ttd_batch *batch,
                                           struct ttd_error *error)
 {
     struct ttd_error detail = {.what = ""};
-    reader->header = *header;
-    reader->event_before = reader->next_event;
-    reader->position_before = reader->position;
-    const char *violation = ttd_reader_check_records(header);
-    enum ttd_status status = violation
-                                 ? ttd_reader_fail(reader, TTD_ERROR_CORRUPT, violation, &detail)
-                                 : ttd_check_unread(reader, &detail);
+    enum ttd_status status = reader->options.whole_chunks
+                                 ? ttd_check_chunk(reader, &detail)
+                                 : chunk_accept_events(reader, header, &detail);
     if (status != TTD_OK)
         return ttd_reader_fail_chunk(reader, &detail, batch, error);
     ttd_reader_pass(reader, header, true);

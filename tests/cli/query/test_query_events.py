@@ -7,6 +7,7 @@ import random
 import re
 import struct
 
+import loss_support
 import oracle
 import support
 from support import Script, TestCase, run
@@ -173,6 +174,24 @@ class Events(TestCase):
         reads, all_events = self.reads(path, "SELECT count(*) AS n FROM events")
         self.assertGreater(reads, 0)
         self.assertIs(all_events["certain"], True)
+
+    def test_counts(self):
+        """Events are counted as they are read, in whole and damaged traces."""
+        paths = sorted(loss_support.VECTORS.glob("*.trace"))
+        script = Script().basics()
+        for i in range(10):
+            script.alloc(0x1000 * (i + 1), 8)
+        script.add("loss", reason=1, count=4, last_good="6:0", first_good="7:0")
+        paths.append(self.write(script.close(), "loss.ttd"))
+        self.assertGreater(len(paths), 200)
+        for path in paths:
+            for counts, reads in (("count(*)", "count(number)"), ("1", "number + 1 - number"),
+                                  ("rowid", "number")):
+                part = "" if "count" in counts or counts == "rowid" else " LIMIT 2"
+                one, other = (run("query", "-f", "json", f"SELECT {what} AS n FROM events{part}",
+                                  path) for what in (counts, reads))
+                self.assertEqual((one.status, one.text, one.errors),
+                                 (other.status, other.text, other.errors), path)
 
     def test_order(self):
         """Events come sorted: the first ones need no others."""
