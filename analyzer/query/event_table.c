@@ -59,6 +59,8 @@ static struct ttd_position event_table_find_position(struct event_table_cursor *
         status = ttd_reader_seek_event(reader, chunk->first_record, NULL);
     size_t index = cursor->next;
     while (status == TTD_OK && (status = ttd_reader_next(reader, &batch, NULL)) == TTD_OK) {
+        if (batch.kind != TTD_KIND_EVENTS || batch.chunk.number != chunk->number)
+            continue;
         if (index < batch.count)
             return ttd_event_position(&batch.u.events[index]);
         index -= batch.count;

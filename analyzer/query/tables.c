@@ -331,11 +331,12 @@ static int tables_eof(sqlite3_vtab_cursor *base)
 
 void query_position_text(char text[QUERY_POSITION_SIZE], struct ttd_position position)
 {
-    for (int i = 0; i < 16; i++) {
-        text[i] = hex_digits[position.sequence >> (60 - 4 * i) & 15];
-        text[17 + i] = hex_digits[position.steps >> (60 - 4 * i) & 15];
-    }
+    memset(text, '0', QUERY_POSITION_SIZE - 1);
+    for (char *digit = text + 15; position.sequence; position.sequence >>= 4)
+        *digit-- = hex_digits[position.sequence & 15];
     text[16] = ':';
+    for (char *digit = text + 32; position.steps; position.steps >>= 4)
+        *digit-- = hex_digits[position.steps & 15];
     text[QUERY_POSITION_SIZE - 1] = '\0';
 }
 
@@ -343,7 +344,8 @@ void query_position_text(char text[QUERY_POSITION_SIZE], struct ttd_position pos
 static bool tables_parse_digits(const char *text, uint64_t *number)
 {
     *number = 0;
-    for (size_t i = 0; i < 16; i++) {
+    /* Most are small. */
+    for (size_t i = memcmp(text, "00000000", 8) == 0 ? 8 : 0; i < 16; i++) {
         unsigned decimal = (unsigned char)text[i] - (unsigned)'0';
         unsigned letter = (unsigned char)text[i] - (unsigned)'A';
         if (decimal > 9 && letter > 5)

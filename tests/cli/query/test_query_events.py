@@ -177,21 +177,22 @@ class Events(TestCase):
 
     def test_counts(self):
         """Events are counted as they are read, in whole and damaged traces."""
-        paths = sorted(loss_support.VECTORS.glob("*.trace"))
+        paths = [path for path in sorted(loss_support.VECTORS.glob("*.trace"))
+                 if re.search("good|-events|-chunk|-cut|-end", path.name)]
         script = Script().basics()
         for i in range(10):
             script.alloc(0x1000 * (i + 1), 8)
         script.add("loss", reason=1, count=4, last_good="6:0", first_good="7:0")
         paths.append(self.write(script.close(), "loss.ttd"))
-        self.assertGreater(len(paths), 200)
+        self.assertGreater(len(paths), 50)
         for path in paths:
-            for counts, reads in (("count(*)", "count(number)"), ("1", "number + 1 - number"),
-                                  ("rowid", "number")):
-                part = "" if "count" in counts or counts == "rowid" else " LIMIT 2"
-                one, other = (run("query", "-f", "json", f"SELECT {what} AS n FROM events{part}",
+            for counts, reads, end in (("count(*)", "count(number)", ""), ("rowid", "number", ""),
+                                       *(("1", "number + 1 - number", f"LIMIT {limit}")
+                                         for limit in range(1, 4))):
+                one, other = (run("query", "-f", "json", f"SELECT {what} AS n FROM events {end}",
                                   path) for what in (counts, reads))
                 self.assertEqual((one.status, one.text, one.errors),
-                                 (other.status, other.text, other.errors), path)
+                                 (other.status, other.text, other.errors), (path, counts, end))
 
     def test_order(self):
         """Events come sorted: the first ones need no others."""
