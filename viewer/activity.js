@@ -4,7 +4,7 @@ import { CommandLine } from './commands.js';
 import { doubts, element } from './dom.js';
 import { bytes, count, duration, percent, things } from './format.js';
 import { blocksAndBytes, cutNote, numberColumn, panel, stackColumn, positionColumn, wantsOf } from './findings.js';
-import { Table } from './table.js';
+import { Table, shareOf } from './table.js';
 
 function growthText(row) {
   if (row.growth === 'linear') return `linear, ${bytes(Number(row.growth_bytes))} a time`;
@@ -19,8 +19,8 @@ const growthColumn = {
 function copiedText(moves) {
   const { bytes_copied: copied, bytes_copied_at_most: most, remapped } = moves;
   const limit = Number(copied) === Number(most) ? '' : 'at most ';
-  const mapped = Number(remapped) ? `, ${count(Number(remapped))} moves without a copy` : '';
-  return `${limit}${count(Number(most))} bytes copied${mapped}`;
+  const mapped = Number(remapped) ? `, ${things(Number(remapped), 'move')} without a copy` : '';
+  return `${limit}${things(Number(most), 'byte')} copied${mapped}`;
 }
 
 export function movesView(moves, pieces) {
@@ -49,15 +49,15 @@ export function movesView(moves, pieces) {
   chains.setRows(moves.chains || []);
   inferred.setRows(moves.inferred?.groups || []);
   const node = element('div', {},
-    panel('Reallocations', doubts(moves), element('p', {}, `${count(Number(moves.reallocs))} ` +
-      `calls: ${count(Number(moves.moved))} moved, ${count(Number(moves.in_place))} in place, ` +
-      `${count(Number(moves.from_null))} of a null pointer, ${count(Number(moves.failed))} ` +
+    panel('Reallocations', doubts(moves), element('p', {}, `${things(Number(moves.reallocs), 'call')}: ` +
+      `${count(Number(moves.moved))} moved, ${count(Number(moves.in_place))} in place, ` +
+      `${count(Number(moves.from_null))} new (from NULL), ${count(Number(moves.failed))} ` +
       `failed; ${copiedText(moves)}.`),
     cutNote(moves.groups.length, moves.total_groups, 'call sites'), table.tools, table.node),
     panel('Blocks that were moved most', chains.tools, chains.node),
     moves.inferred ? panel('Replaced by larger blocks, inferred', element('p', {},
       'Containers that allocate a larger block, copy and release the old one: ' +
-      `${count(Number(moves.inferred.replaced))} times.`),
+      `${things(Number(moves.inferred.replaced), 'time')}.`),
     cutNote(moves.inferred.groups.length, moves.inferred.total_groups, 'call sites'),
     inferred.tools, inferred.node) : null);
   return { node, draw: pieces.search.watch(() => [table, inferred].forEach((each) => each.choose())) };
@@ -70,9 +70,9 @@ function histogram(name, title, rows) {
   const table = new Table(name, [
     { title, value: (row) => row.from, show: (row) => row.label, key: (row) => row.from },
     { title: 'Blocks', value: (row) => row.blocks, show: (row) => count(row.blocks) },
-    { title: 'Share', value: (row) => row.blocks, show: (row) => percent(row.blocks, total) },
+    { title: 'Share', value: (row) => row.blocks, csv: [shareOf((row) => row.blocks, () => total)], show: (row) => percent(row.blocks, total) },
     { title: 'Bytes', value: (row) => row.bytes, show: (row) => bytes(row.bytes) },
-    { title: 'Graph', is_number: false, class: 'bars', value: (row) => row.blocks,
+    { title: 'Graph', is_number: false, class: 'bars', value: (row) => row.blocks, csv: [],
       show: (row) => {
         const bar = element('i', { class: 'bar-of' });
         bar.style.width = `${most ? 100 * row.blocks / most : 0}%`;
@@ -102,8 +102,8 @@ export class LifetimesView {
     this.node = element('div', { class: 'columns' },
       panel('How long blocks lived', doubts(lifetimes), element('p', {},
         `${things(Number(lifetimes.total_blocks), 'block')} in the whole trace; never released: ` +
-        `${count(Number(lifetimes.never_released))}; ended with their heap: ` +
-        `${count(Number(lifetimes.destroyed))}.`),
+        `${count(Number(lifetimes.never_released))}` +
+        `${Number(lifetimes.destroyed) ? `; ended with their heap: ${count(Number(lifetimes.destroyed))}` : ''}.`),
       by_time.tools, by_time.node),
       panel('By the number of heap calls', by_calls.tools, by_calls.node), this.sizes);
   }
@@ -113,7 +113,7 @@ export class LifetimesView {
     const live = series.at(this.state.get('at'));
     const rows = Array.from(series.keys, (key, i) => ({
       from: key ? 2 ** (key - 1) : 0, blocks: live.blocks[i], bytes: live.bytes[i],
-      label: key > 1 ? `${bytes(2 ** (key - 1))} – ${bytes(2 ** key - 1)}` : bytes(key),
+      label: key > 1 ? `${count(2 ** (key - 1))} to ${count(2 ** key - 1)} B` : bytes(key),
     })).filter((row) => row.blocks);
     const table = histogram('sizes', 'Size', rows);
     this.gaps.set(this.commands.line('fragmentation', '--at', this.heap.position[this.state.get('at')]));
@@ -125,7 +125,7 @@ export class LifetimesView {
 /** @param line  the command that prints the blocks */
 export function retainedView(retained, roots, pieces, line) {
   const name = (row) => row.root?.label || (row.block
-    ? `${row.class ? `${row.class} ` : ''}${row.block.address}, ${count(row.block.size)} bytes`
+    ? `${row.class ? `${row.class} ` : ''}${row.block.address}, ${things(row.block.size, 'byte')}`
     : row.class || '');
   const columns = (title) => [
     { ...numberColumn('Retained', 'retained_bytes', bytes), key: name },

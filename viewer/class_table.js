@@ -3,8 +3,8 @@
 import { CommandLine } from './commands.js';
 import { cutNote, numberColumn } from './findings.js';
 import { doubts, element } from './dom.js';
-import { bytes, count, percent } from './format.js';
-import { Table } from './table.js';
+import { bytes, percent, things } from './format.js';
+import { Table, shareOf } from './table.js';
 
 /** The name of a class; those without one are known by the address of their table of functions. */
 function classNameOf(row) {
@@ -20,7 +20,7 @@ export class ClassTable {
     const total = Number(part.total_bytes);
     this.table = new Table('classes', [
       { ...numberColumn('Bytes', 'bytes', bytes), key: classNameOf },
-      { title: 'Share', value: (row) => Number(row.bytes),
+      { title: 'Share', value: (row) => Number(row.bytes), csv: [shareOf((row) => Number(row.bytes), () => total)],
         show: (row) => percent(Number(row.bytes), total) },
       numberColumn('Blocks', 'blocks'),
       { ...numberColumn('Holds', 'retained_bytes', bytes),
@@ -29,9 +29,9 @@ export class ClassTable {
         show: (row) => element('span', { class: row.class ? 'own' : 'foreign' }, classNameOf(row)) }]);
     this.node = element('div', {}, doubts(part), cutNote(part.retainers.length,
       Number(part.total_retainers), 'classes'), this.table.node, new CommandLine(line).node);
-    this.note = `Live at snapshot ${part.snapshot?.number}: ${count(total)} bytes by class, ` +
+    this.note = `Live at snapshot ${part.snapshot?.number}: ${things(total, 'byte')} by class, ` +
       'wherever the cursor is' + (Number(part.unheld_bytes)
-      ? `; ${count(Number(part.unheld_bytes))} bytes that nothing holds are not in the table` : '') +
+      ? `; ${things(Number(part.unheld_bytes), 'byte')} that nothing holds are not in the table` : '') +
       `${is_filtered ? '; the filters of this page do not apply' : ''}`;
   }
 

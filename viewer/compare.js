@@ -6,7 +6,7 @@ import { button, choice, copyText, element, fixedFigure, segments, textField } f
 import { numberColumn, panel, stackColumn } from './findings.js';
 import { changeColor, changeLegend } from './flame_colors.js';
 import { FlameView } from './flame_view.js';
-import { baseName, bytes, count, signed } from './format.js';
+import { baseName, bytes, count, signed, things } from './format.js';
 import { Scope } from './scope.js';
 import { Search } from './search.js';
 import { Pieces } from './stacks.js';
@@ -179,8 +179,8 @@ export class ComparePage {
     const title = facts.title || 'Comparison of two heaps';
     document.title = title;
     const side = (name, i) => fixedFigure(`${i ? 'Second' : 'First'}: ${baseName(facts.paths[i])}`,
-      bytes(Number(diff[name].live_bytes)), `${count(Number(diff[name].live_bytes))} bytes in ` +
-      `${count(Number(diff[name].live_blocks))} blocks at ${diff[name].position}`);
+      bytes(Number(diff[name].live_bytes)), `${things(Number(diff[name].live_bytes), 'byte')} in ` +
+      `${things(Number(diff[name].live_blocks), 'block')} at ${diff[name].position}`);
     const link = button('Copy link', () => {
       state.write();
       copyText(location.href, link);

@@ -2,7 +2,7 @@
 // The calls around the cursor of an exact page.
 import { element } from './dom.js';
 import { positionText } from './exact.js';
-import { bytes, count, moment } from './format.js';
+import { bytes, count, moment, positionRank } from './format.js';
 import { Table } from './table.js';
 
 /** Calls that are shown before the cursor and from there on. */
@@ -57,6 +57,11 @@ export class CallReader {
   }
 }
 
+/** The positions at which a call took effect: of a reallocation two, or one. */
+function positionsOf({ action, returned, position, start, end }) {
+  return action === 'ReAlloc' && returned && start !== end ? `${start} – ${end}` : position;
+}
+
 /** A call as C writes it. */
 export function callText({ action, api, size, base, address, returned }) {
   const given = [...(base || action === 'Free' || action === 'ReAlloc' ? [base ? hex(base) : 'NULL'] : []),
@@ -74,8 +79,10 @@ export class EventsView {
     this.table = new Table('calls', [
       { title: 'Call', value: (call) => call.number, show: (call) => `#${count(call.number)}`,
         key: (call) => call.number },
-      { title: 'Position', value: (call) => call.position, is_number: false,
-        show: (call) => pieces.position(call.position) },
+      { title: 'Position', value: positionsOf, is_number: false, rank: (call) => positionRank(call.position),
+        show: (call) => (call.position === positionsOf(call) ? pieces.position(call.position)
+          : element('span', { title: 'The old block ends, and the new one begins' },
+            pieces.position(call.start), ' – ', pieces.position(call.end))) },
       ...(scope.has_times ? [{ title: 'Time', value: (call) => call.time,
         show: (call) => moment(call.time) }] : []),
       { title: 'Thread', value: (call) => call.thread },

@@ -73,7 +73,7 @@ export class Figures {
     const { heap, scope } = this;
     return [scope.has_times ? duration(Math.max(0, heap.time[to] - heap.time[from]))
       : things(heap.event[to] - heap.event[from], 'event'),
-    `${heap.position[from]} to ${heap.position[to]}`];
+    `${from ? 'after ' : ''}${heap.position[from]} to ${heap.position[to]}`];
   }
 
   ofActivity(from, to) {

@@ -84,8 +84,13 @@ export function cutNote(shown, total, what) {
 
 function leakClasses(leaks) {
   if (!leaks.classes) return null;
+  // Those that are held doubtfully are reachable, too: each block counts once.
+  const { still_reachable: reachable, held_by_stale: stale, held_by_stack: stack } = leaks.classes;
+  const [blocks, size] = ['blocks', 'bytes'].map((unit) =>
+    [stale, stack].reduce((left, sums) => left - Number(sums?.[unit] ?? 0), Number(reachable?.[unit] ?? 0)));
+  const classes = { ...leaks.classes, ...(reachable && { still_reachable: { blocks, bytes: size } }) };
   // The classes that have no block are not worth a look.
-  const shown = Object.entries(leaks.classes).filter(([name, sums]) => name === 'definitely_lost' || Number(sums.blocks));
+  const shown = Object.entries(classes).filter(([name, sums]) => name === 'definitely_lost' || Number(sums.blocks));
   return element('dl', { class: 'figures' }, ...shown.map(([name, sums]) =>
     element('div', { class: Number(sums.blocks) ? '' : 'dim', title: CLASSES[name]?.[1] },
       element('dt', {}, CLASSES[name]?.[0] || name),
@@ -102,9 +107,9 @@ function remarks(list) {
 
 function leakRemarks(leaks) {
   return remarks([
-    [leaks.unknown_blocks, 'block', 'blocks', `more, of ${count(leaks.unknown_bytes)} bytes in all, ` +
+    [leaks.unknown_blocks, 'block', 'blocks', `more, of ${things(Number(leaks.unknown_bytes), 'byte')} in all, ` +
       'unknown: perhaps released while recording was off'],
-    [leaks.nested_blocks, 'block', 'blocks', `of these, of ${count(leaks.nested_bytes)} bytes in ` +
+    [leaks.nested_blocks, 'block', 'blocks', `of these, of ${things(Number(leaks.nested_bytes), 'byte')} in ` +
       'all, in heaps of the program and so within other blocks'],
     [leaks.unknown_releases, 'release', 'releases', 'of an address without a live block'],
     [leaks.reallocs_in_flight, 'reallocation', 'reallocations', 'in flight, not counted'],
@@ -142,7 +147,7 @@ export function leaksView(leaks, pieces) {
   ], { sort: 1, wants: wantsOf(pieces), detail: (row) => element('div', {}, lostWhen(row, pieces), pieces.stack(row.stack)) });
   table.setRows(leaks.groups);
   const title = leaks.snapshot
-    ? `What nothing points at any more, as snapshot ${leaks.snapshot.number} tells`
+    ? `Blocks nothing points to (snapshot ${leaks.snapshot.number}${leaks.snapshot.reason === 'exit' ? ', at exit' : ''})`
     : 'What was never released (there is no snapshot that tells what is lost)';
   const node = panel(title, doubts(leaks), leakClasses(leaks),
     element('p', {}, `${blocksAndBytes(leaks.total_blocks, leaks.total_bytes)} ` +
@@ -157,9 +162,9 @@ export function leaksView(leaks, pieces) {
 function blockText(finding) {
   const { block } = finding;
   if (!block) return finding.address ? `address ${finding.address}` : '';
-  const size = block.size === null ? '' : ` of ${count(Number(block.size))} bytes`;
+  const size = block.size === null ? '' : ` of ${things(Number(block.size), 'byte')}`;
   return Number(block.offset) && !finding.damage
-    ? `address ${finding.address}, ${count(Number(block.offset))} bytes inside the block ` +
+    ? `address ${finding.address}, ${things(Number(block.offset), 'byte')} inside the block ` +
       `${block.address}${size}` : `block ${block.address}${size}`;
 }
 

@@ -52,6 +52,12 @@ export function moment(value, step = 1e6) {
   return `+${(value / 1e9).toFixed(digits)} s`;
 }
 
+/** When something was that is between two moments: "at" one, where a step does not distinguish them. */
+export function momentBetween(times, step) {
+  const [from, to] = times.map((value) => moment(value, step));
+  return from === to ? `at ${from}` : `between ${from} and ${to}`;
+}
+
 export function percent(part, whole) {
   if (!whole) return '';
   const value = 100 * part / whole;

@@ -290,6 +290,13 @@ export class Heap {
     return tick < this.last && comparePositions(this.position[tick], position) < 0 ? tick + 1 : tick;
   }
 
+  /** The values of an axis between which a position is: the same twice where a tick is at it. */
+  around(axis, position) {
+    const after = this.tickOf(position);
+    const is_between = comparePositions(this.position[after], position) > 0;
+    return [this[axis][is_between ? Math.max(0, after - 1) : after], this[axis][after]];
+  }
+
   /** The number of the sample of the process's memory that is nearest to a tick; -1 for none. */
   sampleAt(tick) {
     // The heap stays as it is at the last tick until the program ends.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Measures: the figures of each call site in flame graph and table.
 import { ThreadColors, changeColor, changeLegend } from './flame_colors.js';
-import { bytes, count, signed } from './format.js';
+import { bytes, count, signed, things } from './format.js';
 
 /** Each measure: its title, the amounts by call site in a unit, and the words of the command that
- * prints it. Position of the cursor and range come from the state. `has_nested` says
+ * prints it; of changes also the amount of a group, by its growth in all. Position of the cursor and range come from the state. `has_nested` says
  * whether blocks that lie within others count. */
 export const MEASURES = {
   live: {
@@ -16,18 +16,21 @@ export const MEASURES = {
   changed: {
     title: 'Changed in the range',
     values: (heap, state, unit) => changes(heap, state, unit).map(Math.abs),
+    ofChange: Math.abs,
     has_nested: true,
     words: range('--changes'),
   },
   grown: {
     title: 'Grown in the range',
     values: (heap, state, unit) => change(heap, state, unit, 1),
+    ofChange: (sum) => Math.max(0, sum),
     has_nested: true,
     words: range('--changes'),
   },
   shrunk: {
     title: 'Shrunk in the range',
     values: (heap, state, unit) => change(heap, state, unit, -1),
+    ofChange: (sum) => Math.max(0, -sum),
     has_nested: true,
     words: range('--changes'),
   },
@@ -101,7 +104,7 @@ export function nestedText(heap, state, measure = measureOf(state)) {
   if (!heap.has_nested || !measure.has_nested) return '';
   if (measure !== MEASURES.live) return '; blocks that lie within others count, too';
   const { bytes: size, blocks } = heap.nestedAt(state.get('at'));
-  return blocks ? `; ${count(size)} bytes of it lie within other blocks` : '';
+  return blocks ? `; ${things(size, 'byte')} of it lie within other blocks` : '';
 }
 
 export function valuesOf(heap, state, unit = state.get('unit')) {

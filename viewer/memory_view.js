@@ -5,7 +5,7 @@ import { button, element } from './dom.js';
 import { CallReader, hex } from './events_view.js';
 import { graphButtons } from './export.js';
 import { positionText } from './exact.js';
-import { bytes, count, percent } from './format.js';
+import { bytes, count, percent, things } from './format.js';
 import { CanvasSurface, palette } from './surface.js';
 import { Table } from './table.js';
 
@@ -191,9 +191,9 @@ export class MemoryView {
     const colors = palette();
     this.showLegend(this.paint(new CanvasSurface(this.canvas, colors), colors), colors);
     this.regions.setRows(regions);
-    this.note.replaceChildren(`${count(total.blocks)} blocks in ${count(regions.length)} regions: ` +
-      `${count(total.used)} bytes used, ${count(total.unused)} bytes in ${count(total.gaps)} gaps, the ` +
-      `largest of ${count(total.largest)} bytes; a cell is ${bytes(Number(size))}` +
+    this.note.replaceChildren(`${things(total.blocks, 'block')} in ${things(regions.length, 'region')}: ` +
+      `${things(total.used, 'byte')} used, ${things(total.unused, 'byte')} in ${things(total.gaps, 'gap')}, the ` +
+      `largest of ${things(total.largest, 'byte')}; a cell is ${things(Number(size), 'byte')}` +
       `${places.length < regions.length && !chosen.length ? `; the ${DRAWN} fullest regions are drawn` : ''}. `,
     chosen.length ? button('All regions', () => this.state.set({ region: '' })) : '');
   }
@@ -290,7 +290,7 @@ export class MemoryView {
     if (this.told !== address) return;
     const left = Number(total) - owners.length;
     this.story.replaceChildren(
-      element('p', { class: 'said' }, `${count(Number(total))} blocks ever had the address ${address}` +
+      element('p', { class: 'said' }, `${things(Number(total), 'block')} ever had the address ${address}` +
         `${left ? `; the last ${owners.length} are shown` : ''}.`),
       ...told.reverse());
   }
@@ -301,7 +301,7 @@ export class MemoryView {
     const [ended] = owner.end ? await this.reader.read(owner.endEvent, 1) : [];
     const call = (made, position) => ({ ...made, position, stack: this.exact.stackNumber(made.stack) });
     return element('article', { class: 'finding owner' },
-      element('h3', { class: 'own' }, `${count(owner.size)} bytes at ${hex(owner.address)}`,
+      element('h3', { class: 'own' }, `${things(owner.size, 'byte')} at ${hex(owner.address)}`,
         begun.base ? `, reallocated from ${hex(begun.base)}` : ''),
       element('div', { class: 'calls' },
         pieces.call('Allocated', call(begun, owner.begin)),

@@ -124,8 +124,8 @@ export class RangeView {
     this.figures.replaceChildren(
       fixedFigure('Live before', bytes(heap.bytes[from]), things(heap.blocks[from], 'block')),
       fixedFigure('Allocated in it', bytes(allocated), things(allocations, 'block')),
-      fixedFigure('Released in it', count(releases), 'blocks'),
-      fixedFigure('Live behind it', bytes(heap.bytes[to]), things(heap.blocks[to], 'block')),
+      fixedFigure('Released in it', count(releases), Number(releases) === 1 ? 'block' : 'blocks'),
+      fixedFigure('Live after', bytes(heap.bytes[to]), things(heap.blocks[to], 'block')),
       fixedFigure('Growth', signed(heap.bytes[to] - heap.bytes[from], bytes),
         signed(heap.blocks[to] - heap.blocks[from], (number) => things(number, 'block'))));
     if (shown === this.chosen) this.ask();
@@ -143,13 +143,15 @@ export class RangeView {
     const is_rounded = from !== state.get('from') || to !== state.get('to');
     return [
       pieces.search?.is_on ? 'These figures are of the whole heap, not only of what the search finds.' : '',
+      from > 0 || to < heap.last ? `Begins after the call at ${heap.position[from]}, and ends with the call at ` +
+        `${heap.position[to]}; positions in the command are the next ones after these.` : '',
       is_rounded ? `Rounded outwards to the range from ${heap.position[from]} to ` +
         `${heap.position[to]}: this page knows the blocks of ${count(heap.count)} moments at every ` +
         `${count(this.spans.width)}th of them.` : '',
       shown !== this.ofPage && this.has_kept ? COUNTED : '',
       shown !== counted ? '' : this.exact ? 'Call sites follow as soon as the trace is read.'
-        : 'Which functions grew is under “Heap”. Which of them these blocks are of, the command below ' +
-          'says, or a page made with --exact or with the same --from and --to.',
+        : 'The command below lists these blocks by function; so does a page made with --exact, or with the ' +
+          'same --from and --to.',
     ];
   }
 

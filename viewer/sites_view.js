@@ -5,7 +5,7 @@ import { baseName, bytes, count, percent, signed, things } from './format.js';
 import { AT, FROM, TO } from './heap.js';
 import { MEASURES, measureOf, nestedText, valuesOf } from './measures.js';
 import { palette } from './surface.js';
-import { Table } from './table.js';
+import { Table, shareOf } from './table.js';
 import { curveNode } from './verdicts.js';
 
 const KEYS = [['function', 'function'], ['line', 'line'], ['file', 'file'], ['module', 'module'],
@@ -69,7 +69,7 @@ export class SitesView {
     const file = calls.file(frame);
     if (by === 'file') {
       return { key: file || made.module, name: file ? baseName(file) : `${module}, no file`,
-        whole: file || made.module, own: made.own };
+        whole: file || made.module, own: made.own, file };
     }
     if (by === 'module') {
       return { key: made.module, name: module || '(no module)', whole: made.module, own: made.own };
@@ -78,7 +78,7 @@ export class SitesView {
     return {
       key, number, name: by === 'stack' ? `${made.plain} (stack ${this.heap.stacks[site]})` : made.plain,
       place: line || (made.name.startsWith(module) ? '' : module),
-      whole: `${made.name}\n${line || ''} ${made.module}`, own: made.own,
+      whole: `${made.name}\n${line || ''} ${made.module}`, own: made.own, file, line: calls.frames.line[frame] || '',
     };
   }
 
@@ -110,8 +110,11 @@ export class SitesView {
       Object.assign(this.groups[by], { grown, text: search.text });
       addUp('grown', search.filter(grown.bytes, heap.sites));
     }
+    // Of changes, each group counts what it grew or shrank in all.
+    const { ofChange } = measureOf(state);
     for (const unit of ['bytes', 'blocks']) {
-      addUp(unit, search.filter(valuesOf(heap, state, unit), heap.sites));
+      addUp(unit, search.filter(ofChange ? grown[unit] : valuesOf(heap, state, unit), heap.sites));
+      if (ofChange) list.forEach((row) => { row[unit] = ofChange(row[unit]); });
     }
     return list;
   }
@@ -183,7 +186,9 @@ export class SitesView {
         value: (row) => row.whole.split('\n')[0] || row.name, is_number: false, class: 'name',
         is_fixed: true, key: (row) => row.key,
         title_of: (row) => row.whole, show: (row) => this.nameCell(row) },
-      { title: 'Share', value: (row) => row.bytes, show: (row) => this.shareCell(row) },
+      { title: 'Share', value: (row) => row.bytes, show: (row) => this.shareCell(row),
+        csv: [...(is_series || by === 'module' ? [] : [['File', (row) => row.file], ['Line', (row) => row.line]]),
+          shareOf((row) => row.bytes, () => this.total)] },
       { title: 'Bytes', value: (row) => row.bytes, show: (row) => bytes(row.bytes),
         title_of: (row) => `${count(row.bytes)} bytes` },
       { title: this.counted, value: (row) => row.blocks, show: (row) => count(row.blocks) },
@@ -191,7 +196,7 @@ export class SitesView {
         value: (row) => row.grown, show: (row) => (row.grown ? signed(row.grown, bytes) : ''),
         title_of: (row) => `${count(row.grown)} bytes` },
       ...(is_series ? [] : [{ title: 'Over time', is_number: false, is_fixed: true,
-        hint: 'What it had live, from the first moment to the last', value: (row) => row.bytes,
+        hint: 'What it had live, from the first moment to the last', value: (row) => row.bytes, csv: [],
         show: (row) => curveNode(this.curvesBy(by)[row.index], 110, 18, 'Live in the course of time') }]),
     ];
     this.table = new Table('call-sites', columns, {
@@ -245,7 +250,8 @@ export class SitesView {
     this.table.setRows(all.filter((row) => row.bytes || row.blocks || row.grown));
     const measure = is_series ? MEASURES.live : measureOf(this.state);
     setText(this.note, `${measure.title}: ${things(this.total, 'byte')} by ${by}` +
-      (is_series ? '' : ': that of the last call of the program itself') +
+      (is_series ? '' : measure.ofChange ? `: what each ${by} grew and shrank is set off`
+      : by === 'function' ? ', counted for the innermost function of your program' : '') +
       nestedText(this.heap, this.state, measure));
   }
 }

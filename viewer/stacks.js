@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Stacks, positions and other pieces of findings.
 import { button, element } from './dom.js';
-import { baseName, moment } from './format.js';
+import { baseName, moment, momentBetween, things } from './format.js';
 
 /** Frames below this many are shown on demand. */
 const FRAMES_SHOWN = 12;
@@ -33,7 +33,7 @@ export class Pieces {
     const list = element('ol', { class: 'stack' },
       ...frames.slice(0, shown).map((frame) => this.frame(frame)));
     if (shown < frames.length) {
-      const more = button(`${frames.length - shown} more frames`, () => {
+      const more = button(`${things(frames.length - shown, 'more frame')}`, () => {
         more.replaceWith(...frames.slice(shown).map((frame) => this.frame(frame)));
       }, { class: 'more' });
       list.append(more);
@@ -55,11 +55,12 @@ export class Pieces {
       { class: 'link', title: 'Move the cursor to the last tick before or there' });
   }
 
-  /** The time of a position, where the page has it. */
-  timeOf(position) {
+  /** The time of a position: the one that its call has, or the moments of the page around it. */
+  timeOf(position, time) {
     const { heap, scope } = this;
     if (!position || !heap?.time || !scope.has_times || !scope.has(position)) return '';
-    return ` (${moment(heap.time[heap.tickOf(position)], heap.time[heap.last] / 1000)})`;
+    const step = heap.time[heap.last] / 10000;
+    return ` (${time === undefined ? momentBetween(heap.around('time', position), step).replace('at ', '') : moment(time, step)})`;
   }
 
   /** A call with its stack; null if it is not known. */
@@ -67,7 +68,7 @@ export class Pieces {
     if (!call) return null;
     return element('section', { class: 'call' },
       element('h4', {}, title, ' by ', element('code', {}, `${call.api || call.action}()`), ' at ',
-        this.position(call.position), this.timeOf(call.position), ` in thread ${call.thread}`,
+        this.position(call.position), this.timeOf(call.position, call.wall_time === undefined ? undefined : call.time), ` in thread ${call.thread}`,
         call.returned === false ? ', which never returned' : ''),
       this.stack(call.stack));
   }

@@ -2,6 +2,7 @@
 // Tables that sort, filter, and unfold more rows on demand.
 import { button, element, setText } from './dom.js';
 import { csvButtons } from './export.js';
+import { things } from './format.js';
 
 const ROWS_SHOWN = 100;
 
@@ -40,8 +41,14 @@ function firstOf(list, count, compare) {
   return heap.sort(compare);
 }
 
+/** The column of CSV of shares in a total, in percent. */
+export function shareOf(value, total) {
+  return ['Share in %', (row) => (total() ? (100 * value(row) / total()).toFixed(2) : '')];
+}
+
 /**
- * A table. Each column has a title, `value` of a row for CSV and, without a `rank`, for sorting; and
+ * A table. Each column has a title, `value` of a row for CSV and, without a `rank`, for sorting; instead of
+ * these, `csv` lists columns of CSV, each a title and a value; and
  * what `show` makes of it, which stays the same for a row with `is_fixed`; numbers are right-aligned. `detail` of a row is
  * shown below it when it is opened; `wants` says which rows are shown. The first column has the `key` of a row. Rows that were shown
  * before are kept, and only the differences in them are written.
@@ -62,9 +69,9 @@ export class Table {
   }
 
   csv() {
-    return [this.columns.map((column) => column.title),
-      ...this.rows.slice().sort(this.order()).map((row) =>
-        this.columns.map((column) => column.value(row)))];
+    const columns = this.columns.flatMap((column) => column.csv ?? [[column.title, column.value]]);
+    return [columns.map(([title]) => title),
+      ...this.rows.slice().sort(this.order()).map((row) => columns.map(([, value]) => value(row)))];
   }
 
   setRows(rows) {
@@ -213,7 +220,7 @@ export class Table {
     const said = this.rows.length ? left : -1;
     if (this.said === said) return;
     this.said = said;
-    this.more.replaceChildren(...(left > 0 ? [button(`${left} more rows`, () => {
+    this.more.replaceChildren(...(left > 0 ? [button(things(left, 'more row'), () => {
       this.shown += 10 * ROWS_SHOWN;
       this.draw();
     })] : this.rows.length ? [] : ['Nothing.']));

@@ -26,8 +26,9 @@ const MARKS_APART = 3;
 const LETTER = 11;
 const PEAK_ROOM = 56;
 
-/** The width of a column of rates. */
+/** The width of a column of rates; and the parts of the axis, at most, in which the fastest is looked for. */
 const COLUMN = 2;
+const RATE_PARTS = 500;
 
 /** A step of 1, 2 or 5 times a power of ten, at least 1, that divides a length into about `parts`. */
 function roundStep(length, parts) {
@@ -441,9 +442,21 @@ export class Timeline {
     return sums;
   }
 
+  /** The most calls in a second, of allocations or releases, in stretches of a round length, which does
+   * not depend on the picture. */
+  fastest({ values, from, to }) {
+    const length = roundStep(to - from, RATE_PARTS);
+    const first = Math.floor(from / length) * length;
+    const frame = { values, x: (value) => LEFT + COLUMN * (value - first) / length };
+    const [most] = [this.heap.allocations, this.heap.releases]
+      .map((amounts) => this.ratesOf(amounts, frame, Math.ceil((to - first) / length)).reduce((a, b) => Math.max(a, b), 0))
+      .sort((a, b) => b - a);
+    return `${short(most / (length / 1e9))} calls/s in ${duration(length)}`;
+  }
+
   /** Allocations upwards and releases downwards, on a scale of square roots. */
   drawRates(frame) {
-    const { surface, colors, bottom, right, from, to } = frame;
+    const { surface, colors, bottom, right } = frame;
     const middle = bottom + STRIP / 2 + 4;
     const half = STRIP / 2 - 6;
     const columns = Math.max(1, Math.floor((right - LEFT) / COLUMN));
@@ -457,7 +470,7 @@ export class Timeline {
     surface.text('alloc', LEFT - 6, middle - half / 2, colors.dim, { align: 'right' });
     surface.text('free', LEFT - 6, middle + half / 2, colors.dim, { align: 'right' });
     if (this.axis === 'time' && most && surface.width - right > 100) {
-      surface.text(`up to ${short(most / ((to - from) / columns / 1e9))} calls/s${this.search.is_on ? ', of all' : ''}`, right + 8, middle, colors.dim);
+      surface.text(`up to ${this.fastest(frame)}${this.search.is_on ? ', of all' : ''}`, right + 8, middle, colors.dim);
     }
   }
 
@@ -514,7 +527,7 @@ export class Timeline {
     const memory = this.memoryText();
     this.canvas.setAttribute('aria-valuenow', tick);
     this.canvas.setAttribute('aria-valuetext', `${this.scope.has_times ? `${moment(heap.time[tick])}, ` : ''}position ` +
-      `${heap.position[tick]}: ${count(followed.bytes[tick])} bytes in ${count(followed.blocks[tick])} ` +
-      `blocks live${followed === heap ? '' : ` of “${briefName(followed.text)}”`}${memory && `; ${memory}`}`);
+      `${heap.position[tick]}: ${things(followed.bytes[tick], 'byte')} in ${things(followed.blocks[tick], 'block')} ` +
+      `live${followed === heap ? '' : ` of “${briefName(followed.text)}”`}${memory && `; ${memory}`}`);
   }
 }

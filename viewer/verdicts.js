@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The verdicts: the findings of `summary`, as cards that name their owners, and lead there.
 import { button, element } from './dom.js';
-import { baseName, bytes, count, duration, moment, briefName, percent, short, things } from './format.js';
+import { baseName, bytes, count, duration, moment, momentBetween, briefName, percent, short, things } from './format.js';
 import { palette } from './surface.js';
 
 const CURVE = 60;
@@ -52,13 +52,21 @@ export class Verdicts {
     this.node.replaceChildren(this.peak(), this.leak(), this.temporary(), this.moves(), this.errors());
   }
 
-  time(position) {
+  /** When a position was, or the first and the last of several: the moments of the page around them,
+   * where it has none at them. */
+  time(position, last = position) {
     const { heap, scope } = this;
-    if (!scope.has(position)) return `position ${position}`;
-    const tick = heap.tickOf(position);
-    const time = heap.time[tick];
+    if (!scope.has(position)) return `at position ${position}`;
+    const [from, to] = [position, last].map((one) => heap.around(scope.has_times ? 'time' : 'event', one));
+    const all = [from[0], to[1]];
+    if (!scope.has_times) {
+      return all[0] === all[1] ? `at event ${count(all[0])}` : `between events ${count(all[0])} and ${count(all[1])}`;
+    }
     // A hundredth of it leaves three digits.
-    return scope.has_times ? moment(time, time / 100 || 1e9) : `event ${count(heap.event[tick])}`;
+    const is_exact = position !== last && from[0] === from[1] && to[0] === to[1];
+    const step = (value) => value / 100 || 1e9;
+    return is_exact ? `from ${moment(all[0], step(all[0]))} to ${moment(all[1], step(all[1]))}`
+      : momentBetween(all, step(all[0] || all[1]));
   }
 
   /** Where a function is in the sources. */
@@ -110,7 +118,7 @@ export class Verdicts {
     const { peak, resident_bytes: resident } = this.summary;
     const is_little = resident !== null && Number(peak.bytes) < Number(resident) / 2;
     return this.card({ kind: 'peak', title: 'Peak', value: bytes(Number(peak.bytes)), owner: peak.owner,
-      lines: [peak.position ? `${this.share(peak.owner, 'holds')}, at ${this.time(peak.position)}` : 'nothing was live',
+      lines: [peak.position ? `${this.share(peak.owner, 'holds')}, ${this.time(peak.position)}` : 'nothing was live',
         is_little ? `most of the ${bytes(Number(resident))} that were resident is not heap` : ''],
       doubt: this.doubt,
       action: Number(peak.blocks) ? ['Go to the peak', { measure: 'live', at_peak: true }] : null });
@@ -173,8 +181,8 @@ export class Verdicts {
       `${is_lost ? 'lost' : 'left'}`];
     if (!found) return lines;
     const length = this.heap.time[found.last] - this.heap.time[found.first];
-    const times = blocks > 1 ? `from ${this.time(owner.first)} to ${this.time(owner.last)}` : `at ${this.time(owner.first)}`;
-    return [...lines, (found.is_steady && this.scope.has_times && length ? `one every ${duration(length / (blocks - 1))} ` : '') + times];
+    const times = this.time(owner.first, owner.last);
+    return [...lines, (found.is_steady && this.scope.has_times && length ? `about one every ${duration(length / (blocks - 1))} ` : '') + times];
   }
 
   temporary() {

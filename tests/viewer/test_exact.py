@@ -15,6 +15,7 @@ from support import Script
 from test_page import PLACES, churn, kept, whole
 
 WAIT_SECONDS = 60
+HAS_ENGINE = os.environ.get("HAS_ENGINE") == "1"
 
 
 def setUpModule():

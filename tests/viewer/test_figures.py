@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: MIT
+"""Figures of the page that could be certain and wrong, as test_page.py: times between its moments, sums
+that count a block twice, rates, positions of calls with two effects, and what is saved as CSV."""
+
+import sys
+import unittest
+
+import browser
+import support
+import test_exact
+import test_page
+from snapshot_support import IN_BSS, SnapshotScript
+from support import Script
+from test_answers import shop
+from test_page import NAME, PageCase, whole
+
+A, B = 0x20000, 0x30000
+
+
+def evaluate(expression):
+    return test_page.opened.evaluate(expression)
+
+
+def setUpModule():
+    test_page.setUpModule()
+
+
+def tearDownModule():
+    test_page.tearDownModule()
+
+
+def between_moments():
+    """A double free and a realloc, each far from every moment of the page but in a stretch between
+    two: calls before and after them fill the moments, at times of their own."""
+    script = Script(events_per_chunk=500).basics()
+    script.alloc(0x1000, 40, wall=0)
+    for i in range(4000):
+        script.alloc(0x100000 + 0x100 * i, 16, wall=i * 10**6)
+        if i == 2001:
+            script.realloc(0x1000, 0x2000, 90, wall=i * 10**6)
+        if i == 2601:
+            script.free(0x2000, wall=i * 10**6)
+        if i == 3001:
+            script.free(0x2000, wall=i * 10**6)
+    return script.close(wall=4000 * 10**6)
+
+
+class Times(PageCase):
+    def test_a_time_between_two_moments_says_so(self):
+        trace = self.write(between_moments())
+        self.show(trace, "#view=errors")
+        finding, = self.json_of("errors", trace)["findings"]
+        for title, (event, time) in zip(self.texts("article.finding .time-line h4"), (
+                ("allocated", 2.001), ("released", 2.601), (None, 3.001))):
+            position = (finding[event] if event else finding)["position"]
+            around = evaluate(f"heapPage.heap.around('time', {position!r}).map((time) => time / 1e9)")
+            self.assertLessEqual(around[0], time)
+            self.assertGreaterEqual(around[1], time)
+            wanted = f"(+{time:.4f} s)" if around[0] == around[1] else \
+                f"(between +{around[0]:.4f} s and +{around[1]:.4f} s)"
+            self.assertIn(wanted, title)
+        self.assertIn("between", " ".join(self.texts("article.finding .time-line h4")))
+        self.check_silence()
+
+    def test_a_card_has_the_moments_around(self):
+        script = Script(events_per_chunk=500).basics()
+        for i in range(4000):
+            script.alloc(0x100000, 16, stack=3, wall=i * 10**6)
+            script.free(0x100000, wall=i * 10**6)
+            if i == 1001:
+                script.alloc(0x1000, 90, wall=i * 10**6)
+        self.show(self.write(script.close(wall=4000 * 10**6)))
+        place = evaluate("heapPage.parts.summary.leaks.first_position")
+        around = evaluate(f"heapPage.heap.around('time', {place!r}).map((time) => time / 1e9)")
+        self.assertLessEqual(around[0], 1.001)
+        self.assertGreaterEqual(around[1], 1.001)
+        text = self.texts("[data-verdict=leak]")[0]
+        self.assertIn(f"at +{around[0]:.2f} s" if f"{around[0]:.2f}" == f"{around[1]:.2f}" else
+                      f"between +{around[0]:.2f} s and +{around[1]:.2f} s", text)
+
+
+@unittest.skipUnless(test_exact.HAS_ENGINE, "no engine")
+class ExactTimes(test_exact.ExactCase):
+    def test_a_biography_has_the_times_of_its_calls(self):
+        trace = self.write(between_moments())
+        self.show_exact(trace)
+        self.visit("#view=memory&address=0x2000")
+        self.wait("document.querySelectorAll('.owner h4').length === 2")
+        titles = self.texts(".owner h4")
+        self.assertIn("(+2.0010 s)", titles[0])
+        self.assertIn("(+2.6010 s)", titles[1])
+        self.assertIn("1 block ever had", self.texts(".story-panel .said")[0])
+        self.check_silence()
+
+    def test_a_reallocation_has_two_positions(self):
+        trace = self.write(between_moments())
+        self.show_exact(trace)
+        event, = (row for row in self.run_ok("events", "--format", "json", trace).json_lines
+                  if row["action"] == "ReAlloc")
+        chain, = self.json_of("moves", trace)["chains"]
+        self.assertEqual(chain["last_position"], event["time_end"])
+        self.visit(f"#view=calls&at={event['time_end']}")
+        self.wait("heapPage.events.table.rows.length > 0")
+        cell, = [cells[1][0] for cells in self.rows('[aria-label="Calls around the cursor"]')
+                 if "realloc" in cells[4][0].lower()]
+        self.assertEqual(cell, f"{event['time_start']} – {event['time_end']}")
+
+
+class Sums(PageCase):
+    def test_doubtfully_held_blocks_count_once(self):
+        script = SnapshotScript().basics()
+        script.alloc(B, 8)
+        script.alloc(A, 64)
+        script.free(A)
+        script.alloc(A - 16, 128)
+        script.snapshot((IN_BSS, 0, A - 16), (A + 8, B))
+        trace = self.write(script.close())
+        classes = self.json_of("leaks", trace)["classes"]
+        self.assertEqual((classes["still_reachable"]["bytes"], classes["held_by_stale"]["bytes"]), (136, 8))
+        self.show(trace, "#view=leaks")
+        shown = {name: whole(text.split("blocks, ")[-1].split("block, ")[-1]) for name, text in
+                 zip(self.texts(".view .figures dt"), self.texts(".view .figures dd small"))}
+        self.assertEqual(shown, {"definitely lost": 0, "still reachable": 128, "held by stale words": 8})
+        self.assertIn(f"{sum(shown.values())} bytes live then", " ".join(self.texts(".view p")))
+
+    def test_what_grew_is_what_a_function_grew(self):
+        script = Script().basics()
+        for line in (1, 2):
+            script.add("stack", parent=1, module=1, offset=0x2000 + line)  # 5, 6
+            script.add("symbol", module=1, offset=0x2000 + line, frames=f"grow@grow.c@{line}")
+        script.alloc(0x1000, 500, stack=5)
+        for i in range(20):
+            script.alloc(0x10000 + 0x100 * i, 100, stack=3)
+        script.alloc(0x2000, 57, stack=6)
+        script.free(0x1000)
+        self.show(self.write(script.close()), "#measure=grown")
+        first = self.positions()[1]
+        self.go(f"#measure=grown&from={first}")
+        rows = evaluate("heapPage.sites.table.all.map(({ name, bytes, grown }) => [name, bytes, grown])")
+        self.assertIn(["grow", 0, -443], rows)
+        for name, grown_bytes, grown in rows:
+            self.assertEqual(grown_bytes, max(0, grown), name)
+
+    def test_the_fastest_calls_do_not_depend_on_the_width(self):
+        opened = test_page.opened
+        size = evaluate("[innerWidth, innerHeight]")
+        script = Script(events_per_chunk=500).basics()
+        for i in range(3000):
+            script.alloc(0x1000 * (i + 1), 8, wall=i * 10**6 if i < 1000 else 10**9 + i * 1000)
+        self.show(self.write(script.close(wall=3 * 10**9)))
+        seen = set()
+        try:
+            for width in (1280, 2000, 3840):
+                opened.size(width, 900)
+                self.settle()
+                seen.add(evaluate("heapPage.timeline.fastest(heapPage.timeline.frame("
+                                  "heapPage.timeline.ground, heapPage.timeline.colors))"))
+        finally:
+            opened.size(*size)
+            self.settle()
+        self.assertEqual(len(seen), 1, seen)
+        self.assertRegex(*seen, r"^[\d.]+ k? ?calls/s in \d+\.?\d* ms$")
+
+
+class Csv(PageCase):
+    def test_shares_are_shares_and_lines_have_columns(self):
+        self.show(self.write(shop()))
+        head, *rows = evaluate("heapPage.sites.table.csv()")
+        self.assertEqual(head, ["Function", "File", "Line", "Share in %", "Bytes", "Blocks", "Growth"])
+        self.assertAlmostEqual(sum(float(row[3]) for row in rows), 100, delta=0.1)
+        audit, = (row for row in rows if row[0].startswith("shop::audit"))
+        self.assertTrue(audit[1].endswith("app.cpp"))
+        self.assertEqual(audit[2], 20)
+        self.go("#by=thread")
+        self.assertEqual(evaluate("heapPage.sites.table.csv()[0]"),
+                         ["Thread", "Share in %", "Bytes", "Blocks", "Growth"])
+
+    def test_histograms_have_shares_and_no_graph(self):
+        self.show(self.write(shop()), "#view=lifetimes")
+        evaluate("void (URL.createObjectURL = (blob) => { window.saved = blob; return location.hash; }), 1")
+        text = evaluate("([...document.querySelectorAll('.view button')].find((node) => "
+                        "node.textContent === 'Save CSV').click(), saved.text())")
+        self.assertEqual(text.splitlines()[0], "Lived for,Blocks,Share in %,Bytes")
+
+
+if __name__ == "__main__":
+    lacking = browser.missing(NAME)
+    if lacking:
+        print(f"not installed: {lacking}")
+        sys.exit(77)
+    support.main()
