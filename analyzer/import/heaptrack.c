@@ -3,25 +3,36 @@
  * Raw data of heaptrack: the letter of a record in front of each line, numbers in hexadecimal.
  *
  *     v VERSION FILE_VERSION      x PATH          X COMMAND        A (attached)
+ *     I PAGE_SIZE PAGES           the system, right behind the command
  *     m PATH BIAS [OFFSET SIZE]... a loaded module; m - begins another list of them
  *     t ADDRESS PARENT            the next stack, from 1: an address in its call instruction
  *     + SIZE STACK ADDRESS        an allocation
  *     - ADDRESS                   a release
  *     c MILLISECONDS              time since the start
  *
- * From file version 3 on, strings follow their length. A realloc is a release and an allocation,
- * so that no move is known; calls have no thread.
+ * From file version 3 on, strings follow their length. The command has none, and its arguments may
+ * have line breaks. A realloc is a release and an allocation, so that no move is known; calls have
+ * no thread.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/grow.h"
 #include "import/import_builder.h"
+
+/* heaptrack writes 4,096 bytes of a command, and blanks between its arguments. */
+#define HEAPTRACK_COMMAND_MAX 8192
 
 struct heaptrack {
     struct import_text *text;
     struct import_builder *builder;
     bool has_sized_strings;
+    /** The command so far; it ends with the line of the system. */
+    char command[HEAPTRACK_COMMAND_MAX];
+    size_t command_size;
+    bool is_in_command;
+    bool has_command;
     bool is_in_modules;
     /** Path of the program; lists of modules do not have it. */
     char program[4096];
@@ -97,6 +108,58 @@ static enum ttd_status heaptrack_program(struct heaptrack *source, struct ttd_st
         return heaptrack_fail(source, "the path of the program was expected");
     snprintf(source->program, sizeof source->program, "%.*s", (int)path.size, path.data);
     source->program_size = path.size;
+    return TTD_OK;
+}
+
+static enum ttd_status heaptrack_add_command(struct heaptrack *source, struct ttd_string text)
+{
+    if (text.size > sizeof source->command - source->command_size)
+        return heaptrack_fail(source, "the line of the system was expected behind the command");
+    if (text.size)
+        memcpy(source->command + source->command_size, text.data, text.size);
+    source->command_size += text.size;
+    return TTD_OK;
+}
+
+/* Begins a command. In earlier versions of the file it is taken for one line. */
+static enum ttd_status heaptrack_command(struct heaptrack *source, struct ttd_string rest)
+{
+    if (!source->has_sized_strings)
+        return import_fact(source->builder, "command", import_trim(rest));
+    if (source->has_command)
+        return heaptrack_fail(source, "a second command");
+    source->is_in_command = true;
+    source->has_command = true;
+    return heaptrack_add_command(source, rest);
+}
+
+static bool heaptrack_is_system(struct ttd_string line)
+{
+    uint64_t number;
+    return import_take(&line, "I") && heaptrack_number(&line, &number) &&
+           heaptrack_number(&line, &number) && !line.size;
+}
+
+/* Takes a line behind the first one of the command: another one of it, or its end. */
+static enum ttd_status heaptrack_go_on_command(struct heaptrack *source, struct ttd_string line)
+{
+    struct ttd_string command = {source->command, source->command_size};
+    if (heaptrack_is_system(line)) {
+        source->is_in_command = false;
+        source->text->result->ignored++;
+        return import_fact(source->builder, "command", import_trim(command));
+    }
+    enum ttd_status status = heaptrack_add_command(source, (struct ttd_string){"\n", 1});
+    return status == TTD_OK ? heaptrack_add_command(source, line) : status;
+}
+
+/* A second line of the system was written by the program, in an argument: the command ended too
+ * early, and its rest was taken for records. */
+static enum ttd_status heaptrack_system(struct heaptrack *source, struct ttd_string line)
+{
+    if (source->has_command && heaptrack_is_system(line))
+        return heaptrack_fail(source, "a second line of the system: the command has one as well");
+    source->text->result->ignored++;
     return TTD_OK;
 }
 
@@ -214,7 +277,9 @@ static enum ttd_status heaptrack_line(struct heaptrack *source, struct ttd_strin
     case 'x':
         return heaptrack_program(source, rest);
     case 'X':
-        return import_fact(source->builder, "command", import_trim(rest));
+        return heaptrack_command(source, rest);
+    case 'I':
+        return heaptrack_system(source, line);
     case 'i':
     case 'a':
         return import_text_fail(source->text, TTD_ERROR_UNSUPPORTED,
@@ -232,11 +297,15 @@ enum ttd_status import_heaptrack(struct import_text *text, struct import_builder
     struct ttd_string line;
     enum ttd_status status = import_text_line(text, &line);
     for (; status == TTD_OK; status = import_text_line(text, &line)) {
-        if (line.size)
+        if (source.is_in_command)
+            status = heaptrack_go_on_command(&source, line);
+        else if (line.size)
             status = heaptrack_line(&source, line);
         if (status != TTD_OK)
             break;
     }
+    if (status == TTD_END && source.is_in_command)
+        status = heaptrack_fail(&source, "the command has no end");
     free(source.stacks);
     return status == TTD_END ? TTD_OK : status;
 }

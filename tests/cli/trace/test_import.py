@@ -173,6 +173,23 @@ class Import(TestCase):
         self.assertIn("libc.so+0x1000", text)
         self.assertIn("pro+0x1210", text)
 
+    def test_heaptrack_command(self):
+        """Arguments may have line breaks, and lines that look like records."""
+        for command in ("pro a\n- 5\nb", "pro \n\n+ 10 1 1000\n\nI 1", "pro \n"):
+            trace = self.made("heaptrack", HEAPTRACK.replace("./pro -x", command))
+            info = self.json_of("info", trace)
+            self.assertIn({"key": "command", "value": command}, info["metadata"])
+            self.assertEqual((info["allocs"], info["frees"]), (3, 2))
+            os.remove(trace)
+        for command, reason in (("pro\nI 1 1\nm 1 -", "a second line of the system"),
+                                ("pro\n" + "x\n" * 5000, "line of the system was expected"),
+                                ("pro\nI 1 1\nX y", "a second command")):
+            self.refused("heaptrack", HEAPTRACK.replace("./pro -x", command), "line ", reason)
+        self.refused("heaptrack", HEAPTRACK.split("I 1000")[0], "the command has no end")
+        earlier = HEAPTRACK.replace("10400 3", "10100 1").replace("x 8 ", "x ").replace("m 1 ", "m ")
+        trace = self.made("heaptrack", earlier.replace("m c ", "m ").replace("I 1000 5e2921\n", ""))
+        self.assertEqual(self.json_of("info", trace)["allocs"], 3)
+
     def test_no_answer_is_certain(self):
         """Each trace has a loss without an end."""
         for form, text in (("heaptrack", HEAPTRACK), ("windbg", GRID), ("mtrace", MTRACE),
@@ -261,7 +278,7 @@ class Import(TestCase):
                              ("t 10 7", "parent of a stack"), ("- xyz", "address was expected"),
                              ("c 11111111111111111", "time in milliseconds"),
                              ("m 1 x 1 ffffffff ffffffffffffffff", "beyond the last address"),
-                             ("X" * 70000, "longer than 65536"),
+                             ("Y" * 70000, "longer than 65536"),
                              ("m fffff a", "path of a module")):
             with self.subTest(line=line[:20]):
                 self.refused("heaptrack", HEAPTRACK + line + "\n", "line 16, offset", reason)

@@ -78,13 +78,15 @@ class Tools(TestCase):
     def test_heaptrack(self):
         if not shutil.which("heaptrack"):
             self.skipTest("heaptrack is not installed")
-        self.program(recorder=("heaptrack", "--raw", "-o", self.path("h")))
+        self.program("a line\n- 5", recorder=("heaptrack", "--raw", "-o", self.path("h")))
         packed = pathlib.Path(self.path("h.raw.zst"))
         raw = subprocess.run(["zstd", "-dcq", packed], capture_output=True, check=True).stdout
         source = self.path("raw.txt")
         pathlib.Path(source).write_bytes(raw)
         trace = self.made("heaptrack", source)
         self.check(trace)
+        command = {"key": "command", "value": self.path("program") + " a line\n- 5"}
+        self.assertIn(command, self.json_of("info", trace)["metadata"])
         if not os.path.exists(INTERPRETER):
             self.skipTest("heaptrack_interpret is not where Debian has it")
         found = subprocess.run([INTERPRETER], input=raw, capture_output=True, check=True)
