@@ -13,12 +13,12 @@ import argparse
 import json
 import os
 import pathlib
-import random
 import shutil
 import statistics
 import subprocess
 import tempfile
 
+import logs
 from usage import usage_of
 
 COUNT = 'SELECT count(*) FROM {}'
@@ -43,20 +43,6 @@ const {DuckDBInstance} = require(process.argv[1]);
 '''
 
 
-def mtrace_log(path, count):
-    """A log of glibc's mtrace, with a thousand live blocks."""
-    chance, live = random.Random(1), []
-    with open(path, 'w', encoding='ascii') as file:
-        file.write('= Start\n')
-        for number in range(count):
-            site = f'@ prog:[0x{chance.randrange(99) * 16:x}]'
-            if len(live) > 1000:
-                file.write(f'{site} - 0x{live.pop(chance.randrange(len(live))):x}\n')
-            else:
-                live.append(0x100000 + 64 * number)
-                file.write(f'{site} + 0x{live[-1]:x} 0x{chance.randrange(1, 64):x}\n')
-
-
 def commands(analyzer, trace, folder, options):
     """Each measurement: a command, and how many events or rows it has; 0 without a speed."""
     found = {name: ([analyzer, 'query', sql.format('events'), trace], options.events)
@@ -78,10 +64,12 @@ def commands(analyzer, trace, folder, options):
         found['rows as ' + end] = ([analyzer, 'query', *form, '-o',
                                     os.path.join(folder, 'events.' + end), 'SELECT * FROM events',
                                     trace], options.events)
-    log = os.path.join(folder, 'mtrace.txt')
-    mtrace_log(log, options.lines)
-    found['import mtrace'] = ([analyzer, 'import', 'mtrace', log, '-o',
-                               os.path.join(folder, 'imported.ttd')], options.lines)
+    for form in logs.FORMATS:
+        log = os.path.join(folder, form.__name__)
+        with open(log, 'w', encoding='ascii') as file:
+            file.writelines(form(options.lines))
+        found['import ' + form.__name__] = ([analyzer, 'import', '-o', '/dev/null',
+                                             form.__name__, log], options.lines)
     for name, sql in QUESTIONS.items():
         found['sqlite3: ' + name] = (['sqlite3', os.path.join(folder, 'events.db'),
                                       sql.format('result')], options.events)

@@ -128,12 +128,6 @@ static const uint8_t import_digits[256] = {
     ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
     ['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16};
 
-static void import_drop(struct ttd_string *rest, size_t size)
-{
-    rest->data += size;
-    rest->size -= size;
-}
-
 bool import_take_hex(struct ttd_string *rest, uint64_t *number)
 {
     uint64_t value = 0;
@@ -179,43 +173,4 @@ bool import_take_number(struct ttd_string *rest, uint64_t *number)
         return false;
     *rest = digits;
     return true;
-}
-
-bool import_take(struct ttd_string *rest, const char *text)
-{
-    size_t size = strlen(text);
-    if (rest->size < size || memcmp(rest->data, text, size) != 0)
-        return false;
-    import_drop(rest, size);
-    return true;
-}
-
-void import_take_blanks(struct ttd_string *rest)
-{
-    while (rest->size && (*rest->data == ' ' || *rest->data == '\t'))
-        import_drop(rest, 1);
-}
-
-bool import_take_until(struct ttd_string *rest, const char *end, struct ttd_string *taken)
-{
-    const char *found = rest->size ? memmem(rest->data, rest->size, end, strlen(end)) : NULL;
-    if (!found)
-        return false;
-    size_t size = (size_t)(found - rest->data);
-    *taken = import_trim((struct ttd_string){rest->data, size});
-    import_drop(rest, size + strlen(end));
-    return true;
-}
-
-struct ttd_string import_trim(struct ttd_string part)
-{
-    import_take_blanks(&part);
-    while (part.size && (part.data[part.size - 1] == ' ' || part.data[part.size - 1] == '\t'))
-        part.size--;
-    return part;
-}
-
-bool import_is(struct ttd_string part, const char *text)
-{
-    return part.size == strlen(text) && memcmp(part.data, text, part.size) == 0;
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <ttdtrace/definitions.h>
 #include <ttdtrace/io.h>
 
@@ -50,7 +51,13 @@ __attribute__((format(printf, 3, 4))) enum ttd_status
 import_text_fail(struct import_text *text, enum ttd_status status, const char *format, ...);
 
 /* A part of a line that is still to be read: taken from its front. Functions that return false
- * leave it unchanged. */
+ * leave it unchanged. Those that compare are inline, since nearly all texts are constants. */
+
+static inline void import_drop(struct ttd_string *rest, size_t size)
+{
+    rest->data += size;
+    rest->size -= size;
+}
 
 /** Takes hexadecimal digits, 1 to 16 significant ones, without a prefix. */
 bool import_take_hex(struct ttd_string *rest, uint64_t *number);
@@ -62,18 +69,51 @@ bool import_take_decimal(struct ttd_string *rest, uint64_t *number);
 bool import_take_number(struct ttd_string *rest, uint64_t *number);
 
 /** Takes `text`. */
-bool import_take(struct ttd_string *rest, const char *text);
+static inline bool import_take(struct ttd_string *rest, const char *text)
+{
+    size_t size = strlen(text);
+    if (rest->size < size || memcmp(rest->data, text, size) != 0)
+        return false;
+    import_drop(rest, size);
+    return true;
+}
 
 /** Takes blanks and tabs; there may be none. */
-void import_take_blanks(struct ttd_string *rest);
-
-/** Takes everything up to `end`, and `end` itself, without blanks around it. */
-bool import_take_until(struct ttd_string *rest, const char *end, struct ttd_string *taken);
+static inline void import_take_blanks(struct ttd_string *rest)
+{
+    while (rest->size && (*rest->data == ' ' || *rest->data == '\t'))
+        import_drop(rest, 1);
+}
 
 /** Returns a part without the blanks and tabs around it. */
-struct ttd_string import_trim(struct ttd_string part);
+static inline struct ttd_string import_trim(struct ttd_string part)
+{
+    import_take_blanks(&part);
+    while (part.size && (part.data[part.size - 1] == ' ' || part.data[part.size - 1] == '\t'))
+        part.size--;
+    return part;
+}
+
+/** Takes everything up to `end`, and `end` itself, without blanks around it. */
+static inline bool import_take_until(struct ttd_string *rest, const char *end,
+                                     struct ttd_string *taken)
+{
+    size_t size = strlen(end);
+    for (size_t i = 0; size <= rest->size && i <= rest->size - size; i++) {
+        if (memcmp(rest->data + i, end, size) != 0)
+            continue;
+        *taken = import_trim((struct ttd_string){rest->data, i});
+        import_drop(rest, i + size);
+        return true;
+    }
+    return false;
+}
 
 /** Whether a part is `text`. */
-bool import_is(struct ttd_string part, const char *text);
+static inline bool import_is(struct ttd_string part, const char *text)
+{
+    size_t size = strlen(text);
+    return part.size == size && memcmp(part.data, text, size) == 0;
+}
 
 #endif
