@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Frames, the tree of calls, and trees by function that are made of it.
-import { baseName, count, plainName, shortName, visible } from './format.js';
+import { baseName, plainName, shortName, things, visible } from './format.js';
 
 const INLINED = 1;
 const OWN = 2;
@@ -8,9 +8,6 @@ const ALLOCATES = 4;
 
 /** The recorder's library in the program. */
 const RECORDER = 'libttdpreload.so';
-
-/** The node of a call site that stands for many others. */
-export const OTHERS = -2;
 
 /** Levels of a tree from the allocating functions outwards: it is far larger than the other. */
 export const OUTWARD_LEVELS = 16;
@@ -48,15 +45,15 @@ export class Calls {
     return this.functions.length - 1;
   }
 
-  /** Names the call site that stands for others. */
-  nameOthers(number) {
-    this.others = this.addPlain(`(${count(number)} other call sites)`);
+  /** Names the node above the functions of call sites that are not known by themselves. */
+  nameOthers(node, number) {
+    const name = `(${things(number, 'other call site')})`;
+    Object.assign(this.functions[this.functionAt(node)], { name, short: name, plain: name });
   }
 
   /** The number of the function of a call site: of its node, or of none. */
   functionOfSite(node) {
-    if (node >= 0) return this.functionAt(node);
-    return node === OTHERS ? this.others : this.noStack;
+    return node >= 0 ? this.functionAt(node) : this.noStack;
   }
 
   makeFunction(frame) {

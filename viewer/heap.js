@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The heap at each tick, by call site, thread, heap and size.
-import { OTHERS } from './calls.js';
 import { numbers, sums } from './data.js';
 import { comparePositions } from './format.js';
 import { Kept } from './kept.js';
@@ -204,10 +203,8 @@ export class Heap {
     this.stacks = sums(part.sites.stack);
     this.threadOf = part.sites.thread;
     this.sites = sums(part.sites.node).map((number) => number - 1);
-    if (part.others) {
-      this.sites[part.others.site] = OTHERS;
-      this.calls.nameOthers(part.others.count);
-    }
+    this.others = part.others;
+    if (this.others) this.calls.nameOthers(this.sites[this.others.site], this.others.count);
     const { parent } = this.calls;
     this.own = this.sites.map((node, i) => {
       for (let up = part.sites.up[i]; up > 0 && node >= 0; up--) node = parent[node];
@@ -221,6 +218,11 @@ export class Heap {
     }
     this.lost = part.lost && Object.fromEntries(Object.entries(part.lost).map(([kind, groups]) =>
       [kind, this.readGroups(groups)]));
+  }
+
+  /** Whether a call site stands for all of its function that are not known by themselves. */
+  isOther(site) {
+    return Boolean(this.others) && site >= this.others.site && site < this.others.site + this.others.sites;
   }
 
   /** The live blocks at the peak: the difference from the end of its tick. */

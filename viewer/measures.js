@@ -134,7 +134,9 @@ export class HeapSource {
     const measure = measureOf(this.state);
     const position = measure === MEASURES.live ? this.heap.position[this.state.get('at')]
       : measure === MEASURES.peak ? this.heap.part.peak.position : null;
-    return text + nestedText(this.heap, this.state) + (position && !this.search.is_on ? this.heap.kept.text(position) : '');
+    const { others } = this.heap;
+    const known = others ? `; of ${things(others.count, 'other call site')} only the function is known: --exact has all` : '';
+    return text + known + nestedText(this.heap, this.state) + (position && !this.search.is_on ? this.heap.kept.text(position) : '');
   }
 
   /** Whether the measure is of growth: its colours say so. */

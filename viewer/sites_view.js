@@ -48,7 +48,7 @@ export class SitesView {
     const of = own.map((node, site) => {
       const frame = node < 0 ? -1 : calls.frame[node];
       const group = this.describe(by, frame, site);
-      const key = by === 'stack' && node >= 0 ? stacks[site] : group.key;
+      const key = by === 'stack' && node >= 0 && !this.heap.isOther(site) ? stacks[site] : group.key;
       if (!index.has(key)) {
         index.set(key, list.length);
         list.push({ ...group, key, site, index: list.length, bytes: 0, blocks: 0, grown: 0 });
@@ -74,9 +74,10 @@ export class SitesView {
     if (by === 'module') {
       return { key: made.module, name: module || '(no module)', whole: made.module, own: made.own };
     }
-    const key = by === 'line' ? `${frame}` : `${calls.functionOf[frame]}`;
+    const is_other = by !== 'function' && this.heap.isOther(site);
+    const key = is_other ? `others ${number}` : by === 'line' ? `${frame}` : `${calls.functionOf[frame]}`;
     return {
-      key, number, name: by === 'stack' ? `${made.plain} (stack ${this.heap.stacks[site]})` : made.plain,
+      key, number, name: is_other ? `${made.plain} (other call sites)` : by === 'stack' ? `${made.plain} (stack ${this.heap.stacks[site]})` : made.plain,
       place: line || (made.name.startsWith(module) ? '' : module),
       whole: `${made.name}\n${line || ''} ${made.module}`, own: made.own, file, line: calls.frames.line[frame] || '',
     };

@@ -236,10 +236,10 @@ static int report_data_write(struct session *session, struct page_facts *facts)
 #define TRACES_MAX  64
 #define TRACES_TEXT "64"
 #define GROUPS_TEXT "200"
-#define SITES_TEXT  "20,000"
+#define SITES_TEXT  "11,000"
 
 _Static_assert(REPORT_GROUPS_MAX == 200, "GROUPS_TEXT");
-_Static_assert(PAGE_SITES_MAX == 20000, "SITES_TEXT");
+_Static_assert(PAGE_SITES_MAX == 11000, "SITES_TEXT");
 
 static const char help[] =
     "Usage: ttdanalyze report [OPTIONS] -o FILE [TRACE]\n"
@@ -260,8 +260,8 @@ static const char help[] =
     "      --title TEXT        the title of the page (the recorded command)\n" ISLAND_OPTIONS_HELP
         VIEW_FILTERS_HELP COMMAND_COMMON_HELP "\n"
     "The page has no --format. Lists have at most " GROUPS_TEXT " groups; totals count all.\n"
-    "Of more than " SITES_TEXT " call sites those that have least are shown as one, unless the\n"
-    "page is --exact.\n"
+    "Of more than " SITES_TEXT " call sites those that have least are known by function only,\n"
+    "unless the page is --exact.\n"
     "\n"
     "A POSITION is one of:\n" POSITION_SPEC_FORMS;
 

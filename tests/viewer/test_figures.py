@@ -162,6 +162,56 @@ class Sums(PageCase):
         self.assertRegex(*seen, r"^[\d.]+ k? ?calls/s in \d+\.?\d* ms$")
 
 
+class ManySites(PageCase):
+    SITES = 14000
+
+    def trace(self):
+        script = Script(events_per_chunk=5000).basics()
+        for i in range(3):
+            script.add("symbol", module=1, offset=0x500000 + i, frames=f"maker{i}@make.c@{i + 1}")
+        for i in range(self.SITES):
+            script.add("stack", parent=1, module=1, offset=0x100000 + 16 * i)               # 5 + 2 i
+            script.add("stack", parent=5 + 2 * i, module=1, offset=0x500000 + i % 3)        # 6 + 2 i
+        for i in range(self.SITES):
+            script.alloc(0x1000000 + 0x1000 * i, 1 + i % 3000, stack=6 + 2 * i, wall=i * 1000)
+            if i % 2:
+                script.free(0x1000000 + 0x1000 * i, wall=i * 1000)
+        return script.close(wall=self.SITES * 1000)
+
+    def shown(self):
+        return sorted((cells[0][0].split(" ")[0], whole(cells[2][1]), whole(cells[3][0]))
+                      for cells in self.rows(".sites-panel") if whole(cells[3][0]))
+
+    def test_functions_have_all_of_theirs(self):
+        trace = self.write(self.trace())
+        self.show(trace)
+        others = evaluate("heapPage.heap.others")
+        self.assertEqual(others["sites"], 4)
+        self.assertGreater(others["count"], 2000)
+        for fragment, words, size, number in (
+                ("#measure=peak", ["peak"], "bytes", "blocks"),
+                ("#measure=allocated", ["hot"], "bytes", "allocations"),
+                *((f"#at={place}", ["state", "--at", place], "bytes", "blocks")
+                  for place in self.positions()[3:16:4])):
+            self.go(fragment)
+            found = self.json_of(words[0], trace, *words[1:], "--by", "function", "--limit", "0")
+            self.assertEqual(self.shown(), sorted((group["function"], group[size], group[number])
+                                                  for group in found["groups"]), fragment)
+        self.go("#by=function&search=maker1")
+        self.assertEqual(len(self.shown()), 1)
+        self.assertIn(f"{others['count']:,} other call sites only the function is known",
+                      self.texts(".flame-panel .said")[0])
+        self.go("#by=stack")
+        total = evaluate("heapPage.sites.total")
+        self.assertEqual(total, evaluate("heapPage.heap.bytes[heapPage.state.get('at')]"))
+        names = evaluate("heapPage.sites.table.rows.map(({ name }) => name)")
+        self.assertEqual(sorted(name for name in names if "other" in name),
+                         [f"maker{i} (other call sites)" for i in range(3)])
+        self.go("#direction=outward")
+        self.assertEqual(evaluate("heapPage.flame.picture.sums.total[0]"), total)
+        self.check_silence()
+
+
 class Csv(PageCase):
     def test_shares_are_shares_and_lines_have_columns(self):
         self.show(self.write(shop()))

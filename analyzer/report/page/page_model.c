@@ -81,7 +81,9 @@ static enum ttd_status model_sites_json(struct row *row, const struct page_sites
     enum ttd_status status = found ? TTD_OK : TTD_ERROR_NO_MEMORY;
     for (size_t i = 0; i < sites->count && status == TTD_OK; i++) {
         found[i] = (struct page_site){.node = 0};
-        if (!page_sites_is_other(sites, (uint32_t)i))
+        if (page_sites_is_other(sites, (uint32_t)i))
+            found[i].node = sites->other_nodes[i - sites->others];
+        else
             status = page_calls_add(calls, sites->stacks[i], &found[i]);
     }
     if (status == TTD_OK) {
@@ -105,7 +107,8 @@ static enum ttd_status model_sites_json(struct row *row, const struct page_sites
     return status;
 }
 
-/* Writes the call sites that stand for others, and for how many; null if none does. */
+/* Writes the first of the call sites that stand for others, their number, and for how many they
+ * stand; null if none does. */
 static void model_others_json(struct row *row, const struct page_sites *sites)
 {
     if (!sites->other_count) {
@@ -114,6 +117,7 @@ static void model_others_json(struct row *row, const struct page_sites *sites)
     }
     row_begin_object(row, "others");
     row_unsigned(row, "site", sites->others);
+    row_unsigned(row, "sites", sites->other_sites);
     row_unsigned(row, "count", sites->other_count);
     row_end_object(row);
 }
@@ -143,7 +147,8 @@ enum ttd_status page_write_heap(struct report *report, const struct page_heap *h
 {
     struct row row;
     struct page_sites sites;
-    enum ttd_status status = page_sites_choose(&sites, heap->ticks, heap->usage, heap->sites_max);
+    enum ttd_status status =
+        page_sites_choose(&sites, heap->ticks, heap->usage, heap->calls, heap->sites_max);
     page_begin_part(report->output, "heap");
     row_init_json(&row, report->output, false);
     row.report = report;
@@ -210,7 +215,7 @@ void page_strings_json(const struct page_strings *strings, struct row *row, cons
 
 void page_calls_init(struct page_calls *calls, struct view *view)
 {
-    *calls = (struct page_calls){.view = view, .unknown = PAGE_NO_NODE};
+    *calls = (struct page_calls){.view = view, .unknown = PAGE_NO_NODE, .others = PAGE_NO_NODE};
     page_strings_init(&calls->strings);
     map_init(&calls->frame_index);
     map_init(&calls->node_index);
@@ -381,6 +386,58 @@ enum ttd_status page_calls_add(struct page_calls *calls, ttd_id stack, struct pa
     for (; node != own && node != PAGE_NO_NODE; node = calls->nodes[node].parent)
         site->up++;
     return TTD_OK;
+}
+
+/* Adds the node of the callers of many stacks: like that of unknown ones, but with a name of its
+ * own. */
+static enum ttd_status model_add_others(struct page_calls *calls)
+{
+    static const char name[] = "(other call sites)";
+    struct page_frame added = {.label = 0};
+    struct ttd_string none = {.size = 0};
+    enum ttd_status status = view_label_unknown_callers(calls->view, &added.label);
+    if (status == TTD_OK)
+        status = page_strings_add(&calls->strings, (struct ttd_string){name, sizeof name - 1},
+                                  &added.function);
+    if (status == TTD_OK)
+        status = page_strings_add(&calls->strings, none, &added.module);
+    added.file = added.module;
+    if (status == TTD_OK)
+        status = grow_array((void **)&calls->frames, &calls->frame_capacity, calls->frame_count + 1,
+                            sizeof *calls->frames);
+    if (status != TTD_OK)
+        return status;
+    calls->frames[calls->frame_count++] = added;
+    return model_descend(calls, (uint32_t)calls->frame_count - 1, &calls->others);
+}
+
+enum ttd_status page_calls_add_function(struct page_calls *calls, ttd_id stack, uint32_t *number)
+{
+    struct ttd_stack caller;
+    struct view_site whole, site;
+    uint32_t frame, node;
+    enum ttd_status status = calls->others == PAGE_NO_NODE ? model_add_others(calls) : TTD_OK;
+    *number = calls->others + 1;
+    if (status == TTD_OK)
+        status = view_find_own_caller(calls->view, stack, &caller, &site);
+    if (status == TTD_END)
+        return TTD_OK;
+    calls->scratch.count = 0;
+    if (status == TTD_OK)
+        status = view_find_site(calls->view, &caller, &whole);
+    if (status == TTD_OK)
+        status = frame_list_add(&calls->scratch, calls->view->definitions, &caller);
+    if (status != TTD_OK)
+        return status;
+    struct frame *named = &calls->scratch.frames[whole.count - site.count];
+    named->line = 0;
+    named->is_inlined = false;
+    node = calls->others;
+    status = page_add_frame(calls, named, &calls->view->frames[site.first], &frame);
+    if (status == TTD_OK)
+        status = model_descend(calls, frame, &node);
+    *number = node + 1;
+    return status;
 }
 
 static void model_frames_json(const struct page_calls *calls, struct row *row)

@@ -78,6 +78,7 @@ struct page_calls {
     struct stack_memo memo, cut_memo;
     uint32_t unknown;   /* that node; PAGE_NO_NODE before the first of these stacks */
     uint32_t outermost; /* of the memo in use: the node that its stacks begin below */
+    uint32_t others;    /* the node of the callers of many stacks; PAGE_NO_NODE before the first */
     struct frame_list scratch;
 };
 
@@ -102,17 +103,23 @@ enum ttd_status page_calls_add(struct page_calls *calls, ttd_id stack, struct pa
  * it has none. A report_stacks.find, whose context is the tree. */
 enum ttd_status page_calls_number(void *context, ttd_id stack, uint64_t *number);
 
+/** Adds the last call of a stack that is of the program's own functions, without its line, below a
+ * node that stands for the callers of many: sets `number` to its node's, from 1; to that of the
+ * callers if the stack has no frames. */
+enum ttd_status page_calls_add_function(struct page_calls *calls, ttd_id stack, uint32_t *number);
+
 /** Writes a part with the tree: texts, frames and nodes, as arrays. */
 void page_write_calls(const struct page_calls *calls, const char *name, struct text_output *output);
 
-/* Call sites of a page: those that have most by themselves, and all others as one. */
+/* Call sites of a page: those that have most by themselves; of all others those of each function as
+ * one. */
 
 /** Call sites at most in a page, so that a trace of a million has a page of a size that browsers
  * load at once. A quarter are those with most live bytes at any tick; the others those with most
  * live blocks, most allocated bytes and most allocations. */
-#define PAGE_SITES_MAX 20000
+#define PAGE_SITES_MAX 11000
 
-/** The key of the site that stands for all others; no stack has it. */
+/** The key of sites that stand for others; no stack has it. */
 #define PAGE_SITE_OTHERS UINT32_MAX
 
 /** Numbers of stacks in the arrays of call sites. */
@@ -121,36 +128,59 @@ struct page_sites {
     size_t count;
     size_t capacity;
     struct hash_map index;
-    /** Number of stacks that are one call site, and the number of that; valid if there are any. */
+    /** Number of stacks that are not call sites of their own. If there are any, the call sites that
+     * they are instead: the number of the first one, their number, and their nodes in the tree. The
+     * first is of the stacks without a function, the others are of one function each. */
     size_t other_count;
     uint32_t others;
+    size_t other_sites;
+    size_t other_capacity;
+    uint32_t *other_nodes;
 };
 
 void page_sites_free(struct page_sites *sites);
 
 /**
- * Numbers the call sites: first the sites of the usage, in its order, then one for all others.
+ * Numbers the call sites: first the sites of the usage, in its order, then those for all others.
  *
+ * @param calls  receives the functions of the others
  * @param max    on the sites that are not among the others; SIZE_MAX for all
  * @param sites  release with page_sites_free(), also on failure
- * @return TTD_OK, TTD_ERROR_NO_MEMORY.
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT.
  */
 enum ttd_status page_sites_choose(struct page_sites *sites, const struct heap_ticks *ticks,
-                                  const struct heap_usage *usage, size_t max);
+                                  const struct heap_usage *usage, struct page_calls *calls,
+                                  size_t max);
 
-/** Sets `number` to the number of a stack, or of the others. @return TTD_OK, TTD_ERROR_NO_MEMORY.
+/** Sets `number` to the number of the call site of a stack. @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
 enum ttd_status page_sites_add(struct page_sites *sites, ttd_id stack, uint32_t *number);
 
-/** Whether a number stands for the others. */
+/** Changes of the call sites that stand for others, one each. */
+struct page_changes {
+    struct heap_tick_change *items;
+    size_t count;
+};
+
+/** Adds up a change; `sum` becomes one of the same record. */
+static inline void page_change_add(struct heap_tick_change *sum,
+                                   const struct heap_tick_change *change)
+{
+    sum->record = change->record;
+    sum->bytes = (int64_t)((uint64_t)sum->bytes + (uint64_t)change->bytes);
+    sum->blocks += change->blocks;
+}
+
+/** Whether a number is of a call site that stands for others. */
 static inline bool page_sites_is_other(const struct page_sites *sites, uint32_t number)
 {
-    return sites->other_count && number == sites->others;
+    return sites->other_count && number >= sites->others &&
+           number - sites->others < sites->other_sites;
 }
 
 /**
- * Makes a series with the others as one record, the last one; `folded` has its keys, changes and
- * ends only.
+ * Makes a series by number of the call site, those that stand for others last; `folded` has its
+ * keys, which are these numbers, changes and ends only.
  *
  * @param folded  release with heap_series_free(), also on failure
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.

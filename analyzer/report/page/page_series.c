@@ -172,7 +172,8 @@ static void series_changes_json(struct row *row, const struct heap_tick_series *
     page_changes_json(row, "record", series->changes, series->change_count);
 }
 
-/* Writes a series. The keys of one by stack are numbers of call sites. */
+/* Writes a series. With `sites` its keys are stacks, and numbers of their call sites are written.
+ */
 static enum ttd_status series_json(struct row *row, const char *name,
                                    const struct heap_tick_series *series, struct page_sites *sites)
 {
@@ -192,7 +193,7 @@ static enum ttd_status series_json(struct row *row, const char *name,
     return status;
 }
 
-/* Writes the series by stack; the stacks of one call site are one record. */
+/* Writes the series by stack; stacks that share a call site are one record. */
 static enum ttd_status series_stacks_json(struct row *row, const char *name,
                                           const struct heap_tick_series *series,
                                           struct page_sites *sites)
@@ -202,7 +203,7 @@ static enum ttd_status series_stacks_json(struct row *row, const char *name,
         return series_json(row, name, series, sites);
     enum ttd_status status = page_sites_fold(sites, series, &folded);
     if (status == TTD_OK)
-        status = series_json(row, name, &folded, sites);
+        status = series_json(row, name, &folded, NULL);
     heap_series_free(&folded);
     return status;
 }
@@ -223,7 +224,7 @@ enum ttd_status page_series_json(struct row *row, const struct heap_ticks *ticks
 
 /* Amounts of call sites beside those at ticks: in the whole trace, at the peak, and lost. */
 
-/* Adds the amounts of a call site to the others'. */
+/* Adds the amounts of a call site to those of the one that stands for it. */
 static void series_add_to_others(struct heap_site *others, const struct heap_site *site)
 {
     others->allocations += site->allocations;
@@ -235,23 +236,21 @@ static void series_add_to_others(struct heap_site *others, const struct heap_sit
 }
 
 /* Lists the written members of the usage, by number of the call site: those that are not among the
- * others, then these. NULL without memory. */
+ * others, then the sites that stand for these. NULL without memory. */
 static struct heap_site *series_list_usage(const struct heap_usage *usage, struct page_sites *sites,
                                            size_t *count)
 {
-    struct heap_site *list = malloc((usage->count + 1) * sizeof *list);
-    struct heap_site others = {.allocations = 0};
-    *count = 0;
+    size_t kept = 0;
+    struct heap_site *list = calloc(usage->count + sites->other_sites + 1, sizeof *list);
     for (size_t i = 0; i < usage->count && list; i++) {
         /* Each was added when the sites were chosen. */
-        bool is_kept = map_get(&sites->index, usage->sites[i].key.stack, 0) != MAP_NONE;
-        if (is_kept)
-            list[(*count)++] = usage->sites[i];
+        uint32_t number = map_get(&sites->index, usage->sites[i].key.stack, 0);
+        if (page_sites_is_other(sites, number))
+            series_add_to_others(&list[number], &usage->sites[i]);
         else
-            series_add_to_others(&others, &usage->sites[i]);
+            list[kept++] = usage->sites[i];
     }
-    if (list && sites->other_count)
-        list[(*count)++] = others;
+    *count = kept + sites->other_sites;
     return list;
 }
 
@@ -280,28 +279,37 @@ enum ttd_status page_usage_json(struct row *row, const struct heap_usage *usage,
     return TTD_OK;
 }
 
-/* Adds up groups by call site: those among the others as one, the last. */
+/* Appends the changes of the sites that stand for others to a list with room for them, and frees
+ * them. */
+static void series_append_others(struct page_changes others, struct heap_tick_change *list,
+                                 size_t *count)
+{
+    for (size_t i = 0; i < others.count && others.items; i++)
+        if (others.items[i].bytes || others.items[i].blocks)
+            list[(*count)++] = others.items[i];
+    free(others.items);
+}
+
+/* Adds up groups by call site; the sites that stand for others are last. */
 static enum ttd_status series_fold_groups(const struct heap_groups *groups,
                                           struct page_sites *sites, struct heap_tick_change *sums,
                                           size_t *count)
 {
-    struct heap_tick_change others = {.record = sites->others};
-    enum ttd_status status = TTD_OK;
+    struct page_changes others = {calloc(sites->other_sites + 1, sizeof *others.items),
+                                  sites->other_sites};
+    enum ttd_status status = others.items ? TTD_OK : TTD_ERROR_NO_MEMORY;
     *count = 0;
     for (size_t i = 0; i < groups->count && status == TTD_OK; i++) {
         const struct heap_group *group = &groups->items[i];
         struct heap_tick_change sum = {.bytes = (int64_t)group->bytes,
                                        .blocks = (int64_t)group->blocks};
         status = page_sites_add(sites, group->key.stack, &sum.record);
-        if (!page_sites_is_other(sites, sum.record)) {
+        if (status == TTD_OK && page_sites_is_other(sites, sum.record))
+            page_change_add(&others.items[sum.record - sites->others], &sum);
+        else
             sums[(*count)++] = sum;
-            continue;
-        }
-        others.bytes = (int64_t)((uint64_t)others.bytes + group->bytes);
-        others.blocks += sum.blocks;
     }
-    if (others.blocks)
-        sums[(*count)++] = others;
+    series_append_others(others, sums, count);
     return status;
 }
 
@@ -311,7 +319,7 @@ static enum ttd_status series_groups_json(struct row *row, const char *key,
                                           struct page_sites *sites)
 {
     size_t count = 0;
-    struct heap_tick_change *sums = malloc((groups->count + 1) * sizeof *sums);
+    struct heap_tick_change *sums = malloc((groups->count + sites->other_sites + 1) * sizeof *sums);
     enum ttd_status status =
         sums ? series_fold_groups(groups, sites, sums, &count) : TTD_ERROR_NO_MEMORY;
     row_begin_object(row, key);
@@ -364,8 +372,11 @@ static enum ttd_status series_take_peak(const struct heap_ticks *ticks,
 {
     const struct heap_tick_series *series = &ticks->series[HEAP_TICK_BY_STACK];
     enum ttd_status status = TTD_OK;
-    struct heap_tick_change others = {.record = sites->others};
+    struct page_changes others = {calloc(sites->other_sites + 1, sizeof *others.items),
+                                  sites->other_sites};
     *count = 0;
+    if (!others.items)
+        return TTD_ERROR_NO_MEMORY;
     for (size_t i = 0; i < series->count; i++) {
         sums[i].bytes = (int64_t) - (uint64_t)sums[i].bytes;
         sums[i].blocks = -sums[i].blocks;
@@ -382,15 +393,12 @@ static enum ttd_status series_take_peak(const struct heap_ticks *ticks,
         if (!change.bytes && !change.blocks)
             continue;
         status = page_sites_add(sites, series->records[i].key, &change.record);
-        if (!page_sites_is_other(sites, change.record)) {
+        if (status == TTD_OK && page_sites_is_other(sites, change.record))
+            page_change_add(&others.items[change.record - sites->others], &change);
+        else
             sums[(*count)++] = change;
-            continue;
-        }
-        others.bytes = (int64_t)((uint64_t)others.bytes + (uint64_t)change.bytes);
-        others.blocks += change.blocks;
     }
-    if (others.bytes || others.blocks)
-        sums[(*count)++] = others;
+    series_append_others(others, sums, count);
     return status;
 }
 

@@ -30,6 +30,7 @@ struct rank {
 void page_sites_free(struct page_sites *sites)
 {
     free(sites->stacks);
+    free(sites->other_nodes);
     map_free(&sites->index);
 }
 
@@ -38,9 +39,19 @@ static enum ttd_status page_append_site(struct page_sites *sites, ttd_id stack)
     enum ttd_status status = grow_array((void **)&sites->stacks, &sites->capacity, sites->count + 1,
                                         sizeof *sites->stacks);
     if (status == TTD_OK)
-        status = map_set(&sites->index, stack, 0, (uint32_t)sites->count);
-    if (status == TTD_OK)
         sites->stacks[sites->count++] = stack;
+    return status;
+}
+
+/* Appends a site that stands for others. */
+static enum ttd_status page_sites_append_other(struct page_sites *sites, uint32_t node)
+{
+    enum ttd_status status = grow_array((void **)&sites->other_nodes, &sites->other_capacity,
+                                        sites->other_sites + 1, sizeof *sites->other_nodes);
+    if (status == TTD_OK)
+        status = page_append_site(sites, PAGE_SITE_OTHERS);
+    if (status == TTD_OK)
+        sites->other_nodes[sites->other_sites++] = node;
     return status;
 }
 
@@ -52,7 +63,8 @@ enum ttd_status page_sites_add(struct page_sites *sites, ttd_id stack, uint32_t 
     if (*number != MAP_NONE)
         return TTD_OK;
     *number = (uint32_t)sites->count;
-    return page_append_site(sites, stack);
+    enum ttd_status status = page_append_site(sites, stack);
+    return status == TTD_OK ? map_set(&sites->index, stack, 0, *number) : status;
 }
 
 /* ---- Choosing ---- */
@@ -171,10 +183,46 @@ static size_t page_sites_keep_largest(struct candidates *candidates, size_t max,
     return kept;
 }
 
-/* Numbers the candidates that are kept: the sites of the usage, the others, the rest. */
-static enum ttd_status page_sites_number_kept(struct page_sites *sites,
-                                              const struct candidates *candidates,
-                                              const struct heap_usage *usage, size_t kept)
+/* Numbers the candidates that are not kept, those of each function as one. */
+static enum ttd_status page_sites_number_others(struct page_sites *sites,
+                                                const struct candidates *candidates,
+                                                struct page_calls *calls)
+{
+    struct hash_map by_node;
+    uint32_t node;
+    map_init(&by_node);
+    sites->others = (uint32_t)sites->count;
+    enum ttd_status status = page_calls_add_function(calls, TTD_NONE, &node);
+    if (status == TTD_OK)
+        status = map_set(&by_node, node, 0, sites->others);
+    if (status == TTD_OK)
+        status = page_sites_append_other(sites, node);
+    for (size_t i = 0; i < candidates->count && status == TTD_OK; i++) {
+        const struct candidate *candidate = &candidates->items[i];
+        if (candidate->is_kept)
+            continue;
+        status = page_calls_add_function(calls, candidate->stack, &node);
+        if (status != TTD_OK)
+            break;
+        uint32_t number = map_get(&by_node, node, 0);
+        if (number == MAP_NONE) {
+            number = (uint32_t)sites->count;
+            status = map_set(&by_node, node, 0, number);
+            if (status == TTD_OK)
+                status = page_sites_append_other(sites, node);
+        }
+        if (status == TTD_OK)
+            status = map_set(&sites->index, candidate->stack, 0, number);
+    }
+    map_free(&by_node);
+    return status;
+}
+
+/* Numbers the candidates: the sites of the usage that are kept, the others, the rest. */
+static enum ttd_status page_sites_number(struct page_sites *sites,
+                                         const struct candidates *candidates,
+                                         const struct heap_usage *usage, struct page_calls *calls,
+                                         size_t kept)
 {
     enum ttd_status status = TTD_OK;
     uint32_t number;
@@ -183,10 +231,8 @@ static enum ttd_status page_sites_number_kept(struct page_sites *sites,
         if (candidates->items[map_get(&candidates->index, stack, 0)].is_kept)
             status = page_sites_add(sites, stack, &number);
     }
-    if (status == TTD_OK && kept < candidates->count) {
-        sites->others = (uint32_t)sites->count;
-        status = page_append_site(sites, PAGE_SITE_OTHERS);
-    }
+    if (status == TTD_OK && kept < candidates->count)
+        status = page_sites_number_others(sites, candidates, calls);
     for (size_t i = 0; i < candidates->count && status == TTD_OK; i++) {
         if (candidates->items[i].is_kept)
             status = page_sites_add(sites, candidates->items[i].stack, &number);
@@ -196,7 +242,8 @@ static enum ttd_status page_sites_number_kept(struct page_sites *sites,
 }
 
 enum ttd_status page_sites_choose(struct page_sites *sites, const struct heap_ticks *ticks,
-                                  const struct heap_usage *usage, size_t max)
+                                  const struct heap_usage *usage, struct page_calls *calls,
+                                  size_t max)
 {
     struct candidates candidates = {.count = 0};
     *sites = (struct page_sites){.count = 0};
@@ -214,7 +261,7 @@ enum ttd_status page_sites_choose(struct page_sites *sites, const struct heap_ti
         for (size_t i = 0; i < candidates.count; i++)
             candidates.items[i].is_kept = true;
     if (status == TTD_OK)
-        status = page_sites_number_kept(sites, &candidates, usage, kept);
+        status = page_sites_number(sites, &candidates, usage, calls, kept);
     free(candidates.items);
     map_free(&candidates.index);
     return status;
@@ -222,8 +269,8 @@ enum ttd_status page_sites_choose(struct page_sites *sites, const struct heap_ti
 
 /* ---- Folding ---- */
 
-/* Renumbers the records that are kept, by their old numbers; the record of the others is the last.
- */
+/* Renumbers the records that are kept, by their old numbers; the records of sites that stand for
+ * others are the last ones. */
 static enum ttd_status page_sites_fold_records(struct page_sites *sites,
                                                const struct heap_tick_series *series,
                                                uint32_t *records, struct heap_tick_series *folded)
@@ -233,37 +280,42 @@ static enum ttd_status page_sites_fold_records(struct page_sites *sites,
         enum ttd_status status = page_sites_add(sites, series->records[i].key, &number);
         if (status != TTD_OK)
             return status;
-        records[i] = UINT32_MAX;
+        records[i] = number;
         if (page_sites_is_other(sites, number))
             continue;
         records[i] = (uint32_t)folded->count;
-        folded->records[folded->count++].key = series->records[i].key;
+        folded->records[folded->count++].key = number;
     }
-    for (size_t i = 0; i < series->count; i++)
-        if (records[i] == UINT32_MAX)
-            records[i] = (uint32_t)folded->count;
-    folded->records[folded->count++].key = PAGE_SITE_OTHERS;
+    for (size_t i = 0; i < series->count; i++) {
+        (void)page_sites_add(sites, series->records[i].key, &number); /* each was added above */
+        if (page_sites_is_other(sites, number))
+            records[i] = (uint32_t)(folded->count + number - sites->others);
+    }
+    for (size_t i = 0; i < sites->other_sites; i++)
+        folded->records[folded->count++].key = sites->others + (uint32_t)i;
     return TTD_OK;
 }
 
-/* Adds the changes of a tick; the others count as one site. */
+/* Adds the changes of a tick. `others` has room for the sites that stand for others, and is all
+ * zero. */
 static void page_sites_fold_tick(const struct heap_tick_series *series, size_t tick,
-                                 const uint32_t *records, struct heap_tick_series *folded)
+                                 const uint32_t *records, struct page_changes others,
+                                 struct heap_tick_series *folded)
 {
-    uint32_t last = (uint32_t)folded->count - 1;
-    struct heap_tick_change others = {.record = last};
+    size_t first = folded->count - others.count;
     for (size_t i = tick ? series->ends[tick - 1] : 0; i < series->ends[tick]; i++) {
         struct heap_tick_change change = series->changes[i];
         change.record = records[change.record];
-        if (change.record == last) {
-            others.bytes = (int64_t)((uint64_t)others.bytes + (uint64_t)change.bytes);
-            others.blocks += change.blocks;
-        } else {
+        if (change.record >= first)
+            page_change_add(&others.items[change.record - first], &change);
+        else
             folded->changes[folded->change_count++] = change;
-        }
     }
-    if (others.bytes || others.blocks)
-        folded->changes[folded->change_count++] = others;
+    for (size_t i = 0; i < others.count; i++) {
+        if (others.items[i].bytes || others.items[i].blocks)
+            folded->changes[folded->change_count++] = others.items[i];
+        others.items[i] = (struct heap_tick_change){.bytes = 0};
+    }
     folded->ends[folded->tick_count++] = folded->change_count;
 }
 
@@ -272,14 +324,17 @@ enum ttd_status page_sites_fold(struct page_sites *sites, const struct heap_tick
 {
     uint32_t *records = malloc((series->count + 1) * sizeof *records);
     heap_series_init(folded);
-    folded->records = calloc(series->count + 1, sizeof *folded->records);
+    struct page_changes others = {calloc(sites->other_sites + 1, sizeof *others.items),
+                                  sites->other_sites};
+    folded->records = calloc(series->count + others.count + 1, sizeof *folded->records);
     folded->changes = malloc((series->change_count + 1) * sizeof *folded->changes);
     folded->ends = malloc((series->tick_count + 1) * sizeof *folded->ends);
-    bool has_memory = records && folded->records && folded->changes && folded->ends;
+    bool has_memory = records && others.items && folded->records && folded->changes && folded->ends;
     enum ttd_status status =
         has_memory ? page_sites_fold_records(sites, series, records, folded) : TTD_ERROR_NO_MEMORY;
     for (size_t tick = 0; tick < series->tick_count && status == TTD_OK; tick++)
-        page_sites_fold_tick(series, tick, records, folded);
+        page_sites_fold_tick(series, tick, records, others, folded);
+    free(others.items);
     free(records);
     return status;
 }
