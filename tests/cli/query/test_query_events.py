@@ -214,6 +214,9 @@ class Events(TestCase):
         path = self.write(script.close())
         for text, count in (("start", 0), ("50%", 5), ("#3", 3), ("end", 10), ("mark:here", 10)):
             self.assertEqual(len(self.ask(path, f"position < pos('{text}')")[0]), count, text)
+        for text in ("0:0", "10:1", "12345678:9ABCDEF0", "FEDCBA9876543210:123456789"):
+            row = self.run_ok("query", "-f", "csv", f"SELECT pos('{text}')", path).text
+            self.assertEqual(row.splitlines()[1], text)
         result = run("query", "SELECT pos('mark:nowhere')", path)
         self.assertEqual(result.status, support.USAGE)
         self.assertIn("no mark has the text 'nowhere'", result.errors)
