@@ -61,7 +61,7 @@ static void collector_waiting_tell(struct collector *collector, uint64_t now)
 }
 
 enum { SLEEP_BUSY_MS = 1, SLEEP_LIGHT_MS = 4, SLEEP_IDLE_MS = 10 };
-enum { LIGHT_RECORDS = 8192, IDLE_ROUNDS = 20, UNHELD_LOOKS = 10 };
+enum { LIGHT_RECORDS = 8192, IDLE_ROUNDS = 20, UNHELD_LOOKS = 10, LEFT_LOOKS = 100 };
 
 /* Whether a trace has the recent past only. */
 static bool collector_keeps_recent(const struct collector *collector)
@@ -446,7 +446,7 @@ void collector_run(struct collector *collector, const volatile sig_atomic_t *det
         if (!has_requests)
             collector_rest(&collector->host, attention, merged, idle);
     }
-    collector->is_left_alone = *detach && host_is_held(&collector->host);
+    collector->is_left_alone = *detach && host_stays_held(&collector->host, LEFT_LOOKS);
     collector_detach_all(collector);
     trace_closers_wait(&collector->closers, detach);
 }

@@ -65,12 +65,8 @@ static void host_open_probe(struct host *host)
        harm, and is passed on to no program. */
     if (host->probe >= 0)
         fcntl(host->probe, F_SETSIG, SIGWINCH);
-    for (int i = 0; host_is_held(host); i++) {
-        if (i < PROBES)
-            usleep(PROBE_US);
-        else if (close(host->probe) == 0)
-            host->probe = -1;
-    }
+    if (host_stays_held(host, PROBES) && close(host->probe) == 0)
+        host->probe = -1;
 }
 
 int host_open(struct host *host, uint32_t flags)
@@ -135,6 +131,13 @@ bool host_is_held(const struct host *host)
         return true;
     fcntl(host->probe, F_SETLEASE, F_UNLCK);
     return false;
+}
+
+bool host_stays_held(const struct host *host, int looks)
+{
+    while (looks-- > 0 && host_is_held(host))
+        usleep(PROBE_US);
+    return host_is_held(host);
 }
 
 void host_barrier(struct host *host)

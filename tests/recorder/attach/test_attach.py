@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Recording a process that runs: ttdrecord attach PID, and detach PID."""
 
+import contextlib
 import functools
 import os
 import pathlib
@@ -9,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 import types
 import unittest
@@ -253,6 +255,27 @@ class Calls(Attach):
         self.assertEqual(recorder.wait(PATIENCE), 0)
         self.assertEqual(analyze('info', self.trace)['end_reason'], 'detached')
         self.assertNotEqual(self.tell(process, 'calls 10'), [])
+
+    def test_who_looks_at_a_recorder_is_no_program_that_goes_on(self):
+        """Commands that look for the recorder of a process open what all recorders share."""
+        process = self.start(program('counted'))
+        for _ in range(6):
+            recorder = self.attach(process)
+            looking = threading.Thread(target=self.look, args=[recorder])
+            looking.start()
+            self.assertNotIn('warning', self.detach(process, recorder))
+            looking.join()
+
+    @staticmethod
+    def look(recorder):
+        folder = pathlib.Path(f'/proc/{recorder.pid}/fd')
+        with contextlib.suppress(FileNotFoundError):
+            while True:
+                for file in folder.iterdir():
+                    if 'memfd:ttdrecord' in os.readlink(file):
+                        with open(file, 'rb'):
+                            time.sleep(0.01)
+                time.sleep(0.003)
 
 
 class Restless(Attach):
