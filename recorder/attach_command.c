@@ -79,17 +79,7 @@ static void attach_name_library(const struct host *host)
 /* Whether the program that the process has executed knows the channel's place. */
 static bool attach_is_followed(void)
 {
-    char path[64], *variable = NULL;
-    size_t size = 0;
-    bool is_told = false;
-    snprintf(path, sizeof path, "/proc/%u/environ", attachment.pid);
-    FILE *file = attachment.place[0] != '\0' ? fopen(path, "re") : NULL;
-    while (file && !is_told && getdelim(&variable, &size, '\0', file) > 0)
-        is_told = strncmp(variable, attachment.place, strlen(attachment.place)) == 0;
-    free(variable);
-    if (file)
-        fclose(file);
-    return is_told;
+    return attachment.place[0] != '\0' && origin_has_variable(attachment.pid, attachment.place);
 }
 
 /* Says that the process is recorded, once others who ask for it find it: in another PID namespace

@@ -278,7 +278,8 @@ static int leaks_print_list(struct session *session, const struct leaks_options 
                                 .has_early_blocks = session->source.choice.is_made ||
                                                     heap_has_early_blocks(session->source.reader),
                                 .is_attached = ttd_reader_trace(session->source.reader)->flags &
-                                               TTD_TRACE_ATTACHED};
+                                               TTD_TRACE_ATTACHED,
+                                .choice = &session->source.choice};
     report_leaks(&session->report, &data);
     heap_tree_free(&heaps);
     return STATUS_OK;

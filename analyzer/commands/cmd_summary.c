@@ -249,6 +249,7 @@ int summary_print(struct session *session, struct view *view, const struct page_
                  .end = &session->source.end},
         .command = summary_find_fact(&findings->info, "command"),
         .before = summary_find_fact(&findings->info, "before"),
+        .choice = &session->source.choice,
         .peak_position = page ? findings->ticks.peak.position : findings->peak.peak.position,
         .peak = summary_sum_of(at_peak),
         .peak_groups = at_peak};

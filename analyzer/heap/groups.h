@@ -12,8 +12,9 @@
 #include "heap/heap_live.h"
 #include "heap/site_table.h"
 
-/* The choice of blocks that a trace has, if the recorder was to record not all of them. */
+enum { HEAP_POOLED_MAX = 4, HEAP_POOLED_SIZE = 64 };
 
+/* The choice of blocks that a trace has, if not all of them are recorded. */
 struct heap_choice {
     /** Not all live blocks are recorded. */
     bool is_made;
@@ -23,6 +24,10 @@ struct heap_choice {
     uint64_t sample;
     /** Size of the smallest recorded blocks, if they are no sample. */
     uint64_t least;
+    /** Objects that lie in pools of the program's own, which are not recorded: texts of the
+     * recorder, ended by NUL. */
+    char pooled[HEAP_POOLED_MAX][HEAP_POOLED_SIZE];
+    unsigned pooled_count;
 };
 
 /** An estimate, by the blocks of a sample. */

@@ -154,6 +154,7 @@ struct ttd_position heap_gaps_end(struct heap_gaps *gaps, struct ttd_position po
 #define CHOICE_SAMPLE "a sample: one block for every "
 #define CHOICE_LEAST  "blocks of at least "
 #define CHOICE_LIVE   "blocks that are live"
+#define POOLED_KEY    "pooled"
 
 static bool choice_begins(struct ttd_string text, const char *begin)
 {
@@ -171,10 +172,23 @@ static uint64_t choice_number(struct ttd_string text, const char *begin)
     return number;
 }
 
+static bool choice_is_key(struct ttd_string key, const char *name)
+{
+    return key.size == strlen(name) && memcmp(key.data, name, key.size) == 0;
+}
+
+/* Keeps a text of some words, as ttdrecord writes them. */
+static void choice_add_pooled(struct heap_choice *choice, struct ttd_string text)
+{
+    if (choice->pooled_count < HEAP_POOLED_MAX && text.size < HEAP_POOLED_SIZE)
+        memcpy(choice->pooled[choice->pooled_count++], text.data, text.size);
+}
+
 static void choice_see(struct heap_choice *choice, const struct ttd_metadata *record)
 {
-    if (record->key.size != strlen(CHOICE_KEY) ||
-        memcmp(record->key.data, CHOICE_KEY, record->key.size) != 0)
+    if (choice_is_key(record->key, POOLED_KEY))
+        choice_add_pooled(choice, record->value);
+    if (!choice_is_key(record->key, CHOICE_KEY))
         return;
     if (choice_begins(record->value, CHOICE_LIVE)) {
         choice->is_live_only = true;

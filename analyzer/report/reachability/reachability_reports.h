@@ -26,6 +26,7 @@ struct report_leaks {
     bool has_early_blocks;
     /** The recorder was attached to a process that had run before. */
     bool is_attached;
+    const struct heap_choice *choice;
 };
 
 /** The findings of `referrers`. */

@@ -9,6 +9,7 @@ static void text_leak_notes(struct report *report, const struct report_leaks *da
     if (data->is_attached)
         out_text(report->output, "The process had run before: of its older blocks, those that the "
                                  "recorder\nfound are known; 'ttdanalyze info' says how many\n");
+    report_pooled_text(report, data->choice, 0);
     if (leaks->outcome.counts.unknown_releases)
         say(report->output, counted(leaks->outcome.counts.unknown_releases, "release"),
             data->has_early_blocks
@@ -220,6 +221,7 @@ static void json_leaks(struct row *row, const struct report_leaks *data)
     row_wrapper(row, &amounts);
     row_runtime(row, &report->runtime);
     row_bool(row, "attached", data->is_attached);
+    row_pooled(row, data->choice);
     row_unsigned(row, "unknown_releases", leaks->outcome.counts.unknown_releases);
     row_unsigned(row, "overlaps", leaks->outcome.counts.overlaps);
     row_unsigned(row, "reallocs_in_flight", leaks->outcome.in_flight);

@@ -142,6 +142,21 @@ void report_memory_samples_text(struct report *report, const struct heap_memory_
             " at most: most is code, stacks and mappings, or kept free\n");
 }
 
+void report_pooled_text(struct report *report, const struct heap_choice *choice, size_t column)
+{
+    for (unsigned i = 0; i < choice->pooled_count; i++)
+        say(report->output, tab(column),
+            "Not recorded, in pools: ", escape_string(choice->pooled[i]), "\n");
+}
+
+void row_pooled(struct row *row, const struct heap_choice *choice)
+{
+    row_begin_array(row, "pooled");
+    for (unsigned i = 0; i < choice->pooled_count; i++)
+        row_text(row, NULL, choice->pooled[i]);
+    row_end_array(row);
+}
+
 /* A snapshot in one line of a report, and as an object. */
 
 const char *report_snapshot_reason(const struct ttd_snapshot *snapshot)

@@ -321,6 +321,11 @@ void row_wrapper(struct row *row, const struct report_amounts *groups);
 void report_memory_samples_text(struct report *report, const struct heap_memory_samples *samples,
                                 uint64_t heap_peak, size_t column);
 
+/** Writes each kind of object that lies in pools of the program's own, in a line that begins at
+ * `column`; and an array of them. */
+void report_pooled_text(struct report *report, const struct heap_choice *choice, size_t column);
+void row_pooled(struct row *row, const struct heap_choice *choice);
+
 /** Writes the totals of findings that were not reported, by rule; nothing if there are none. */
 void report_known_findings_text(struct report *report, enum report_unit unit);
 

@@ -128,6 +128,7 @@ static void summary_process(struct report *report, const struct report_summary *
         counted(data->info.stats->thread_count, "thread"), "\n");
     if (data->before.size)
         say(output, tab(ANSWER_COLUMN), "among them ", data->before, "\n");
+    report_pooled_text(report, data->choice, ANSWER_COLUMN);
 }
 
 static void summary_peak(struct report *report, const struct report_summary *data)
@@ -267,6 +268,7 @@ static void summary_brief(struct report *report, const struct report_summary *da
     } else {
         summary_lost(report, data);
     }
+    report_pooled_text(report, data->choice, ANSWER_COLUMN);
     summary_brief_line(report, "peak", data->peak.bytes, "", &data->peak_owner);
     summary_peak_wrapper(report, data);
 }
@@ -369,6 +371,7 @@ static void summary_json_process(struct row *row, const struct report_summary *d
     bool has_time = info->is_closed && info->end->reason != TTD_END_REASON_NOT_RECORDED;
     row_name(row, "command", data->command);
     row_name(row, "before", data->before);
+    row_pooled(row, data->choice);
     row_bool(row, "closed", info->is_closed);
     row_text(row, "end_reason", info->is_closed ? info_end_reason(info) : NULL);
     row_count(row, "end_code", info_has_end_code(info) ? info->end->code : TTD_UNKNOWN);

@@ -69,6 +69,7 @@ struct report_summary {
     /** The blocks that an attached process had, as text; size 0 if there are none, or unknown. They
      * count as allocated. */
     struct ttd_string before;
+    const struct heap_choice *choice;
     struct report_sum allocated;
     struct ttd_position peak_position;
     struct report_sum peak;

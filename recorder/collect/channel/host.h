@@ -43,8 +43,8 @@ uint64_t host_tick(struct host *host);
  * that has not allocated yet. Returns false if the system does not know. */
 bool host_is_held(const struct host *host);
 
-/** The same, if it remains so for some looks, a millisecond after each other: a command that asks all
- * recorders opens the channel for a moment. */
+/** The same, if it remains so for some looks, a millisecond after each other: a command that asks
+ * all recorders opens the channel for a moment. */
 bool host_stays_held(const struct host *host, int looks);
 
 /** Makes every recording thread execute a memory barrier. */

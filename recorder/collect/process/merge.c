@@ -4,6 +4,7 @@
 
 #include "channel_record.h"
 #include "collect/process/heaps.h"
+#include "collect/process/origin.h"
 #include "collect/process/processes.h"
 #include "collect/trace/trace_modules.h"
 #include "collect/trace/ring.h"
@@ -108,6 +109,7 @@ static void merge_apply_load(struct process *process, struct host *host,
     struct logged_file file = merge_logged_file_of(record->words + FACTS - MODULE_FILE_FACTS);
     module_files_keep(&module, &file, process->pid);
     trace_module_load(process->trace, position, &module);
+    origin_pools(process->trace, process->pid, path, &process->pools);
     merge_note_allocator(process, host, &module);
 }
 

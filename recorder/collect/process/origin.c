@@ -83,6 +83,66 @@ void origin_image(struct trace *trace, const struct process_slot *slot, const ch
         trace_metadata(trace, "directory", text);
 }
 
+bool origin_has_variable(uint32_t pid, const char *text)
+{
+    char path[64], *variable = NULL;
+    size_t size = 0;
+    bool is_found = false;
+    snprintf(path, sizeof path, "/proc/%u/environ", pid);
+    FILE *file = fopen(path, "re");
+    while (file && !is_found && getdelim(&variable, &size, '\0', file) > 0)
+        is_found = strncmp(variable, text, strlen(text)) == 0;
+    free(variable);
+    if (file)
+        fclose(file);
+    return is_found;
+}
+
+/* Whether the name of a file is that of a module: a beginning, and a digit behind it. Versions from
+ * `end` on, as a number behind the beginning, have no pools. */
+static bool origin_is_module(const char *name, const char *begin, unsigned long end)
+{
+    size_t size = strlen(begin);
+    return strncmp(name, begin, size) == 0 && isdigit((unsigned char)name[size]) &&
+           (end == 0 || strtoul(name + size, NULL, 10) < end);
+}
+
+void origin_pools(struct trace *trace, uint32_t pid, const char *path, uint32_t *stated)
+{
+    static const struct {
+        const char *files[2];
+        unsigned long end;
+        const char *off; /* the variable that turns the pools off */
+        const char *fact;
+    } pools[] = {
+        {{"python3.", "libpython3."},
+         0,
+         "PYTHONMALLOC=malloc",
+         "Python's small objects (PYTHONMALLOC=malloc)"},
+        {{"php", "libphp"}, 0, "USE_ZEND_ALLOC=0", "PHP's objects (USE_ZEND_ALLOC=0)"},
+        /* 2.76 has none. */
+        {{"libglib-2.0.so.0.", NULL},
+         7600,
+         "G_SLICE=always-malloc",
+         "GLib's slices (G_SLICE=always-malloc)"},
+    };
+    char *file = realpath(path, NULL); /* python3 and libglib-2.0.so.0 are links */
+    const char *slash = strrchr(file ? file : path, '/');
+    const char *name = slash ? slash + 1 : path;
+    for (size_t i = 0; i < sizeof pools / sizeof *pools; i++) {
+        bool is_module = false;
+        for (size_t j = 0; j < sizeof pools[i].files / sizeof *pools[i].files; j++)
+            is_module |=
+                pools[i].files[j] && origin_is_module(name, pools[i].files[j], pools[i].end);
+        if (!is_module || (*stated & UINT32_C(1) << i) != 0)
+            continue;
+        *stated |= UINT32_C(1) << i;
+        if (!origin_has_variable(pid, pools[i].off))
+            trace_metadata(trace, "pooled", pools[i].fact);
+    }
+    free(file);
+}
+
 /* The value of Linux 6.15; older headers lack it. */
 struct exit_info {
     uint64_t mask;

@@ -61,6 +61,7 @@ struct process {
     bool is_dead;           /* it will publish nothing more */
     bool is_paused;         /* its threads are not to record: see user_events_pause() */
     bool has_modules;       /* one was logged */
+    uint32_t pools;         /* that the trace states: see origin_pools() */
     uint32_t notes;         /* enum process_notes of its slot that the trace states */
     struct ttd_position checked; /* the trace's last position when `notes` was read */
     struct ttd_end end;

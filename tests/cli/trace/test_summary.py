@@ -339,6 +339,26 @@ class Summary(TestCase):
         self.assertNotIn("all released", text)
         self.assertIn("Uncertain", text)
 
+    def test_pools(self):
+        """What lies in them is said by all that may say that nothing is lost."""
+        def written(*texts):
+            script = Script().basics()
+            script.alloc(0x1000, 10)
+            for text in texts:
+                script.add("metadata", key="pooled", value=text)
+            return self.write(script.close(), f"{len(texts)}")
+        path = written("slices%20(X=1)", "%1b[7mobjects", "x" * 64, *"abcd")
+        wanted = ["slices (X=1)", "\x1b[7mobjects", "a", "b"]
+        shown = [text.replace("\x1b", r"\x1b") for text in wanted]
+        for command in ("leaks", "summary"):
+            self.assertEqual(self.json_of(command, path)["pooled"], wanted)
+            lines = self.run_ok(command, path).text.splitlines()
+            self.assertEqual([line.strip() for line in lines if " in pools: " in line],
+                             [f"Not recorded, in pools: {text}" for text in shown])
+        path = written()
+        self.assertNotIn("in pools", self.run_ok("leaks", path).text)
+        self.assertEqual(self.json_of("leaks", path)["pooled"], [])
+
     def test_an_attached_process(self):
         script = Script().basics()
         script.add("metadata", key="before", value="2-blocks")

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """ttdrecord of threads, deaths and children, from outside."""
 
+import ctypes
+import ctypes.util
 import datetime
 import os
 import pathlib
@@ -201,6 +203,30 @@ class Children(Recording):
         self.assertEqual(last, f'{true} {long}'[:1024] + '…')
         self.assertEqual(sorted(item['directory'] for item in found),
                          ['/'] + 4 * [os.getcwd()])
+
+    def test_pools(self):
+        """Of Python, and of GLib as long as it had them."""
+        python = ['/usr/bin/python3', '-c', 'pass']
+        python_fact = "Python's small objects (PYTHONMALLOC=malloc)"
+        for command, variables, fact in ((python, {}, python_fact),
+                                         (python, {'PYTHONMALLOC': 'debug'}, python_fact),
+                                         (python, {'PYTHONMALLOC': 'malloc'}, None),
+                                         (python, {'PYTHONMALLOC': 'malloc_debug'}, None),
+                                         (['true'], {}, None)):
+            self.record(*command, environment=variables)
+            self.assertEqual(analyze('leaks', self.trace)['pooled'], [fact] if fact else [])
+        self.record('sh', '-c', f'{" ".join(python)}; :')
+        self.assertEqual([analyze('leaks', trace)['pooled']
+                          for trace in [self.trace, *self.traces()]].count([python_fact]), 1)
+        library = ctypes.util.find_library('glib-2.0')
+        loads = f'import ctypes; print(ctypes.CDLL("{library}").glib_minor_version)'
+        version = ctypes.c_uint.in_dll(ctypes.CDLL(library), 'glib_minor_version').value
+        for variables in {}, {'G_SLICE': 'always-malloc'}:
+            self.record('/usr/bin/python3', '-c', loads,
+                        environment={'PYTHONMALLOC': 'malloc', **variables})
+            has_slices = version < 76 and not variables
+            self.assertEqual(analyze('leaks', self.trace)['pooled'],
+                             ["GLib's slices (G_SLICE=always-malloc)"] * has_slices)
 
     def test_no_file_for_a_child(self):
         """It is neither held up, nor does it write into another's trace."""
