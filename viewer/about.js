@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The trace itself: the recording, its marks, snapshots and losses.
 import { doubts, element } from './dom.js';
-import { count, duration, moment } from './format.js';
+import { count, duration } from './format.js';
 import { numberColumn, panel, positionColumn } from './findings.js';
 import { Table } from './table.js';
 
@@ -56,8 +56,9 @@ export function aboutView(parts, pieces, notes) {
   const timeOf = ({ position }) => (pieces.scope.has_times && pieces.scope.has(position)
     ? pieces.heap.time[pieces.heap.tickAt(position)] : null);
   const moments = new Table('moments', [
-    positionColumn(pieces, 'At', 'position'),
-    { title: 'Not before', value: timeOf, show: (row) => (timeOf(row) === null ? '' : moment(timeOf(row))) },
+    { ...positionColumn(pieces, 'At', 'position'), show: ({ position }) => pieces.position(position) },
+    { title: 'Time', value: timeOf, csv: [['Not before', timeOf]], show: ({ position }) => pieces.knownTime(position) ||
+      pieces.timeOf(position).slice(2, -1) },
     { title: 'What', is_number: false, class: 'name', value: (row) => row.text }],
   { is_down: false });
   moments.setRows(notes);

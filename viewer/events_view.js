@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The calls around the cursor of an exact page.
-import { element } from './dom.js';
+import { button, element } from './dom.js';
 import { positionText } from './exact.js';
 import { bytes, count, moment, positionRank } from './format.js';
 import { Table } from './table.js';
@@ -62,6 +62,11 @@ function positionsOf({ action, returned, position, start, end }) {
   return action === 'ReAlloc' && returned && start !== end ? `${start} – ${end}` : position;
 }
 
+/** An address: a click shows its biography. */
+export function addressLink(state, address) {
+  return button(address, () => state.set({ view: 'memory', address }), { class: 'link', title: 'Its biography' });
+}
+
 /** A call as C writes it. */
 export function callText({ action, api, size, base, address, returned }) {
   const given = [...(base || action === 'Free' || action === 'ReAlloc' ? [base ? hex(base) : 'NULL'] : []),
@@ -87,7 +92,8 @@ export class EventsView {
         show: (call) => moment(call.time) }] : []),
       { title: 'Thread', value: (call) => call.thread },
       { title: 'What was called', value: callText, is_number: false, class: 'name',
-        show: (call) => element('span', { class: 'own' }, callText(call),
+        show: (call) => element('span', { class: 'own' },
+          ...callText(call).split(/(0x[0-9a-f]+)/).map((part, i) => (i % 2 ? addressLink(state, part) : part)),
           element('small', {}, ` ${call.size ? bytes(call.size) : ''}`)) },
       { title: 'By', is_number: false, class: 'name', value: (call) => this.by(call) },
     ], { detail: (call) => pieces.stack(this.number(call.stack)), is_down: false });
@@ -102,8 +108,9 @@ export class EventsView {
   }
 
   by(call) {
-    const node = this.number(call.stack) - 1;
-    return node < 0 ? '' : this.pieces.calls.functions[this.pieces.calls.functionAt(node)].short;
+    const { calls } = this.pieces;
+    const list = calls.stack(this.number(call.stack)).map((frame) => calls.functions[calls.functionOf[frame]]);
+    return (list.find(({ own }) => own) ?? list[0])?.short ?? '';
   }
 
   /** The numbers of the calls that are shown, and of the one behind them. */
@@ -135,9 +142,7 @@ export class EventsView {
   /** Marks the last call that has taken effect at the cursor. */
   mark() {
     const at = this.heap.event[this.state.get('at')];
-    for (const row of this.table.body.querySelectorAll('tr[tabindex]')) {
-      row.classList.toggle('current', row.key === at);
-    }
+    for (const { key, node } of this.table.lines.values()) node.classList.toggle('current', key === at);
     this.note.textContent = 'Calls in the order in which they took effect. The marked one is the last ' +
       'at the cursor. Keys , and . go one back and one forward.';
   }

@@ -2,7 +2,6 @@
 // Leaks and errors.
 import { doubts, element } from './dom.js';
 import { csvButtons } from './export.js';
-import { palette } from './surface.js';
 import { bytes, comparePositions, count, positionRank, things } from './format.js';
 import { Table } from './table.js';
 
@@ -35,11 +34,11 @@ export function numberColumn(title, name, format = count) {
   };
 }
 
-/** A column of positions that are a member of the row. */
+/** A column of positions that are a member of the row: it shows their times. */
 export function positionColumn(pieces, title, name) {
   return {
     title, is_number: false, value: (row) => row[name] || '',
-    rank: (row) => positionRank(row[name]), show: (row) => pieces.position(row[name]),
+    rank: (row) => positionRank(row[name]), show: (row) => pieces.when(row[name]),
   };
 }
 
@@ -59,7 +58,7 @@ export function stackColumn(pieces, key = undefined) {
     const frame = find(row);
     const color = frame === undefined ? -1 : pieces.functions?.of?.(calls.functionOf[frame]) ?? -1;
     const node = element('i');
-    node.style.background = color < 0 ? palette().own : palette().series[color];
+    node.style.background = `var(--${color < 0 ? 'own' : `s${color}`})`;
     return node;
   };
   return {

@@ -71,13 +71,24 @@ export class FlameView {
       : things(value, this.source.counted());
   }
 
+  /** The node that fills the width; that of another measure only if it has something of this one. */
+  rootOf(tree, sums) {
+    const { state } = this;
+    const title = this.source.title();
+    const root = Number(state.get('root')) < tree.parent.length ? Number(state.get('root')) : 0;
+    const is_left = root && this.measured && this.measured !== title && !sums.total[root];
+    this.measured = title;
+    if (is_left) state.set({ root: '' });
+    return is_left ? 0 : root;
+  }
+
   draw() {
     const { state } = this;
     const tree = this.tree();
     const values = this.source.values();
     const sums = tree.sum(this.search.filter(values, this.source.sites));
     this.all = this.search.is_on ? values.reduce((sum, value) => sum + value, 0) : sums.total[0];
-    const root = Number(state.get('root')) < tree.parent.length ? Number(state.get('root')) : 0;
+    const root = this.rootOf(tree, sums);
     const whole = this.whole(sums, root);
     const colors = palette();
     const made = this.colorBy(tree, colors);
@@ -110,7 +121,7 @@ export class FlameView {
   /** The part of the picture that can be seen: its top and its bottom. */
   seen(height) {
     const { scroll } = this;
-    const room = Math.max(340, innerHeight * 0.6);
+    const room = Math.max(340, innerHeight * 0.45);
     if (height <= room) return [0, height];
     const top = this.is_scrolled ? scroll.scrollTop : 0;
     return this.picture.is_icicle ? [top, top + room] : [height + top - room, height + top];

@@ -3,10 +3,10 @@
 import { button, element } from './dom.js';
 import { sizeOf } from './surface.js';
 
-const SHORTCUTS = [['← →', 'one tick'], ['Shift ← →', 'the range'], ['Page Up, Page Down', 'ten ticks'],
+const SHORTCUTS = [['← →', 'one step'], ['Shift ← →', 'the range'], ['Page Up, Page Down', 'ten steps'],
   ['Home, End', 'beginning and end'], ['p', 'the peak'], ['[ ]', 'range begins, ends here'], ['Space', 'play'], ['/', 'search'],
-  ['z', 'zoom into the range'], ['Esc', 'whole trace'], ['t', 'the timeline as a table'],
-  ['1 … 9', 'views'], [', .', 'one call, in an exact page'], ['?', 'this help']];
+  ['z', 'zoom into the range'], ['Esc', 'whole trace; once more: all functions'], ['t', 'the timeline as a table'],
+  ['1 … 9, 0', 'views'], [', .', 'one call, in an exact page'], ['?', 'this help']];
 
 const STEPS = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10 };
 
@@ -51,7 +51,8 @@ export class Keys {
       '[': () => state.set({ from: Math.min(at, state.get('to')) }),
       ']': () => state.set({ to: Math.max(at, state.get('from')) }),
       z: () => state.set({ zoom: `${values[state.get('from')]}-${values[state.get('to')]}` }),
-      Escape: () => state.set({ from: 0, to: heap.last, zoom: '' }),
+      Escape: () => state.set(state.get('from') === 0 && state.get('to') === heap.last && !state.get('zoom')
+        ? { search: '', root: '' } : { from: 0, to: heap.last, zoom: '' }),
     };
   }
 
@@ -62,7 +63,7 @@ export class Keys {
     const { state, heap, views } = this.page;
     const at = state.get('at');
     const act = this.acts(at)[event.key];
-    const view = views[Number(event.key) - 1];
+    const view = /^\d$/.test(event.key) && views[(Number(event.key) + 9) % 10];
     if (STEPS[event.key]) {
       const tick = Math.max(0, Math.min(heap.last, at + STEPS[event.key]));
       const range = tick < state.get('from') ? { from: tick } : { to: tick };
@@ -76,7 +77,7 @@ export class Keys {
 
 /** Dragging moves the cursor, or with Shift chooses a range; the wheel zooms. */
 export class TimelinePointer {
-  constructor({ timeline, heap, state, exact }) {
+  constructor({ timeline, heap, state, exact, ending }) {
     Object.assign(this, { timeline, heap, state, exact });
     const { canvas } = timeline;
     canvas.addEventListener('pointerdown', (event) => this.drag(event));
@@ -86,6 +87,7 @@ export class TimelinePointer {
       canvas.style.cursor = timeline.isStrip(event.offsetY) ? 'ew-resize' : '';
     });
     canvas.addEventListener('pointerleave', () => timeline.hidePreview());
+    addEventListener('resize', () => timeline.hidePreview(), { signal: ending.signal });
   }
 
   /** Moves an end of the range, or chooses one from the place on where dragging began. */
@@ -124,6 +126,8 @@ export class TimelinePointer {
   }
 
   zoom(event) {
+    // With the whole axis on the screen, scrolling down is the page's.
+    if (event.deltaY > 0 && !this.state.get('zoom')) return;
     event.preventDefault();
     const { timeline, heap } = this;
     const scale = timeline.scale(sizeOf(timeline.canvas).width);

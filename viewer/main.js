@@ -41,6 +41,11 @@ const PLAY_TIME = 10000;
 
 const ADDRESS = /^0x[0-9a-f]{1,16}$/i;
 
+/** The views whose commands find the same with --include; and those that show the same whatever is
+ * searched. */
+const SEARCHED = ['heap', 'leaks', 'errors', 'moves'];
+const UNSEARCHED = ['lifetimes', 'retained', 'memory', 'calls', 'about'];
+
 class Page {
   /** @param book  the traces of the page, of which this one is shown */
   constructor(parts, book) {
@@ -139,6 +144,9 @@ class Page {
     this.tabs = element('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Views' });
     this.note = element('p', { class: 'scope' });
     this.place = element('div', { class: 'view', role: 'tabpanel' });
+    this.only = element('b');
+    this.onlyChip = element('span', { class: 'only', hidden: true }, 'Only: ', this.only,
+      button('✕', () => state.set({ search: '', root: '' }), { 'aria-label': 'Show all functions', title: 'Esc' }));
     const link = button('Copy link', () => {
       state.write();
       copyText(location.href, link);
@@ -156,7 +164,7 @@ class Page {
       doubts(parts.heap) || '', this.makeNotes(), this.exactNote || '', this.verdicts.node,
       element('section', { class: 'panel', 'aria-label': 'Timeline' }, this.makeTimelineBar(),
         this.timeline.node, this.figures.node), this.ticks.node,
-      element('div', { class: 'tab-row' }, this.tabs), this.note, this.place,
+      element('div', { class: 'tab-row' }, this.tabs, this.onlyChip), this.note, this.place,
       this.command.node, this.keys.help);
   }
 
@@ -222,7 +230,7 @@ class Page {
   /** The address that is looked for, if the page cannot know it; empty if there is none. */
   get address() {
     const text = this.state.get('search').trim();
-    return !this.exact && ADDRESS.test(text) && this.search.is_on && !this.search.chains.includes(1) ? text : '';
+    return !this.exact && ADDRESS.test(text) && !this.search.is_on ? text : '';
   }
 
   goTo(position) {
@@ -261,7 +269,7 @@ class Page {
     if (this.current === current) return;
     this.current = current;
     this.tabs.replaceChildren(...this.views.map((view, i) => element('button', {
-      type: 'button', role: 'tab', 'aria-selected': view.key === current, title: `Key ${i + 1}`,
+      type: 'button', role: 'tab', 'aria-selected': view.key === current, title: `Key ${(i + 1) % 10}`,
       on: { click: () => this.state.set({ view: view.key }) },
     }, view.title, this.badge(view.key))));
   }
@@ -269,7 +277,7 @@ class Page {
   badge(key) {
     const { errors, leaks } = this.parts;
     const number = key === 'errors' ? Number(errors.total_findings) + (errors.fatal_signal ? 1 : 0)
-      : key === 'leaks' ? Number(leaks.total_groups) : 0;
+      : key === 'leaks' ? leaks.groups.filter((group) => group.class === 'definitely_lost').length : 0;
     return number ? element('span', { class: 'badge' }, count(number)) : null;
   }
 
@@ -301,16 +309,22 @@ class Page {
       `${this.state.get('plot').endsWith('sites') ? ' by function' : ''}` +
       `${this.search.is_on ? `: “${briefName(this.search.text)}”` : ''}`);
     if (this.heading.title !== this.search.text) this.heading.title = this.search.text;
+    if (this.onlyChip.hidden === this.search.is_on) this.onlyChip.hidden = !this.search.is_on;
+    if (this.search.is_on) setText(this.only, briefName(this.search.text));
     if (this.place.firstChild !== view.made.node) this.place.replaceChildren(view.made.node);
     if (this.place.ariaLabel !== view.title) this.place.ariaLabel = view.title;
     const { address } = this;
     setText(this.note, [...this.scope.ofView(view),
-      address ? 'Addresses are known to the command below, or to a page made with --exact.' : ''].join(' '));
+      this.search.is_on && UNSEARCHED.includes(view.key) ? 'The search does not filter this view.' : '',
+      address ? 'Addresses are known to the command below, or to a page made with --exact.' : '']
+      .filter((text) => text).join(' '));
     this.ticks.draw();
     view.made.draw?.();
     const words = typeof view.words === 'function' ? view.words() : view.words;
-    this.command.set(this.commands.line(...(address ? ['history', '--address', address] : words || view.made.words?.() ||
-      measureOf(this.state).words(this.heap, this.state, this.scope))));
+    const line = address ? ['history', '--address', address] : words || view.made.words?.() ||
+      measureOf(this.state).words(this.heap, this.state, this.scope);
+    const only = this.search.is_on && SEARCHED.includes(view.key) ? ['--include', this.search.text] : [];
+    this.command.set(this.commands.line(...line, ...only));
   }
 
   listen() {

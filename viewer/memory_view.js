@@ -2,7 +2,7 @@
 // The memory of an exact page: where the live blocks lie at the cursor, and the biographies of
 // addresses.
 import { button, element } from './dom.js';
-import { CallReader, hex } from './events_view.js';
+import { CallReader, addressLink, hex } from './events_view.js';
 import { graphButtons } from './export.js';
 import { positionText } from './exact.js';
 import { bytes, count, percent, things } from './format.js';
@@ -302,7 +302,9 @@ export class MemoryView {
     const call = (made, position) => ({ ...made, position, stack: this.exact.stackNumber(made.stack) });
     return element('article', { class: 'finding owner' },
       element('h3', { class: 'own' }, `${things(owner.size, 'byte')} at ${hex(owner.address)}`,
-        begun.base ? `, reallocated from ${hex(begun.base)}` : ''),
+        ...(begun.base ? [', reallocated from ', addressLink(this.state, hex(begun.base))] : []),
+        ...(ended?.action === 'ReAlloc' && ended.address && ended.address !== owner.address
+          ? [', reallocated to ', addressLink(this.state, hex(ended.address))] : [])),
       element('div', { class: 'calls' },
         pieces.call('Allocated', call(begun, owner.begin)),
         ended ? pieces.call(owner.is_overlapped ? 'Its release is missing; ended' : 'Ended', call(ended, owner.end))

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The search: which chains of calls have a function or a file that is looked for. All views go by it.
 
+/** An address or a position, whole or begun. */
+const PLACE = /^(0x[0-9a-f]*|[0-9a-f]+:[0-9a-f]*)$/i;
+
 export class Search {
   constructor(calls, state) {
     Object.assign(this, { calls, state, text: '' });
@@ -10,9 +13,9 @@ export class Search {
    * function; any other one finds all whose name, module or line has it. */
   follow() {
     const text = this.state.get('search').trim();
-    if (this.text === text) return;
+    if (this.asked === text) return;
     const { calls } = this;
-    this.text = text;
+    this.asked = this.text = text;
     this.masks = new WeakMap();
     if (!text) return;
     const wanted = text.toLowerCase();
@@ -28,6 +31,8 @@ export class Search {
     for (let i = 0; i < this.chains.length; i++) {
       this.chains[i] = this.isFound[i] || (calls.parent[i] >= 0 && this.chains[calls.parent[i]]) ? 1 : 0;
     }
+    // Enter goes there; a filter of it would leave nothing.
+    if (PLACE.test(text) && !this.chains.includes(1)) this.text = '';
   }
 
   get is_on() {

@@ -171,11 +171,11 @@ export class SitesView {
       row.cell = element('span', { class: 'share-of' }, element('span', { class: 'track' }, row.bar), row.text);
     }
     // The part cut off by a path needs no layout.
-    const cut = 100 - (this.total ? Math.max(0, 100 * row.bytes / this.total) : 0);
+    const cut = 100 - (this.whole ? Math.max(0, 100 * row[this.unit] / this.whole) : 0);
     const path = `inset(0 ${cut.toFixed(1)}% 0 0 round 5px)`;
     if (row.path !== path) row.bar.style.clipPath = path;
     row.path = path;
-    setText(row.text, percent(row.bytes, this.total));
+    setText(row.text, percent(row[this.unit], this.whole));
     return row.cell;
   }
 
@@ -187,9 +187,9 @@ export class SitesView {
         value: (row) => row.whole.split('\n')[0] || row.name, is_number: false, class: 'name',
         is_fixed: true, key: (row) => row.key,
         title_of: (row) => row.whole, show: (row) => this.nameCell(row) },
-      { title: 'Share', value: (row) => row.bytes, show: (row) => this.shareCell(row),
+      { title: 'Share', value: (row) => row[this.unit], show: (row) => this.shareCell(row),
         csv: [...(is_series || by === 'module' ? [] : [['File', (row) => row.file], ['Line', (row) => row.line]]),
-          shareOf((row) => row.bytes, () => this.total)] },
+          shareOf((row) => row[this.unit], () => this.whole)] },
       { title: 'Bytes', value: (row) => row.bytes, show: (row) => bytes(row.bytes),
         title_of: (row) => `${count(row.bytes)} bytes` },
       { title: this.counted, value: (row) => row.blocks, show: (row) => count(row.blocks) },
@@ -209,6 +209,20 @@ export class SitesView {
     this.made = `${by} ${this.counted}`;
     this.place.replaceChildren(this.table.node);
     this.showTools(this.table.tools);
+  }
+
+  /** The unit by which boxes and rows are weighed. */
+  get unit() {
+    return this.state.get('unit') === 'blocks' ? 'blocks' : 'bytes';
+  }
+
+  /** Sorts by a unit, if the table was sorted by the other one. */
+  orderBy(unit) {
+    const { table } = this;
+    const wanted = unit === 'bytes' ? AMOUNT : AMOUNT + 1;
+    if (table.weighed === unit) return;
+    table.weighed = unit;
+    if (table.sort === 2 * AMOUNT + 1 - wanted) table.sortBy(wanted);
   }
 
   /** The subject of a row's numbers. */
@@ -248,6 +262,8 @@ export class SitesView {
     }
     const all = is_series ? this.seriesRows(by) : this.groupRows(by);
     this.total = all.reduce((sum, row) => sum + row.bytes, 0);
+    this.whole = all.reduce((sum, row) => sum + row[this.unit], 0);
+    this.orderBy(this.unit);
     this.table.setRows(all.filter((row) => row.bytes || row.blocks || row.grown));
     const measure = is_series ? MEASURES.live : measureOf(this.state);
     setText(this.note, `${measure.title}: ${things(this.total, 'byte')} by ${by}` +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Stacks, positions and other pieces of findings.
-import { button, element } from './dom.js';
+import { button, element, setText } from './dom.js';
 import { baseName, moment, momentBetween, things } from './format.js';
 
 /** Frames below this many are shown on demand. */
@@ -39,6 +39,28 @@ export class Pieces {
       list.append(more);
     }
     return list;
+  }
+
+  /** The time of a position with as many digits as the page knows; empty if it knows too few. */
+  knownTime(position) {
+    const { heap, scope } = this;
+    const whole = heap.time[heap.last];
+    if (!position || !scope.has_times || !scope.has(position) || !whole) return '';
+    const times = heap.around('time', position);
+    const known = [10000, 1000, 100].map((parts) => times.map((time) => moment(time, whole / parts)))
+      .find(([from, to]) => from === to);
+    return known ? known[0] : '';
+  }
+
+  /** A position as its time, if that is known. */
+  when(position) {
+    const node = this.position(position);
+    const time = this.knownTime(position);
+    if (time) {
+      setText(node, time);
+      node.title = `Position ${position}. ${node.title}`;
+    }
+    return node;
   }
 
   /** A position: going there moves the cursor, if the page has it. */

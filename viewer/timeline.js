@@ -403,7 +403,9 @@ export class Timeline {
     const left = event.clientX + 16 + this.hint.offsetWidth > innerWidth
       ? event.clientX - 16 - this.hint.offsetWidth : event.clientX + 16;
     this.hint.style.left = `${Math.max(4, left)}px`;
-    this.hint.style.top = `${Math.max(4, event.clientY - 20 - this.hint.offsetHeight)}px`;
+    // At the lower edge below the pointer: the range says there what it added.
+    this.hint.style.top = this.isStrip(event.offsetY) ? `${event.clientY + 20}px`
+      : `${Math.max(4, event.clientY - 20 - this.hint.offsetHeight)}px`;
   }
 
   hidePreview() {

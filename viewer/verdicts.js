@@ -6,6 +6,7 @@ import { palette } from './surface.js';
 
 const CURVE = 60;
 /** A leak is steady if it has so many blocks, and each of so many parts of its time adds so much. */
+const FEW_CALLS = 3;
 const STEADY = { blocks: 8, parts: 4, share: 0.08 };
 
 /** The number of an owner's function; -1 if no call site has it. */
@@ -167,9 +168,8 @@ export class Verdicts {
         is_lost ? '' : 'no snapshot tells which of them are lost'],
       doubt,
       curve: found && curveNode(found.curve, 84, 26, 'Live bytes of its call sites'),
-      action: [is_lost ? 'See what was lost' : 'See what was left', { follows: true,
-        ...(is_lost ? { measure: 'lost' } : { measure: 'live', at: this.heap.last }),
-        ...(found ? { from: Math.max(0, found.first - 1), to: found.last } : {}) }] });
+      action: [is_lost ? 'See what was lost' : 'See what was left',
+        is_lost ? { measure: 'lost' } : { measure: 'live', at: this.heap.last }] });
   }
 
   lostWhen(owner, found, is_lost) {
@@ -185,15 +185,23 @@ export class Verdicts {
     return [...lines, (found.is_steady && this.scope.has_times && length ? `about one every ${duration(length / (blocks - 1))} ` : '') + times];
   }
 
+  /** A sentence about blocks that live through a few calls, if they are far more than the temporary. */
+  shortLived(temporary) {
+    const { by_calls: list, total_blocks: total } = this.parts.lifetimes;
+    const blocks = list.reduce((sum, row) => sum + (Number(row.longest) <= FEW_CALLS ? Number(row.blocks) : 0), 0);
+    return blocks > 1.5 * temporary && blocks > Number(total) / 10
+      ? `${percent(blocks, Number(total))} of all blocks lived through at most ${FEW_CALLS} calls` : '';
+  }
+
   temporary() {
     const { temporary, allocated } = this.summary;
     const [blocks, all] = [Number(temporary.blocks), Number(allocated.blocks)];
     return this.card({ kind: 'temporary', title: 'Temporary', owner: blocks ? temporary.owner : null,
       value: blocks ? `${short(blocks)} of ${short(all)}` : 'None', doubt: blocks ? this.doubt : '',
       lines: blocks ? [`${things(blocks, 'allocation')} (${percent(blocks, all)}) freed by the next call of their thread`,
-        temporary.owner && temporary.owner.share < 0.995 ? `${percent(temporary.owner.share, 1)} by it` : '']
-        : ['no block is freed by the next call of its thread'],
-      action: blocks ? ['See who makes them', { measure: 'temporary', unit: 'blocks', follows: true }] : null });
+        temporary.owner && temporary.owner.share < 0.995 ? `${percent(temporary.owner.share, 1)} by it` : '', this.shortLived(blocks)]
+        : ['no block is freed by the next call of its thread', this.shortLived(0)],
+      action: blocks ? ['See who makes them', { measure: 'temporary', unit: 'blocks' }] : null });
   }
 
   moves() {

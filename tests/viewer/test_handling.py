@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: MIT
+"""Handling the page of `ttdanalyze report`, as test_page.py: what a click, a key, the wheel and the search
+do, and whether the page says what it left out."""
+
+import sys
+import unittest
+
+import browser
+import support
+import test_exact
+import test_page
+from support import Script
+from test_answers import shop
+from test_figures import between_moments
+from test_page import NAME, PageCase, leaking, whole
+
+
+def evaluate(expression):
+    return test_page.opened.evaluate(expression)
+
+
+def setUpModule():
+    test_page.setUpModule()
+
+
+def tearDownModule():
+    test_page.tearDownModule()
+
+
+def press(page, key):
+    evaluate("void document.body.dispatchEvent(new KeyboardEvent('keydown', "
+             f"{{ key: {key!r}, bubbles: true }})), 1")
+    page.settle()
+
+
+CHIP = "[heapPage.onlyChip.hidden, heapPage.only.textContent]"
+
+
+class Filter(PageCase):
+    def names(self):
+        return sorted({cells[0][0].split(" ")[0] for cells in self.rows(".sites-panel")})
+
+    def test_a_card_shows_all_functions(self):
+        self.show(self.write(shop()))
+        for kind, names in (("leak", ["shop::audit", "shop::import"]), ("temporary", ["shop::render"])):
+            evaluate(f"void document.querySelector('[data-verdict={kind}] .act').click(), 1")
+            self.settle()
+            self.assertEqual(evaluate("heapPage.state.get('search')"), "")
+            self.assertTrue(set(names) <= set(self.names()), kind)
+            self.assertEqual(evaluate("['from', 'to'].map((name) => heapPage.state.get(name))"),
+                             [0, evaluate("heapPage.heap.last")])
+
+    def test_a_filter_is_seen_and_goes(self):
+        self.show(self.write(shop()))
+        self.assertEqual(evaluate(CHIP)[0], True)
+        self.go(f"#search=audit&from={self.positions()[3]}")
+        self.assertEqual(evaluate(CHIP), [False, "audit"])
+        press(self, "Escape")
+        self.assertEqual(evaluate("['search', 'from'].map((name) => heapPage.state.get(name))"), ["audit", 0])
+        press(self, "Escape")
+        self.assertEqual(evaluate(CHIP)[0], True)
+        self.assertGreater(len(self.names()), 1)
+        self.go("#search=audit")
+        evaluate("void document.querySelector('.only button').click(), 1")
+        self.settle()
+        self.assertEqual(evaluate("heapPage.state.get('search')"), "")
+        self.check_silence()
+
+    def test_the_command_has_the_filter(self):
+        trace = self.write(shop())
+        self.show(trace, "#search=audit")
+        words = self.texts("main > .command code")[0].split()
+        self.assertEqual(words[-3:], ["--include", "audit", trace])
+        found = self.json_of(words[1], trace, *words[2:-1], "--by", "function")
+        self.assertEqual(sum(group["bytes"] for group in found["groups"]), evaluate("heapPage.sites.total"))
+        self.go("#search=audit&view=lifetimes")
+        self.assertNotIn("--include", self.texts("main > .command code")[0])
+        self.assertIn("The search does not filter this view", self.texts("main > .scope")[-1])
+
+    def test_an_address_filters_nothing(self):
+        self.show(self.write(shop()))
+        everything = self.names()
+        for text in ("0x", "0x10", "0x100000", "4:", "4:1F"):
+            evaluate(f"heapPage.state.set({{ search: {text!r} }}), 1")
+            self.settle()
+            self.assertEqual(self.names(), everything, text)
+            self.assertEqual(evaluate("heapPage.onlyChip.hidden"), True)
+        self.check_silence()
+
+
+class Measures(PageCase):
+    def test_number_weighs_the_table(self):
+        self.show(self.write(shop()), "#measure=allocated")
+        shares = "heapPage.sites.table.csv().slice(1).map((row) => [row[0], row[3], row[4], row[5]])"
+        by_bytes = evaluate(shares)
+        self.assertEqual([row[2] for row in by_bytes], sorted((row[2] for row in by_bytes), reverse=True))
+        self.go("#measure=allocated&unit=blocks")
+        by_number = evaluate(shares)
+        self.assertEqual([row[3] for row in by_number], sorted((row[3] for row in by_number), reverse=True))
+        total = sum(row[3] for row in by_number)
+        for name, share, _, number in by_number:
+            self.assertEqual(share, f"{100 * number / total:.2f}", name)
+        self.assertNotEqual([row[1] for row in by_bytes], [row[1] for row in by_number])
+
+    def test_a_zoom_into_nothing_ends(self):
+        self.show(self.write(shop()))
+        root = evaluate("(({ boxes, picture }) => boxes.find(({ node }) => node >= 0 && "
+                        "picture.tree.function(node).plain === 'shop::audit').node)(heapPage.flame)")
+        self.go(f"#root={root}")
+        self.assertEqual(evaluate("heapPage.flame.picture.root"), root)
+        evaluate("heapPage.state.set({ measure: 'temporary' }), 1")
+        self.settle()
+        self.assertEqual(evaluate("heapPage.state.get('root')"), "")
+        self.assertGreater(evaluate("heapPage.flame.boxes.length"), 0)
+        evaluate(f"heapPage.state.set({{ measure: 'live', root: '{root}' }}), 1")
+        self.settle()
+        evaluate("heapPage.state.set({ measure: 'allocated' }), 1")
+        self.settle()
+        self.assertEqual(evaluate("heapPage.flame.picture.root"), root)
+
+    def test_the_badge_counts_what_is_lost(self):
+        trace = self.write(leaking())
+        self.show(trace)
+        lost = [group for group in self.json_of("leaks", trace)["groups"] if group["class"] == "definitely_lost"]
+        badge = "[...document.querySelectorAll('[role=tab]')][1].textContent"
+        self.assertEqual(evaluate(badge), f"Leaks{len(lost)}")
+        self.show(self.write(shop(), "unknown"))
+        self.assertEqual(evaluate(badge), "Leaks")
+
+    def test_lists_have_times(self):
+        self.show(self.write(shop()), "#view=leaks")
+        shown = self.rows(".view")[0]
+        self.assertRegex(shown[4][0], r"^\+0\.\d+ s$")
+        self.assertTrue(evaluate("document.querySelector('.view tbody tr').cells[4].firstChild.title")
+                        .startswith("Position "))
+
+    def test_blocks_of_a_few_calls_are_named(self):
+        script = Script().basics()
+        for i in range(100):
+            for k in (1, 2):
+                script.alloc(0x1000 * k, 40, wall=i * 10**6)
+            for k in (1, 2):
+                script.free(0x1000 * k, wall=i * 10**6)
+        self.show(self.write(script.close(wall=10**8)))
+        self.assertIn("100 % of all blocks lived through at most 3 calls", self.texts("[data-verdict=temporary]")[0])
+        self.show(self.write(shop(), "shop"))
+        self.assertNotIn("lived through", self.texts("[data-verdict=temporary]")[0])
+
+
+class Pointer(PageCase):
+    def wheel(self, delta):
+        """Turns the wheel over the timeline. Whether the page scrolls."""
+        scrolls = evaluate("heapPage.timeline.canvas.dispatchEvent(new WheelEvent('wheel', "
+                           f"{{ deltaY: {delta}, offsetX: 300, clientX: 400, bubbles: true, cancelable: true }}))")
+        self.settle()
+        return scrolls
+
+    def test_the_wheel_scrolls_where_it_cannot_zoom(self):
+        self.show(self.write(shop()))
+        self.assertTrue(self.wheel(100))
+        self.assertFalse(self.wheel(-100))
+        self.assertNotEqual(evaluate("heapPage.state.get('zoom')"), "")
+        self.assertFalse(self.wheel(100))
+
+    def test_a_new_size_drops_the_second_cursor(self):
+        self.show(self.write(shop()))
+        evaluate("((canvas) => { const place = canvas.getBoundingClientRect(); canvas.dispatchEvent("
+                 "new PointerEvent('pointermove', { clientX: place.left + 300, clientY: place.top + 50 })); })"
+                 "(heapPage.timeline.canvas)")
+        self.assertEqual(evaluate("heapPage.timeline.line.hidden"), False)
+        evaluate("void dispatchEvent(new Event('resize')), 1")
+        self.assertEqual(evaluate("heapPage.timeline.line.hidden"), True)
+
+    def test_at_the_lower_edge_the_hint_leaves_the_range_alone(self):
+        self.show(self.write(shop()), "#")
+        self.go(f"#from={self.positions()[3]}&to={self.positions()[9]}")
+        covers = evaluate("(({ timeline: { canvas, hint, chip } }) => { const place = canvas.getBoundingClientRect(); "
+                          "const box = chip.getBoundingClientRect(); canvas.dispatchEvent(new PointerEvent("
+                          "'pointermove', { clientX: box.left + 20, clientY: place.bottom - 30 })); "
+                          "const tip = hint.getBoundingClientRect(); return tip.top < box.bottom && "
+                          "tip.bottom > box.top && tip.left < box.right && tip.right > box.left; })(heapPage)")
+        self.assertFalse(covers)
+
+
+@unittest.skipUnless(test_exact.HAS_ENGINE, "no engine")
+class ExactPage(test_exact.ExactCase):
+    def test_every_view_has_a_key(self):
+        self.show_exact(self.write(shop()))
+        count = evaluate("heapPage.views.length")
+        for i in range(count):
+            press(self, str((i + 1) % 10))
+            self.assertEqual(evaluate("heapPage.view() === heapPage.views[%d]" % i), True)
+
+    def test_addresses_lead_on(self):
+        self.show_exact(self.write(between_moments()))
+        self.visit("#view=memory&address=0x1000")
+        self.wait("document.querySelectorAll('.owner h4').length === 2")
+        self.assertEqual(self.texts(".owner h3"), ["40 bytes at 0x1000, reallocated to 0x2000"])
+        evaluate("void document.querySelector('.owner h3 button').click(), 1")
+        self.settle()
+        self.assertEqual(evaluate("heapPage.state.get('address')"), "0x2000")
+        self.wait("document.querySelector('.owner h3')?.textContent.includes('reallocated from 0x1000')")
+        self.check_silence()
+
+    def test_calls_name_the_program_and_mark_the_cursor(self):
+        trace = self.write(shop())
+        self.show_exact(trace)
+        rows = self.run_ok("events", "--format", "json", trace).json_lines
+        self.visit(f"#view=calls&at={rows[200]['time_end']}")
+        self.wait("document.querySelectorAll('tr.current').length === 1")
+        self.assertEqual(evaluate("document.querySelector('tr.current').cells[0].textContent"), "#200")
+        names = {cells[5][0] for cells in self.rows(".view") if len(cells) > 5}
+        self.assertIn("shop::import(std::vector<int>)", names)
+        self.assertNotIn("std::make(int)", names)
+        evaluate("void document.querySelector('.view td.name button').click(), 1")
+        self.settle()
+        self.assertEqual(evaluate("heapPage.state.get('view')"), "memory")
+
+
+if __name__ == "__main__":
+    lacking = browser.missing(NAME)
+    if lacking:
+        print(f"not installed: {lacking}")
+        sys.exit(77)
+    support.main()
