@@ -180,7 +180,7 @@ void summary_print(const struct collector *collector, const char *output)
     message("'%s', %.*f %s; see 'ttdanalyze %s',", output, status.st_size < 1000000 ? 0 : 1,
             (double)status.st_size / (status.st_size < 1000000 ? 1e3 : 1e6),
             status.st_size < 1000000 ? "kB" : "MB", output);
-    message("or 'ttdanalyze report %s' for a page to look at", output);
+    message("or 'ttdanalyze report -o report.html %s' for a page", output);
     if (collector->children != 0)
         summary_print_largest(collector, output);
 }

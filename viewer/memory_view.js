@@ -227,7 +227,7 @@ export class MemoryView {
         if (!values[i * CELL_VALUES + 2]) continue;
         const color = colorOf.get(this.functionOf(Number(values[i * CELL_VALUES + 3]))) || colors.other;
         surface.rect((i % columns) * CELL, top + Math.floor(i / columns) * CELL, CELL - 1, CELL - 1,
-          color, 0.25 + 0.75 * Number(used * 100n / size) / 100);
+          color, 0.45 + 0.55 * Number(used * 100n / size) / 100);
       }
     });
     return shown;

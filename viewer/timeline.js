@@ -453,7 +453,7 @@ export class Timeline {
     const [most] = [this.heap.allocations, this.heap.releases]
       .map((amounts) => this.ratesOf(amounts, frame, Math.ceil((to - first) / length)).reduce((a, b) => Math.max(a, b), 0))
       .sort((a, b) => b - a);
-    return `${short(most / (length / 1e9))} calls/s in ${duration(length)}`;
+    return `${short(most / (length / 1e9))} calls/s in ${duration(length).replace(/\.0+ /, ' ')}`;
   }
 
   /** Allocations upwards and releases downwards, on a scale of square roots. */
@@ -472,7 +472,7 @@ export class Timeline {
     surface.text('alloc', LEFT - 6, middle - half / 2, colors.dim, { align: 'right' });
     surface.text('free', LEFT - 6, middle + half / 2, colors.dim, { align: 'right' });
     if (this.axis === 'time' && most && surface.width - right > 100) {
-      surface.text(`up to ${this.fastest(frame)}${this.search.is_on ? ', of all' : ''}`, right + 8, middle, colors.dim);
+      surface.text(`${this.search.is_on ? 'all: ' : ''}up to ${this.fastest(frame)}`, right + 8, middle, colors.dim, { width: NAMES_ROOM - 12 });
     }
   }
 

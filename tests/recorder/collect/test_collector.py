@@ -278,7 +278,7 @@ class Collector(Recording):
         command = [beside / 'ttdrecord', '-o', self.trace, '--', program('leaks_c')]
         native = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
         self.assertNotRegex(native.stderr, r'(?m)^(peak|leaks) ')
-        self.assertIn(f"ttdrecord: or 'ttdanalyze report {self.trace}'", native.stderr)
+        self.assertIn(f"ttdrecord: or 'ttdanalyze report -o report.html {self.trace}'", native.stderr)
         analyzer.symlink_to(ANALYZER)
         result = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
         self.assertEqual((result.stdout, result.returncode), (native.stdout, native.returncode))
