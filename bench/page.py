@@ -56,7 +56,7 @@ ANSWERS = """(async () => {
 
 def measure_page(page, rounds):
     """Returns the seconds to the first picture, and of steps to neighbours and to any tick."""
-    chromium = browser.Browser('chromium')
+    chromium = browser.start('chromium')
     shown = []
     try:
         for _ in range(rounds):
@@ -75,7 +75,7 @@ def measure_page(page, rounds):
 
 def measure_exact(page, rounds):
     """Returns the seconds to the first picture of an exact page, and until it answers."""
-    chromium = browser.Browser('chromium')
+    chromium = browser.start('chromium')
     try:
         shown, answers = [], []
         for _ in range(rounds):
