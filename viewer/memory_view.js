@@ -19,6 +19,7 @@ const LABEL = 14;
 const LISTED = 100;
 const REGION = ['first', 'last', 'blocks', 'used', 'unused', 'gaps', 'largest'];
 const CELL_VALUES = 4;
+const SPARSE = ['stack', 'kept', 'blocks', 'bytes'];
 
 function readRegions(values) {
   const list = [];
@@ -88,6 +89,9 @@ export class MemoryView {
         element('div', { class: 'bar' }, this.tools), this.canvas, this.legend, this.note),
       element('section', { class: 'panel regions-panel', 'aria-label': 'Regions' },
         element('h3', {}, 'Regions'), this.regions.tools, this.regions.node),
+      element('section', { class: 'panel sparse-panel', 'aria-label': 'Sparse pages' },
+        element('h3', {}, 'Functions that keep sparse pages'), this.sparseNote = element('p', { class: 'said' }),
+        this.sparse.tools, this.sparse.node),
       element('section', { class: 'panel blocks-panel', 'aria-label': 'Blocks' },
         element('h3', {}, 'Blocks'),
         element('p', { class: 'dim' }, 'Click on the map to list the blocks there, and on a block ' +
@@ -114,6 +118,12 @@ export class MemoryView {
       { title: 'Gaps', value: (row) => row.gaps, show: (row) => count(row.gaps) },
       amount('Largest gap', 'largest'),
     ], { sort: 3, open: (row) => this.state.set({ region: hex(row.first) }) });
+    this.sparse = new Table('sparse', [
+      amount('Kept', 'kept'),
+      { title: 'Blocks', value: (row) => row.blocks, show: (row) => count(row.blocks) }, amount('Bytes', 'bytes'),
+      { title: 'By', value: (row) => this.calls.functions[row.function].short, is_number: false, class: 'name',
+        key: (row) => row.function },
+    ]);
     this.blocks = new Table('blocks', [
       { title: 'Address', value: (row) => hex(row.address), is_number: false,
         key: (row) => row.number },
@@ -122,6 +132,20 @@ export class MemoryView {
       { title: 'By', value: (row) => this.name(row.stack), is_number: false, class: 'name' },
     ], { open: (row) => this.setAddress(hex(row.address)), is_down: false });
     this.blocks.setRows([]);
+  }
+
+  /** Shows the pages that blocks cover little of, and whose blocks keep them. */
+  showSparse([pages, sparse, kept, used, ...values]) {
+    const rows = new Map();
+    for (let i = 0; i < values.length; i += SPARSE.length) {
+      const key = this.functionOf(Number(values[i]));
+      const row = rows.get(key) || { function: key, kept: 0, blocks: 0, bytes: 0 };
+      SPARSE.slice(1).forEach((name, k) => { row[name] += Number(values[i + 1 + k]); });
+      rows.set(key, row);
+    }
+    this.sparseNote.textContent = `${count(Number(sparse))} of ${things(Number(pages), 'page')} have less than a ` +
+      `quarter in blocks: ${bytes(Number(kept))} are kept by ${bytes(Number(used))}.`;
+    this.sparse.setRows([...rows.values()]);
   }
 
   setAddress(text) {
@@ -172,7 +196,9 @@ export class MemoryView {
 
   async drawMap() {
     const { engine, moment } = this.exact;
-    const [values, unknown] = await engine.ask(['regions', moment, GAP], ['unknown', moment]);
+    const [values, unknown, sparse] = await engine.ask(['regions', moment, GAP], ['unknown', moment],
+      ['sparse', moment]);
+    this.showSparse(sparse);
     const [total, ...regions] = readRegions(values);
     this.unknown.hidden = !Number(unknown[0]);
     this.unknown.textContent = `Uncertain: ${count(Number(unknown[0]))} of the blocks are unknown: they ` +

@@ -305,6 +305,60 @@ size_t engine_regions(uint32_t moment, uint64_t gap)
     return finding.status == TTD_OK ? engine_end() : 0;
 }
 
+/* ---- Sparse pages ---- */
+
+struct listing_blocks {
+    struct heap_block *blocks;
+    size_t count;
+    size_t capacity;
+    enum ttd_status status;
+};
+
+static bool engine_list_block(void *context, uint32_t number)
+{
+    struct listing_blocks *listing = context;
+    const struct chronicle_block *block = &engine.chronicle.blocks[number];
+    listing->status = grow_array((void **)&listing->blocks, &listing->capacity, listing->count + 1,
+                                 sizeof *listing->blocks);
+    if (listing->status != TTD_OK)
+        return false;
+    listing->blocks[listing->count++] =
+        (struct heap_block){.address = block->address, .size = block->size, .stack = block->stack};
+    return true;
+}
+
+static void engine_answer_add_sparse(const struct heap_sparse_pages *sparse)
+{
+    engine_add(sparse->pages);
+    engine_add(sparse->sparse);
+    engine_add(sparse->total.kept);
+    engine_add(sparse->total.bytes);
+    for (size_t i = 0; i < sparse->count; i++) {
+        const struct heap_sparse_site *site = &sparse->sites[i];
+        engine_add(site->key.stack);
+        engine_add(site->kept);
+        engine_add(site->blocks);
+        engine_add(site->bytes);
+    }
+}
+
+size_t engine_sparse(uint32_t moment)
+{
+    struct listing_blocks listing = {.status = chronicle_sort(&engine.chronicle)};
+    struct heap_sparse_pages sparse;
+    engine_answer();
+    if (listing.status == TTD_OK)
+        chronicle_each_live(&engine.chronicle, moment, engine_list_block, &listing);
+    enum ttd_status status = listing.status;
+    if (status == TTD_OK) {
+        status = heap_sparse_pages_find(listing.blocks, listing.count, &sparse);
+        engine_answer_add_sparse(&sparse);
+        heap_sparse_pages_free(&sparse);
+    }
+    free(listing.blocks);
+    return status == TTD_OK ? engine_end() : 0;
+}
+
 /* ---- Cells ---- */
 
 enum { CELL_USED, CELL_BLOCKS, CELL_BLOCK, CELL_STACK, CELL_VALUES };

@@ -78,6 +78,11 @@ ENGINE_EXPORT(engine_unknown) size_t engine_unknown(uint32_t moment);
  * regions together and of each by itself. */
 ENGINE_EXPORT(engine_regions) size_t engine_regions(uint32_t moment, uint64_t gap);
 
+/** Finds the pages that live blocks cover little of. Values: pages with a live block, the sparse
+ * ones, and the bytes in no block and in blocks that these have; then for each stack whose blocks
+ * keep them its number, the bytes that it keeps, its blocks there, and their bytes. */
+ENGINE_EXPORT(engine_sparse) size_t engine_sparse(uint32_t moment);
+
 /**
  * Draws the addresses from `first` to `last` as cells of `size` bytes. Values: for each cell its
  * used bytes, how many blocks lie in it, the block that has most of it plus 1, or 0, and the stack

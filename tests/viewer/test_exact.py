@@ -2,6 +2,7 @@
 """The exact page of `ttdanalyze report --exact` in a browser, as test_page.py: between ticks its
 numbers are those of the commands."""
 
+import collections
 import os
 import random
 import time
@@ -181,6 +182,14 @@ class Numbers(ExactCase):
                                      region["used_bytes"], region["gap_bytes"], region["gaps"],
                                      region["largest_gap"]] for region in found["regions"]])
             self.assertIn(f"{found['used_bytes']:,} bytes used", self.texts(".said")[0])
+            wanted, shown = collections.Counter(), collections.Counter()
+            for site in found["keepers"]:
+                frame = (site["stack"] or [{"function": None}])[0]
+                wanted[frame["function"]] += site["kept_bytes"]
+            for name, sum_kept in evaluate("heapPage.memory.sparse.rows.map((row) => [heapPage.memory."
+                                           "calls.functions[row.function].name, row.kept])"):
+                shown[None if "+0x" in name or name[0] == "(" else name] += sum_kept
+            self.assertEqual((shown, sum(shown.values())), (wanted, found["kept_bytes"]))
             self.assertEqual(self.texts(".command code"),
                              [f"ttdanalyze fragmentation --at {position} {trace}"])
 
