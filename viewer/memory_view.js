@@ -119,11 +119,11 @@ export class MemoryView {
       amount('Largest gap', 'largest'),
     ], { sort: 3, open: (row) => this.state.set({ region: hex(row.first) }) });
     this.sparse = new Table('sparse', [
+      { title: 'Function', value: (row) => this.calls.functions[row.function].short, is_number: false, class: 'name',
+        key: (row) => row.function },
       amount('Kept', 'kept'),
       { title: 'Blocks', value: (row) => row.blocks, show: (row) => count(row.blocks) }, amount('Bytes', 'bytes'),
-      { title: 'By', value: (row) => this.calls.functions[row.function].short, is_number: false, class: 'name',
-        key: (row) => row.function },
-    ]);
+    ], { sort: 1 });
     this.blocks = new Table('blocks', [
       { title: 'Address', value: (row) => hex(row.address), is_number: false,
         key: (row) => row.number },
