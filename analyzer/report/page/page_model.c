@@ -411,6 +411,15 @@ static enum ttd_status model_add_others(struct page_calls *calls)
     return model_descend(calls, (uint32_t)calls->frame_count - 1, &calls->others);
 }
 
+enum ttd_status page_calls_find_function(struct page_calls *calls, ttd_id stack, uint32_t *label)
+{
+    struct ttd_stack caller;
+    struct view_site site;
+    enum ttd_status status = view_find_own_caller(calls->view, stack, &caller, &site);
+    *label = status == TTD_OK ? calls->view->frames[site.first].label : PAGE_NO_LABEL;
+    return status == TTD_END ? TTD_OK : status;
+}
+
 enum ttd_status page_calls_add_function(struct page_calls *calls, ttd_id stack, uint32_t *number)
 {
     struct ttd_stack caller;

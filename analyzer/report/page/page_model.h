@@ -41,6 +41,9 @@ void page_strings_json(const struct page_strings *strings, struct row *row, cons
 /** No node. */
 #define PAGE_NO_NODE UINT32_MAX
 
+/** The label of stacks without frames; no function has it. */
+#define PAGE_NO_LABEL UINT32_MAX
+
 struct page_frame {
     /** Label of the function, in the view. */
     uint32_t label;
@@ -103,6 +106,10 @@ enum ttd_status page_calls_add(struct page_calls *calls, ttd_id stack, struct pa
  * it has none. A report_stacks.find, whose context is the tree. */
 enum ttd_status page_calls_number(void *context, ttd_id stack, uint64_t *number);
 
+/** Finds the label of the function of a stack: of its last call that is of the program's own
+ * functions; PAGE_NO_LABEL if it has no frames. */
+enum ttd_status page_calls_find_function(struct page_calls *calls, ttd_id stack, uint32_t *label);
+
 /** Adds the last call of a stack that is of the program's own functions, without its line, below a
  * node that stands for the callers of many: sets `number` to its node's, from 1; to that of the
  * callers if the stack has no frames. */
@@ -112,12 +119,17 @@ enum ttd_status page_calls_add_function(struct page_calls *calls, ttd_id stack, 
 void page_write_calls(const struct page_calls *calls, const char *name, struct text_output *output);
 
 /* Call sites of a page: those that have most by themselves; of all others those of each function as
- * one. */
+ * one, and those of functions that are not listed as one. */
 
 /** Call sites at most in a page, so that a trace of a million has a page of a size that browsers
  * load at once. A quarter are those with most live bytes at any tick; the others those with most
  * live blocks, most allocated bytes and most allocations. */
 #define PAGE_SITES_MAX 11000
+
+/** Functions at most that are listed although none of their call sites is known by itself: those
+ * whose call sites have most, a quarter each by the same amounts. All others that are listed are
+ * those with such a call site, so that the sums of a function are of all its call sites. */
+#define PAGE_FUNCTIONS_MAX 2000
 
 /** The key of sites that stand for others; no stack has it. */
 #define PAGE_SITE_OTHERS UINT32_MAX
@@ -130,7 +142,7 @@ struct page_sites {
     struct hash_map index;
     /** Number of stacks that are not call sites of their own. If there are any, the call sites that
      * they are instead: the number of the first one, their number, and their nodes in the tree. The
-     * first is of the stacks without a function, the others are of one function each. */
+     * first is of the stacks whose function is not listed, the others are of one function each. */
     size_t other_count;
     uint32_t others;
     size_t other_sites;

@@ -7,9 +7,10 @@
 
 enum { LIVE_BYTES, LIVE_BLOCKS, ALLOCATED_BYTES, ALLOCATIONS, AMOUNTS };
 
-/** The largest amounts of a stack. */
+/** The largest amounts of a stack; or of all stacks of a function, which has a label. */
 struct candidate {
     ttd_id stack;
+    uint32_t label;
     bool is_kept;
     uint64_t amounts[AMOUNTS];
 };
@@ -183,9 +184,46 @@ static size_t page_sites_keep_largest(struct candidates *candidates, size_t max,
     return kept;
 }
 
-/* Numbers the candidates that are not kept, those of each function as one. */
+/* Finds the functions of the candidates, with sums of their amounts. Those that are listed are
+ * kept: see PAGE_FUNCTIONS_MAX. */
+static enum ttd_status page_sites_find_functions(struct candidates *candidates,
+                                                 struct page_calls *calls,
+                                                 struct candidates *functions)
+{
+    enum ttd_status status = TTD_OK;
+    for (size_t i = 0; i < candidates->count && status == TTD_OK; i++) {
+        struct candidate *candidate = &candidates->items[i], *function;
+        status = page_calls_find_function(calls, candidate->stack, &candidate->label);
+        if (status == TTD_OK)
+            status = page_sites_find_candidate(functions, candidate->label, &function);
+        if (status != TTD_OK)
+            break;
+        function->is_kept |= candidate->is_kept;
+        for (int amount = 0; amount < AMOUNTS; amount++)
+            function->amounts[amount] += candidate->amounts[amount];
+    }
+    if (status == TTD_OK)
+        page_sites_keep_largest(functions, PAGE_FUNCTIONS_MAX, &status);
+    return status;
+}
+
+/* Sets the node of the function of a candidate, or else that of the first site of the others. */
+static enum ttd_status page_sites_find_node(const struct candidate *candidate,
+                                            struct candidates *functions, struct page_calls *calls,
+                                            uint32_t *node)
+{
+    struct candidate *function;
+    enum ttd_status status = page_sites_find_candidate(functions, candidate->label, &function);
+    bool is_listed = status == TTD_OK && function->is_kept && candidate->label != PAGE_NO_LABEL;
+    return status == TTD_OK
+               ? page_calls_add_function(calls, is_listed ? candidate->stack : TTD_NONE, node)
+               : status;
+}
+
+/* Numbers the candidates that are not kept, those of each listed function as one. */
 static enum ttd_status page_sites_number_others(struct page_sites *sites,
                                                 const struct candidates *candidates,
+                                                struct candidates *functions,
                                                 struct page_calls *calls)
 {
     struct hash_map by_node;
@@ -201,7 +239,7 @@ static enum ttd_status page_sites_number_others(struct page_sites *sites,
         const struct candidate *candidate = &candidates->items[i];
         if (candidate->is_kept)
             continue;
-        status = page_calls_add_function(calls, candidate->stack, &node);
+        status = page_sites_find_node(candidate, functions, calls, &node);
         if (status != TTD_OK)
             break;
         uint32_t number = map_get(&by_node, node, 0);
@@ -219,20 +257,25 @@ static enum ttd_status page_sites_number_others(struct page_sites *sites,
 }
 
 /* Numbers the candidates: the sites of the usage that are kept, the others, the rest. */
-static enum ttd_status page_sites_number(struct page_sites *sites,
-                                         const struct candidates *candidates,
+static enum ttd_status page_sites_number(struct page_sites *sites, struct candidates *candidates,
                                          const struct heap_usage *usage, struct page_calls *calls,
                                          size_t kept)
 {
     enum ttd_status status = TTD_OK;
+    struct candidates functions = {.count = 0};
     uint32_t number;
+    map_init(&functions.index);
     for (size_t i = 0; i < usage->count && status == TTD_OK; i++) {
         ttd_id stack = usage->sites[i].key.stack;
         if (candidates->items[map_get(&candidates->index, stack, 0)].is_kept)
             status = page_sites_add(sites, stack, &number);
     }
     if (status == TTD_OK && kept < candidates->count)
-        status = page_sites_number_others(sites, candidates, calls);
+        status = page_sites_find_functions(candidates, calls, &functions);
+    if (status == TTD_OK && kept < candidates->count)
+        status = page_sites_number_others(sites, candidates, &functions, calls);
+    free(functions.items);
+    map_free(&functions.index);
     for (size_t i = 0; i < candidates->count && status == TTD_OK; i++) {
         if (candidates->items[i].is_kept)
             status = page_sites_add(sites, candidates->items[i].stack, &number);

@@ -10,8 +10,8 @@ import support
 from snapshot_support import SnapshotScript
 from support import TestCase
 
-# As in report/page/sites.h.
-SITES_MAX = 20000
+# As in report/page/page_model.h.
+SITES_MAX = 11000
 OTHERS = (1 << 32) - 1
 SITES = 20600
 FIRST_STACK = 5
