@@ -71,7 +71,8 @@ export class FlameView {
       : things(value, this.source.counted());
   }
 
-  /** The node that fills the width; that of another measure only if it has something of this one. */
+  /** The node that fills the width. A node that was chosen in another measure does so only if it has
+   * something of this one. */
   rootOf(tree, sums) {
     const { state } = this;
     const title = this.source.title();

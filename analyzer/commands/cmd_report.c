@@ -260,8 +260,8 @@ static const char help[] =
     "      --title TEXT        the title of the page (the recorded command)\n" ISLAND_OPTIONS_HELP
         VIEW_FILTERS_HELP COMMAND_COMMON_HELP "\n"
     "The page has no --format. Lists have at most " GROUPS_TEXT " groups; totals count all.\n"
-    "Of more than " SITES_TEXT " call sites those that have least are known by function only,\n"
-    "unless the page is --exact.\n"
+    "Of more than " SITES_TEXT " call sites the smallest are known by function at most, unless\n"
+    "the page is --exact.\n"
     "\n"
     "A POSITION is one of:\n" POSITION_SPEC_FORMS;
 

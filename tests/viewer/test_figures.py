@@ -199,7 +199,7 @@ class ManySites(PageCase):
                                                   for group in found["groups"]), fragment)
         self.go("#by=function&search=maker1")
         self.assertEqual(len(self.shown()), 1)
-        self.assertIn(f"{others['count']:,} other call sites only the function is known",
+        self.assertIn(f"{others['count']:,} other call sites at most the function is known",
                       self.texts(".flame-panel .said")[0])
         self.go("#by=stack")
         total = evaluate("heapPage.sites.total")

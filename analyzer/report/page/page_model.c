@@ -388,8 +388,8 @@ enum ttd_status page_calls_add(struct page_calls *calls, ttd_id stack, struct pa
     return TTD_OK;
 }
 
-/* Adds the node of the callers of many stacks: like that of unknown ones, but with a name of its
- * own. */
+/* Adds a node for the callers of many stacks: like the node of unknown callers, but with a name of
+ * its own. */
 static enum ttd_status model_add_others(struct page_calls *calls)
 {
     static const char name[] = "(other call sites)";

@@ -111,15 +111,15 @@ enum ttd_status page_calls_number(void *context, ttd_id stack, uint64_t *number)
 enum ttd_status page_calls_find_function(struct page_calls *calls, ttd_id stack, uint32_t *label);
 
 /** Adds the last call of a stack that is of the program's own functions, without its line, below a
- * node that stands for the callers of many: sets `number` to its node's, from 1; to that of the
- * callers if the stack has no frames. */
+ * node that stands for the callers of many: sets `number` to the number of its node, from 1; to the
+ * number of the callers' node if the stack has no frames. */
 enum ttd_status page_calls_add_function(struct page_calls *calls, ttd_id stack, uint32_t *number);
 
 /** Writes a part with the tree: texts, frames and nodes, as arrays. */
 void page_write_calls(const struct page_calls *calls, const char *name, struct text_output *output);
 
-/* Call sites of a page: those that have most by themselves; of all others those of each function as
- * one, and those of functions that are not listed as one. */
+/* Call sites of a page: the ones that have most are there by themselves. The other ones of a listed
+ * function are one call site, and so are the ones of all functions that are not listed. */
 
 /** Call sites at most in a page, so that a trace of a million has a page of a size that browsers
  * load at once. A quarter are those with most live bytes at any tick; the others those with most

@@ -224,7 +224,7 @@ enum ttd_status page_series_json(struct row *row, const struct heap_ticks *ticks
 
 /* Amounts of call sites beside those at ticks: in the whole trace, at the peak, and lost. */
 
-/* Adds the amounts of a call site to those of the one that stands for it. */
+/* Adds the amounts of a call site to the amounts of the one that stands for it. */
 static void series_add_to_others(struct heap_site *others, const struct heap_site *site)
 {
     others->allocations += site->allocations;

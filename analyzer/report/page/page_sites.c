@@ -207,7 +207,8 @@ static enum ttd_status page_sites_find_functions(struct candidates *candidates,
     return status;
 }
 
-/* Sets the node of the function of a candidate, or else that of the first site of the others. */
+/* Sets the node of the function of a candidate; or the node of the callers of many, if the function
+ * is not listed. */
 static enum ttd_status page_sites_find_node(const struct candidate *candidate,
                                             struct candidates *functions, struct page_calls *calls,
                                             uint32_t *node)
@@ -220,7 +221,7 @@ static enum ttd_status page_sites_find_node(const struct candidate *candidate,
                : status;
 }
 
-/* Numbers the candidates that are not kept, those of each listed function as one. */
+/* Numbers the candidates that are not kept: one number for each listed function. */
 static enum ttd_status page_sites_number_others(struct page_sites *sites,
                                                 const struct candidates *candidates,
                                                 struct candidates *functions,

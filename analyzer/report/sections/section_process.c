@@ -145,8 +145,8 @@ void report_memory_samples_text(struct report *report, const struct heap_memory_
 void report_pooled_text(struct report *report, const struct heap_choice *choice, size_t column)
 {
     for (unsigned i = 0; i < choice->pooled_count; i++)
-        say(report->output, tab(column),
-            "Not recorded, in pools: ", escape_string(choice->pooled[i]), "\n");
+        say(report->output, tab(column), "Unrecorded pools: ", escape_string(choice->pooled[i]),
+            "\n");
 }
 
 void row_pooled(struct row *row, const struct heap_choice *choice)

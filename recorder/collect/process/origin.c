@@ -98,8 +98,8 @@ bool origin_has_variable(uint32_t pid, const char *text)
     return is_found;
 }
 
-/* Whether the name of a file is that of a module: a beginning, and a digit behind it. Versions from
- * `end` on, as a number behind the beginning, have no pools. */
+/* Whether a file is a module, by its name: a beginning, and a version behind it, which is less than
+ * `end` if that is not 0. */
 static bool origin_is_module(const char *name, const char *begin, unsigned long end)
 {
     size_t size = strlen(begin);
@@ -112,19 +112,12 @@ void origin_pools(struct trace *trace, uint32_t pid, const char *path, uint32_t 
     static const struct {
         const char *files[2];
         unsigned long end;
+        const char *objects;
         const char *off; /* the variable that turns the pools off */
-        const char *fact;
     } pools[] = {
-        {{"python3.", "libpython3."},
-         0,
-         "PYTHONMALLOC=malloc",
-         "Python's small objects (PYTHONMALLOC=malloc)"},
-        {{"php", "libphp"}, 0, "USE_ZEND_ALLOC=0", "PHP's objects (USE_ZEND_ALLOC=0)"},
-        /* 2.76 has none. */
-        {{"libglib-2.0.so.0.", NULL},
-         7600,
-         "G_SLICE=always-malloc",
-         "GLib's slices (G_SLICE=always-malloc)"},
+        {{"python3.", "libpython3."}, 0, "Python's small objects", "PYTHONMALLOC=malloc"},
+        {{"php", "libphp"}, 0, "PHP's objects", "USE_ZEND_ALLOC=0"},
+        {{"libglib-2.0.so.0.", NULL}, 7600 /* 2.76 */, "GLib's slices", "G_SLICE=always-malloc"},
     };
     char *file = realpath(path, NULL); /* python3 and libglib-2.0.so.0 are links */
     const char *slash = strrchr(file ? file : path, '/');
@@ -137,8 +130,13 @@ void origin_pools(struct trace *trace, uint32_t pid, const char *path, uint32_t 
         if (!is_module || (*stated & UINT32_C(1) << i) != 0)
             continue;
         *stated |= UINT32_C(1) << i;
-        if (!origin_has_variable(pid, pools[i].off))
-            trace_metadata(trace, "pooled", pools[i].fact);
+        if (origin_has_variable(pid, pools[i].off))
+            continue;
+        /* A process that has ended, or has overwritten its environment, may have had the variable.
+         */
+        char fact[64];
+        snprintf(fact, sizeof fact, "%s, unless %s", pools[i].objects, pools[i].off);
+        trace_metadata(trace, "pooled", fact);
     }
     free(file);
 }

@@ -24,8 +24,9 @@ void origin_image(struct trace *trace, const struct process_slot *slot, const ch
  * NAME=VALUE. False if it cannot be read. */
 bool origin_has_variable(uint32_t pid, const char *text);
 
-/** States that a module, by its path, keeps objects in pools of its own, unless the process has
- * turned that off. `stated` has a bit for each fact that the trace has already. */
+/** States that a module, by its path, keeps objects in pools of its own, unless the environment of
+ * the process is seen to turn that off. `stated` has a bit for each fact that the trace has
+ * already. */
 void origin_pools(struct trace *trace, uint32_t pid, const char *path, uint32_t *stated);
 
 /** Returns the start time of a process in ticks since boot; 0 if unknown. */

@@ -353,10 +353,10 @@ class Summary(TestCase):
         for command in ("leaks", "summary"):
             self.assertEqual(self.json_of(command, path)["pooled"], wanted)
             lines = self.run_ok(command, path).text.splitlines()
-            self.assertEqual([line.strip() for line in lines if " in pools: " in line],
-                             [f"Not recorded, in pools: {text}" for text in shown])
+            self.assertEqual([line.strip() for line in lines if "Unrecorded pools: " in line],
+                             [f"Unrecorded pools: {text}" for text in shown])
         path = written()
-        self.assertNotIn("in pools", self.run_ok("leaks", path).text)
+        self.assertNotIn("pools", self.run_ok("leaks", path).text)
         self.assertEqual(self.json_of("leaks", path)["pooled"], [])
 
     def test_an_attached_process(self):

@@ -207,7 +207,7 @@ class Children(Recording):
     def test_pools(self):
         """Of Python, and of GLib as long as it had them."""
         python = ['/usr/bin/python3', '-c', 'pass']
-        python_fact = "Python's small objects (PYTHONMALLOC=malloc)"
+        python_fact = "Python's small objects, unless PYTHONMALLOC=malloc"
         for command, variables, fact in ((python, {}, python_fact),
                                          (python, {'PYTHONMALLOC': 'debug'}, python_fact),
                                          (python, {'PYTHONMALLOC': 'malloc'}, None),
@@ -226,7 +226,7 @@ class Children(Recording):
                         environment={'PYTHONMALLOC': 'malloc', **variables})
             has_slices = version < 76 and not variables
             self.assertEqual(analyze('leaks', self.trace)['pooled'],
-                             ["GLib's slices (G_SLICE=always-malloc)"] * has_slices)
+                             ["GLib's slices, unless G_SLICE=always-malloc"] * has_slices)
 
     def test_no_file_for_a_child(self):
         """It is neither held up, nor does it write into another's trace."""
