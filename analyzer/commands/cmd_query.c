@@ -452,6 +452,8 @@ static int query_start(const struct command *command, int count, char **argument
     if (own.is_interactive)
         return query_start_typed(&options, &own, paths);
     own.sql = options.trace;
+    if (strcmp(own.sql, ".schema") == 0)
+        return query_print_schema(&options, query_tables);
     for (size_t i = 0; i < options.other_count; i++)
         paths[i] = options.others[i];
     own.trace_count = options.other_count ? options.other_count - 1 : 0;

@@ -364,26 +364,33 @@ static int query_execute(struct query *query, sqlite3 *database, const char *sql
     return exit_status;
 }
 
-/* Writes the schema in place of rows. Returns an exit status. */
-static int query_write_schema(struct session *session, const struct query_table *tables)
+/* Writes the schema. Returns an exit status. */
+static int query_write_schema(struct text_output *output, const struct query_table *tables)
 {
-    const char *path = session->options.output;
-    if (session->options.form != REPORT_TEXT || result_database_is_named(path) ||
-        result_rows_are_lines(path))
-        return message_usage("query", ".schema is text");
-    int status = session_output(session, true);
-    if (status == STATUS_OK)
-        out_format(&session->output.text, "-- schema %d\n", QUERY_SCHEMA_VERSION);
-    for (size_t i = 0; tables[i].name && status == STATUS_OK; i++) {
+    out_format(output, "-- schema %d\n", QUERY_SCHEMA_VERSION);
+    for (size_t i = 0; tables[i].name; i++) {
         char *schema = query_table_schema(&tables[i], tables[i].name);
         if (!schema)
             return message_status("query", TTD_ERROR_NO_MEMORY);
-        out_format(&session->output.text, "-- %s\n", tables[i].summary);
-        out_text(&session->output.text, schema);
-        out_text(&session->output.text, ";\n");
+        out_format(output, "-- %s\n", tables[i].summary);
+        out_text(output, schema);
+        out_text(output, ";\n");
         sqlite3_free(schema);
     }
-    return status;
+    return STATUS_OK;
+}
+
+int query_print_schema(const struct common_options *options, const struct query_table *tables)
+{
+    struct output_file output;
+    if (options->form != REPORT_TEXT || result_database_is_named(options->output) ||
+        result_rows_are_lines(options->output))
+        return message_usage("query", ".schema is text");
+    int status = output_open(&output, options->output, "", options->has_pager);
+    if (status != STATUS_OK)
+        return status;
+    status = query_write_schema(&output.text, tables);
+    return output_close(&output, status, status == STATUS_OK);
 }
 
 /* Reports the work on the tables of events. */
@@ -431,7 +438,7 @@ static void query_answer_typed(void *context, const char *sql)
     struct text_output *output = &run->query->session->output.text;
     run->query->certainty->count = 0;
     if (strcmp(sql, ".schema") == 0)
-        query_write_schema(run->query->session, run->tables);
+        query_write_schema(output, run->tables);
     else
         query_execute_timed(run, sql);
     for (struct query *query = run->query; query; query = query->next) {
@@ -471,8 +478,6 @@ int query_run(struct session *session, const struct query_options *options,
                           .certainty = &session->report.certainty,
                           .is_typed = options->is_interactive,
                           .status = STATUS_OK};
-    if (options->sql && strcmp(options->sql, ".schema") == 0)
-        return query_write_schema(session, tables);
     int status = query_traces_open(&query, options);
     if (status == STATUS_OK)
         status = query_run_traces(&query, options, tables);

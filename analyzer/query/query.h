@@ -80,4 +80,7 @@ struct query_options {
 int query_run(struct session *session, const struct query_options *options,
               const struct query_table *tables);
 
+/** Prints the schema of the tables, for which no trace is needed. Returns an exit status. */
+int query_print_schema(const struct common_options *options, const struct query_table *tables);
+
 #endif

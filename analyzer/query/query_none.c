@@ -16,3 +16,9 @@ int query_run(struct session *session, const struct query_options *options,
     message("query: this ttdanalyze was built without SQLite");
     return STATUS_USAGE;
 }
+
+int query_print_schema(const struct common_options *options, const struct query_table *tables)
+{
+    (void)options;
+    return query_run(NULL, NULL, tables);
+}

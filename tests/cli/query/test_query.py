@@ -409,8 +409,7 @@ class Query(QueryTestCase):
 
     def test_schema_version(self):
         """The schema cannot change without another version, which spec/queries.md lists."""
-        path = self.random_trace(7)
-        first, *lines = self.run_ok("query", ".schema", path).text.splitlines(keepends=True)
+        first, *lines = self.run_ok("query", ".schema").text.splitlines(keepends=True)
         statements = "".join(line for line in lines if not line.startswith("--"))
         self.assertEqual(statements.count("CREATE TABLE"), statements.count("\n"))
         found = hashlib.sha256(statements.encode()).hexdigest()[:16]
@@ -420,7 +419,7 @@ class Query(QueryTestCase):
         self.assertEqual(len({fingerprint for _, fingerprint in versions}), len(versions))
         self.assertEqual((first, found), (f"-- schema {versions[-1][0]}\n", versions[-1][1]))
         output = self.path("out.db")
-        self.run_ok("query", "-o", output, "SELECT 1", path)
+        self.run_ok("query", "-o", output, "SELECT 1", self.random_trace(7))
         database = sqlite3.connect(output)
         self.addCleanup(database.close)
         self.assertEqual(database.execute("PRAGMA user_version").fetchone(), (int(versions[-1][0]),))
