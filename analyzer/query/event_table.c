@@ -38,6 +38,8 @@ struct event_table_cursor {
     size_t rows;
     size_t next;
     struct event_filter filter;
+    /** Losses that the trace has; the outcome also has those by damage that the reading meets. */
+    struct heap_losses recorded;
     struct heap_outcome outcome;
     /** The filter has neither a beginning nor an end, nor conditions: all events are rows. */
     bool takes_all;
@@ -93,8 +95,8 @@ static void event_table_judge(struct event_table_cursor *cursor)
 static enum ttd_status event_table_see_losses(void *context, const struct ttd_batch *batch)
 {
     struct event_table_cursor *cursor = context;
-    if (batch->kind == TTD_KIND_LOSSES)
-        heap_losses_add(&cursor->outcome.losses, batch);
+    if (batch->kind == TTD_KIND_LOSSES && !batch->synthetic)
+        heap_losses_add(&cursor->recorded, batch);
     return TTD_OK;
 }
 
@@ -226,6 +228,7 @@ static int event_table_filter(sqlite3_vtab_cursor *base, int number, const char 
     int result = event_filter_set(&cursor->filter, plan, count, values);
     if (result != SQLITE_OK)
         return result;
+    cursor->outcome.losses = cursor->recorded;
     cursor->takes_all = !count;
     cursor->is_counting = number == EVENT_PLAN_COUNTS;
     cursor->outcome.reached_end = false;
