@@ -18,7 +18,7 @@ import tempfile
 from usage import usage_of
 
 FORMATS = ('folded', 'svg', 'pprof', 'speedscope', 'firefox', 'callgrind', 'massif', 'heaptrack',
-           'chrome')
+           'chrome', 'csv', 'jsonl', 'sqlite')
 
 # Rows of a table of `query`, by the end of the file's name.
 TABLES = {'events.jsonl': 'SELECT * FROM events', 'events.csv': 'SELECT * FROM events',
@@ -52,7 +52,10 @@ def main():
         measured = commands(options.build / 'analyzer/ttdanalyze', trace, folder)
         runs = {name: [] for name in measured}
         for _ in range(options.rounds):
-            for name, (command, _) in measured.items():
+            for name, (command, output) in measured.items():
+                # Replacing a file of a gigabyte takes longer than writing one.
+                if output and os.path.exists(output):
+                    os.unlink(output)
                 runs[name].append(usage_of(command))
         result = {}
         for name, (_, output) in measured.items():

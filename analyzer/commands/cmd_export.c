@@ -12,8 +12,10 @@
 #include "cli/session/session.h"
 #include "cli/session/sidecar.h"
 #include "cli/traces/input.h"
+#include "query/query.h"
 #include "report/export/report_heaptrack.h"
 #include "report/export/report_profile.h"
+#include "report/trace/report_rows.h"
 
 /* Points in the course of time, at most. */
 #define EXPORT_POINTS 200
@@ -38,6 +40,8 @@ static const char export_help[] =
     "  massif      for ms_print and Massif-Visualizer: bytes over time, and the peak\n"
     "  heaptrack   for heaptrack_print and heaptrack_gui: all allocations and releases\n"
     "  chrome      for ui.perfetto.dev and chrome://tracing: counters, threads, marks\n"
+    "  csv, jsonl  the events, as CSV or as lines of JSON\n"
+    "  sqlite      the same, as a database of SQLite\n"
     "A snapshot of references:\n"
     "  graphviz    for dot: the dominator tree, which shows the blocks that hold others\n"
     "\n"
@@ -58,7 +62,10 @@ enum export_shape {
     EXPORT_STACKS,
     EXPORT_TREE,
     /** A tree from the allocating functions outward. */
-    EXPORT_TREE_OUTWARD
+    EXPORT_TREE_OUTWARD,
+    /** No blocks but events, each a row. */
+    EXPORT_ROWS,
+    EXPORT_ROWS_CSV
 };
 
 struct export_format {
@@ -383,6 +390,101 @@ static int export_heaptrack(struct session *session, const struct export_options
     return status;
 }
 
+/** The state of a pass over the events: one of the writers is NULL. */
+struct export_row_pass {
+    struct session *session;
+    struct report_rows *rows;
+    struct event_database *database;
+    bool has_filter;
+    /** Not all events were written. */
+    bool is_cut;
+    struct heap_outcome outcome;
+};
+
+static enum ttd_status export_see_events(void *context, const struct ttd_batch *batch)
+{
+    struct export_row_pass *pass = context;
+    enum ttd_status status = TTD_OK;
+    if (batch->kind == TTD_KIND_LOSSES)
+        heap_losses_add(&pass->outcome.losses, batch);
+    if (batch->kind != TTD_KIND_EVENTS)
+        return TTD_OK;
+    for (size_t i = 0; i < batch->count && status == TTD_OK && !pass->is_cut; i++) {
+        const struct ttd_event *event = &batch->u.events[i];
+        bool is_wanted = true;
+        pass->outcome.position = ttd_event_position(event);
+        if (pass->has_filter)
+            status = view_wants(&pass->session->view, event->stack, &is_wanted);
+        if (is_wanted && pass->rows)
+            report_rows_add(pass->rows, event);
+        else if (is_wanted)
+            pass->is_cut = !event_database_add(pass->database, event);
+    }
+    pass->is_cut |= pass->session->output.text.error != 0;
+    return pass->is_cut ? TTD_END : status;
+}
+
+/* Reads all events. Returns an exit status. */
+static int export_read_rows(struct export_row_pass *pass)
+{
+    struct session *session = pass->session;
+    struct ttd_error error = {.what = NULL};
+    struct heap_batch_hook hook = {.context = pass, .batch = export_see_events};
+    enum ttd_status result = ttd_reader_rewind_checked(
+        session->source.reader, TTD_KIND_BIT(TTD_KIND_EVENTS) | TTD_KIND_BIT(TTD_KIND_LOSSES));
+    int status = result == TTD_OK ? source_read_on(&session->source, &hook)
+                                  : source_fail(&session->source, result, &error);
+    pass->outcome.reached_end = true;
+    if (status == STATUS_OK && !pass->is_cut)
+        session_outcome(session, &pass->outcome, ttd_position_max());
+    return status;
+}
+
+static int export_begin_rows(struct session *session, bool has_filter)
+{
+    int status = has_filter ? session_names(session, true)
+                            : source_define(&session->source, TTD_KIND_BIT(TTD_KIND_HEAPS),
+                                            &session->definitions);
+    if (status == STATUS_OK)
+        status = session_output(session, false);
+    /* All events were asked for, however many. */
+    if (status == STATUS_OK)
+        session->output.text.room = UINT64_MAX;
+    return status;
+}
+
+static int export_text(struct session *session, const struct export_options *options)
+{
+    struct export_row_pass pass = {.session = session,
+                                   .has_filter = view_has_filter(&session->options.view)};
+    (void)options;
+    int status = export_begin_rows(session, pass.has_filter);
+    if (status != STATUS_OK)
+        return status;
+    pass.rows = report_rows_begin(&session->report, source_has_times(&session->source));
+    if (!pass.rows)
+        return session_check(session, TTD_ERROR_NO_MEMORY);
+    status = export_read_rows(&pass);
+    report_rows_end(pass.rows);
+    return status;
+}
+
+static int export_database(struct session *session, const struct export_options *options)
+{
+    struct export_row_pass pass = {.session = session,
+                                   .has_filter = view_has_filter(&session->options.view)};
+    (void)options;
+    int status = export_begin_rows(session, pass.has_filter);
+    if (status != STATUS_OK)
+        return status;
+    pass.database = event_database_begin(session);
+    if (!pass.database)
+        return STATUS_INTERNAL;
+    status = export_read_rows(&pass);
+    int ended = event_database_end(pass.database, status == STATUS_OK && !pass.is_cut);
+    return status == STATUS_OK ? ended : status;
+}
+
 /* No form has room for all reasons: standard error has them as well. */
 static int export_execute(struct session *session, const void *context)
 {
@@ -402,6 +504,9 @@ static const struct export_format export_formats[] = {
     {"massif", export_massif, EXPORT_TREE_OUTWARD, NULL, false},
     {"heaptrack", export_heaptrack, EXPORT_STACKS, NULL, false},
     {"chrome", export_chrome, EXPORT_STACKS, NULL, false},
+    {"csv", export_text, EXPORT_ROWS_CSV, NULL, false},
+    {"jsonl", export_text, EXPORT_ROWS, NULL, false},
+    {"sqlite", export_database, EXPORT_ROWS, NULL, true},
     {"graphviz", export_graphviz, EXPORT_STACKS, NULL, false},
 };
 
@@ -451,14 +556,19 @@ static int export_run(const struct command *command, int count, char **arguments
         return status;
     options.trace = options.other_count ? options.others[0] : default_name;
     options.other_count = 0;
-    bool is_tree = own.format->shape != EXPORT_STACKS;
-    options.form = is_tree ? REPORT_FOLDED : REPORT_JSON;
-    options.view.shape = !is_tree                                   ? VIEW_FLAT
-                         : own.format->shape == EXPORT_TREE_OUTWARD ? VIEW_BOTTOM_UP
-                                                                    : VIEW_TOP_DOWN;
+    enum export_shape shape = own.format->shape;
+    bool is_tree = shape == EXPORT_TREE || shape == EXPORT_TREE_OUTWARD;
+    options.form = is_tree ? REPORT_FOLDED : shape == EXPORT_ROWS_CSV ? REPORT_CSV : REPORT_JSON;
+    options.view.shape = !is_tree                       ? VIEW_FLAT
+                         : shape == EXPORT_TREE_OUTWARD ? VIEW_BOTTOM_UP
+                                                        : VIEW_TOP_DOWN;
     options.view.by = is_tree ? VIEW_BY_FUNCTION : VIEW_BY_STACK;
-    if (own.format->shape == EXPORT_TREE_OUTWARD)
+    if (shape == EXPORT_TREE_OUTWARD)
         options.view.depth = REPORT_MASSIF_LEVELS;
+    /* Rows that are written cannot be taken back. */
+    struct command whole = *command;
+    whole.reads_whole_chunks = shape == EXPORT_ROWS || shape == EXPORT_ROWS_CSV;
+    options.command = &whole;
     char *traces[] = {(char *)(uintptr_t)options.trace};
     limits_set(options.max_memory, traces, 1);
     return session_execute(&options, &own);

@@ -37,12 +37,12 @@ static char filter_letter(int column)
     return (size_t)column < sizeof letters ? letters[column] : 0;
 }
 
-static enum event_table_column filter_column(char letter)
+static enum event_column filter_column(char letter)
 {
     int column = EVENTS_STACK_ID;
     while (column > 0 && filter_letter(column) != letter)
         column--;
-    return (enum event_table_column)column;
+    return (enum event_column)column;
 }
 
 static char filter_comparison(unsigned op)
@@ -192,7 +192,7 @@ static int filter_compare_values(const void *one, const void *other)
 }
 
 /* Takes the values of an IN. Values that are no integers leave the condition to SQLite. */
-static int filter_set_list(struct event_filter *filter, enum event_table_column column,
+static int filter_set_list(struct event_filter *filter, enum event_column column,
                            sqlite3_value *list)
 {
     struct event_condition *condition = &filter->conditions[filter->count];
@@ -222,8 +222,8 @@ static int filter_set_list(struct event_filter *filter, enum event_table_column 
     return SQLITE_OK;
 }
 
-static int filter_set_value(struct event_filter *filter, enum event_table_column column,
-                            char comparison, sqlite3_value *value)
+static int filter_set_value(struct event_filter *filter, enum event_column column, char comparison,
+                            sqlite3_value *value)
 {
     if (filter->count == EVENT_CONDITIONS_MAX)
         return SQLITE_OK;
@@ -277,8 +277,7 @@ void event_filter_free(struct event_filter *filter)
 /* Events. */
 
 /* Sets the value of a column as the table has it. False for null. */
-static bool filter_value(const struct ttd_event *event, enum event_table_column column,
-                         uint64_t *value)
+static bool filter_value(const struct ttd_event *event, enum event_column column, uint64_t *value)
 {
     switch (column) {
     case EVENTS_HEAP_ID:

@@ -12,34 +12,14 @@
 #include <ttdtrace/event.h>
 
 #include "query/query_records.h"
-
-/** The columns of the table of events, in the order of the table. */
-enum event_table_column {
-    EVENTS_NUMBER,
-    EVENTS_POSITION,
-    EVENTS_ACTION,
-    EVENTS_API,
-    EVENTS_HEAP,
-    EVENTS_HEAP_ID,
-    EVENTS_ADDRESS,
-    EVENTS_PREVIOUS_ADDRESS,
-    EVENTS_BASE_ADDRESS,
-    EVENTS_SIZE,
-    EVENTS_FLAGS,
-    EVENTS_RESULT,
-    EVENTS_TIME_START,
-    EVENTS_TIME_END,
-    EVENTS_WALL_TIME,
-    EVENTS_THREAD,
-    EVENTS_STACK_ID
-};
+#include "report/trace/report_rows.h"
 
 /** Conditions on values at most; further ones are left to SQLite. */
 #define EVENT_CONDITIONS_MAX 16
 
 /** Values that a column may have, or the bounds of them. */
 struct event_condition {
-    enum event_table_column column;
+    enum event_column column;
     int64_t least;
     int64_t most;
     /** The values of IN, sorted; NULL for the range. */

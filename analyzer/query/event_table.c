@@ -14,17 +14,10 @@
 
 #define EVENTS_KINDS (TTD_KIND_BIT(TTD_KIND_EVENTS) | TTD_KIND_BIT(TTD_KIND_LOSSES))
 
+#define EVENT_TABLE_COLUMN(id, name, type) {name, QUERY_##type},
 const struct query_column query_events_columns[] = {
-    {"number", QUERY_INTEGER},       {"position", QUERY_POSITION},
-    {"action", QUERY_TEXT},          {"api", QUERY_TEXT},
-    {"heap", QUERY_ADDRESS},         {"heap_id", QUERY_INTEGER},
-    {"address", QUERY_ADDRESS},      {"previous_address", QUERY_ADDRESS},
-    {"base_address", QUERY_ADDRESS}, {"size", QUERY_INTEGER},
-    {"flags", QUERY_ADDRESS},        {"result", QUERY_INTEGER},
-    {"time_start", QUERY_POSITION},  {"time_end", QUERY_POSITION},
-    {"wall_time_ns", QUERY_INTEGER}, {"thread", QUERY_INTEGER},
-    {"stack_id", QUERY_INTEGER},     {NULL, QUERY_INTEGER},
-};
+    EVENT_COLUMNS(EVENT_TABLE_COLUMN){NULL, QUERY_INTEGER}};
+#undef EVENT_TABLE_COLUMN
 
 struct event_table_cursor {
     sqlite3_vtab_cursor base;
@@ -282,7 +275,7 @@ static void event_table_answer_bits(sqlite3_context *answer, bool has, uint64_t 
 
 /* Answers a column that is a position or a name. False if it is none of them. */
 static bool event_table_answer_text(sqlite3_context *answer, const struct ttd_event *event,
-                                    enum event_table_column column)
+                                    enum event_column column)
 {
     switch (column) {
     case EVENTS_POSITION:
@@ -308,7 +301,7 @@ static bool event_table_answer_text(sqlite3_context *answer, const struct ttd_ev
 
 /* The same for addresses, handles and flags. */
 static bool event_table_answer_address(sqlite3_context *answer, struct event_table_cursor *cursor,
-                                       enum event_table_column column)
+                                       enum event_column column)
 {
     const struct ttd_event *event = event_table_current(cursor);
     switch (column) {
@@ -335,7 +328,7 @@ static bool event_table_answer_address(sqlite3_context *answer, struct event_tab
 
 static void event_table_answer_count(sqlite3_context *answer,
                                      const struct event_table_cursor *cursor,
-                                     enum event_table_column column)
+                                     enum event_column column)
 {
     const struct ttd_event *event = event_table_current(cursor);
     if (column == EVENTS_NUMBER)
@@ -358,7 +351,7 @@ static void event_table_answer_count(sqlite3_context *answer,
 static int event_table_column(sqlite3_vtab_cursor *base, sqlite3_context *answer, int number)
 {
     struct event_table_cursor *cursor = (struct event_table_cursor *)base;
-    enum event_table_column column = (enum event_table_column)number;
+    enum event_column column = (enum event_column)number;
     if (!event_table_answer_text(answer, event_table_current(cursor), column) &&
         !event_table_answer_address(answer, cursor, column))
         event_table_answer_count(answer, cursor, column);

@@ -83,4 +83,19 @@ int query_run(struct session *session, const struct query_options *options,
 /** Prints the schema of the tables, for which no trace is needed. Returns an exit status. */
 int query_print_schema(const struct common_options *options, const struct query_table *tables);
 
+/* The database that SELECT * FROM events makes, of events that the caller reads. */
+
+struct event_database;
+
+/** Begins the database in the session's output. The session must know the heaps. Returns NULL
+ * without memory, or in a build without SQLite, after a message. */
+struct event_database *event_database_begin(struct session *session);
+
+/** Adds an event. Returns false after a failure, which event_database_end() reports. */
+bool event_database_add(struct event_database *database, const struct ttd_event *event);
+
+/** Writes the reasons for uncertainty, if all events were added, and releases the database. Returns
+ * an exit status; on failure a message was printed. */
+int event_database_end(struct event_database *database, bool is_complete);
+
 #endif

@@ -22,3 +22,24 @@ int query_print_schema(const struct common_options *options, const struct query_
     (void)options;
     return query_run(NULL, NULL, tables);
 }
+
+struct event_database *event_database_begin(struct session *session)
+{
+    (void)session;
+    message("export: this ttdanalyze was built without SQLite");
+    return NULL;
+}
+
+bool event_database_add(struct event_database *database, const struct ttd_event *event)
+{
+    (void)database;
+    (void)event;
+    return false;
+}
+
+int event_database_end(struct event_database *database, bool is_complete)
+{
+    (void)database;
+    (void)is_complete;
+    return STATUS_INTERNAL;
+}

@@ -45,25 +45,11 @@ static char *database_name(sqlite3_stmt *query, int column)
     return name;
 }
 
-static int database_create_table(struct result_database *result)
-{
-    sqlite3_str *text = sqlite3_str_new(NULL);
-    sqlite3_str_appendall(text, "CREATE TABLE uncertain(reason TEXT); CREATE TABLE result(");
-    for (int i = 0; i < sqlite3_column_count(result->query); i++) {
-        const char *type = sqlite3_column_decltype(result->query, i);
-        char *name = database_name(result->query, i);
-        sqlite3_str_appendf(text, "%s\"%w\" %s", i ? ", " : "", name ? name : "", type ? type : "");
-        sqlite3_free(name);
-    }
-    sqlite3_str_appendall(text, "); BEGIN");
-    return database_execute(result->database, sqlite3_str_finish(text));
-}
-
-static int database_prepare_insert(struct result_database *result)
+static int database_prepare_insert(struct result_database *result, int columns)
 {
     sqlite3_str *text = sqlite3_str_new(NULL);
     sqlite3_str_appendall(text, "INSERT INTO result VALUES(");
-    for (int i = 0; i < sqlite3_column_count(result->query); i++)
+    for (int i = 0; i < columns; i++)
         sqlite3_str_appendall(text, i ? ", ?" : "?");
     sqlite3_str_appendall(text, ")");
     char *sql = sqlite3_str_finish(text);
@@ -73,28 +59,59 @@ static int database_prepare_insert(struct result_database *result)
     return status;
 }
 
-int result_database_begin(struct result_database *result, sqlite3_stmt *query, const char *path)
+int result_database_create(struct result_database *result, const char *columns, int count,
+                           const char *path)
 {
-    *result = (struct result_database){.query = query, .is_file = path != NULL};
+    *result = (struct result_database){.is_file = path != NULL};
     int status =
         sqlite3_open_v2(path ? path : ":memory:", &result->database,
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
-    /* No journal: a file that is not complete is removed. */
+    /* No journal: a file that is not complete is removed. Larger pages than usual are fewer ones to
+     * write. */
     if (status == SQLITE_OK)
-        status = database_execute(result->database, sqlite3_mprintf("PRAGMA journal_mode = OFF; "
-                                                                    "PRAGMA synchronous = OFF; "
-                                                                    "PRAGMA user_version = %d",
-                                                                    QUERY_SCHEMA_VERSION));
-    if (status == SQLITE_OK)
-        status = database_create_table(result);
-    return status == SQLITE_OK ? database_prepare_insert(result) : status;
+        status = database_execute(
+            result->database,
+            sqlite3_mprintf("PRAGMA page_size = 16384; PRAGMA journal_mode = OFF; "
+                            "PRAGMA synchronous = OFF; PRAGMA user_version = %d; "
+                            "CREATE TABLE uncertain(reason TEXT); CREATE TABLE result(%s); BEGIN",
+                            QUERY_SCHEMA_VERSION, columns));
+    return status == SQLITE_OK ? database_prepare_insert(result, count) : status;
+}
+
+int result_database_begin(struct result_database *result, sqlite3_stmt *query, const char *path)
+{
+    sqlite3_str *text = sqlite3_str_new(NULL);
+    int count = sqlite3_column_count(query);
+    *result = (struct result_database){.is_file = path != NULL};
+    for (int i = 0; i < count; i++) {
+        const char *type = sqlite3_column_decltype(query, i);
+        char *name = database_name(query, i);
+        sqlite3_str_appendf(text, "%s\"%w\" %s", i ? ", " : "", name ? name : "", type ? type : "");
+        sqlite3_free(name);
+    }
+    char *columns = sqlite3_str_finish(text);
+    int status = columns ? result_database_create(result, columns, count, path) : SQLITE_NOMEM;
+    result->query = query;
+    sqlite3_free(columns);
+    return status;
+}
+
+/* A text is valid until the query's next row, and need not be copied. */
+static int database_bind(struct result_database *result, int column)
+{
+    sqlite3_value *value = sqlite3_column_value(result->query, column);
+    if (sqlite3_value_type(value) != SQLITE_TEXT)
+        return sqlite3_bind_value(result->insert, column + 1, value);
+    const char *text = (const char *)sqlite3_value_text(value);
+    return sqlite3_bind_text(result->insert, column + 1, text, sqlite3_value_bytes(value),
+                             SQLITE_STATIC);
 }
 
 int result_database_add(struct result_database *result)
 {
     int status = SQLITE_OK;
     for (int i = 0; i < sqlite3_column_count(result->query) && status == SQLITE_OK; i++)
-        status = sqlite3_bind_value(result->insert, i + 1, sqlite3_column_value(result->query, i));
+        status = database_bind(result, i);
     if (status == SQLITE_OK)
         sqlite3_step(result->insert);
     return status == SQLITE_OK ? sqlite3_reset(result->insert) : status;

@@ -74,6 +74,11 @@ struct result_database {
 /** Whether a file is to be a database, by the end of its name; false for NULL. */
 bool result_database_is_named(const char *path);
 
+/** Begins a database, in an empty file, or with NULL in memory. `columns` is the text between the
+ * brackets of CREATE TABLE, of so many columns. Returns a status of SQLite. */
+int result_database_create(struct result_database *result, const char *columns, int count,
+                           const char *path);
+
 /** Begins a database for the rows of a query, in an empty file, or with NULL in memory. Returns a
  * status of SQLite. */
 int result_database_begin(struct result_database *result, sqlite3_stmt *query, const char *path);

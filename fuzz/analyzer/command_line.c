@@ -146,9 +146,9 @@ static const char *const queries[] = {
     NULL,
 };
 
-static const char *const export_names[] = {"folded",  "pprof",     "speedscope", "svg",
-                                           "firefox", "callgrind", "massif",     "heaptrack",
-                                           "chrome",  "graphviz",  "none",       NULL};
+static const char *const export_names[] = {
+    "folded", "pprof",    "speedscope", "svg",   "firefox", "callgrind", "massif", "heaptrack",
+    "chrome", "graphviz", "csv",        "jsonl", "sqlite",  "none",      NULL};
 static const char *const import_names[] = {"heaptrack", "windbg", "mtrace", "lttng",
                                            "xperf",     "none",   NULL};
 
@@ -262,7 +262,8 @@ struct command_line command_line_draw(uint64_t state, const char *trace_path,
         add(&line, draw_value(queries, &state));
     if (line.command == &command_export) {
         const char *name = draw_value(export_names, &state);
-        line.format = strcmp(name, "pprof") == 0 ? name : NULL;
+        bool is_binary = strcmp(name, "pprof") == 0 || strcmp(name, "sqlite") == 0;
+        line.format = is_binary ? "pprof" : strcmp(name, "csv") == 0 ? name : NULL;
         add(&line, name);
     }
     if (line.command == &command_import)
