@@ -11,6 +11,7 @@
 #include "cli/traces/input.h"
 #include "cli/traces/source.h"
 #include "query/interactive.h"
+#include "query/query_files.h"
 #include "query/query_names.h"
 #include "query/result_rows.h"
 #include "query/tables.h"
@@ -241,7 +242,7 @@ static void query_position(sqlite3_context *answer, int count, sqlite3_value **v
 static int query_prepare_database(sqlite3 *database, struct query *query,
                                   const struct query_table *tables)
 {
-    int status = sqlite3_exec(database, "PRAGMA temp_store = MEMORY", NULL, NULL, NULL);
+    int status = sqlite3_exec(database, "PRAGMA temp_store = FILE", NULL, NULL, NULL);
     if (status == SQLITE_OK)
         status = sqlite3_create_function(database, "pos", 1,
                                          SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
@@ -277,6 +278,8 @@ static int query_fail(const struct query *query, sqlite3 *database, int status)
     }
     if (status == SQLITE_NOMEM)
         return message_status("query", TTD_ERROR_NO_MEMORY);
+    if (query_files_are_full())
+        return message_files("query");
     message("query: %s", sqlite3_errmsg(database));
     if (query->is_typed)
         return STATUS_USAGE;
@@ -456,9 +459,9 @@ static int query_run_traces(struct query *query, const struct query_options *opt
                             const struct query_table *tables)
 {
     sqlite3 *database = NULL;
-    int status =
-        sqlite3_open_v2(":memory:", &database,
-                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX, NULL);
+    const char *files = query_files_begin();
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX;
+    int status = files ? sqlite3_open_v2(":memory:", &database, flags, files) : SQLITE_NOMEM;
     if (status == SQLITE_OK)
         status = query_prepare_database(database, query, tables);
     struct query_run run = {query, database, options, tables};

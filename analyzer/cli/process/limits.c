@@ -91,6 +91,11 @@ uint64_t limits_output(void)
     return allowed / 2;
 }
 
+uint64_t limits_files(void)
+{
+    return allowed < UINT64_MAX / 4 ? 4 * allowed : UINT64_MAX;
+}
+
 void limits_format(char text[LIMITS_TEXT])
 {
     static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};

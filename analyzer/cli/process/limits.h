@@ -40,6 +40,10 @@ uint64_t limits_steps(void);
 /** Returns the size limit of a report: half the memory limit. */
 uint64_t limits_output(void);
 
+/** Returns the number of bytes that a command may write into temporary files: four times the memory
+ * limit. */
+uint64_t limits_files(void);
+
 /** Size of the text of limits_format(), with its NUL. */
 #define LIMITS_TEXT 32
 

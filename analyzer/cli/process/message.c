@@ -59,6 +59,12 @@ int message_output(const char *path)
     return STATUS_INTERNAL;
 }
 
+int message_files(const char *path)
+{
+    message_print_limit("", path, "room in temporary files than goes with memory of ");
+    return STATUS_INTERNAL;
+}
+
 void message_error(const char *prefix, const char *path, const struct ttd_error *error)
 {
     char location[96] = "";

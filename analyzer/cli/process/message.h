@@ -18,6 +18,9 @@ int message_status(const char *path, enum ttd_status status);
 /** Prints that the output exceeds its limit; returns the exit status. */
 int message_output(const char *path);
 
+/** Reports that temporary files exceed their size limit. Returns the exit status. */
+int message_files(const char *path);
+
 /** Prints a usage error of a command and how to get help; returns STATUS_USAGE. */
 __attribute__((format(printf, 2, 3))) int message_usage(const char *command, const char *format,
                                                         ...);
