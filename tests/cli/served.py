@@ -31,7 +31,9 @@ class Server:
         self.program = program
         self.connection, other = socket.socketpair()
         with other:
-            environment = {**os.environ, "LD_PRELOAD": LIBRARY, "SERVE_SOCKET": str(other.fileno())}
+            # A symbol is looked up once, and not in each child.
+            environment = {**os.environ, "LD_PRELOAD": LIBRARY, "LD_BIND_NOW": "1",
+                           "SERVE_SOCKET": str(other.fileno())}
             self.process = subprocess.Popen([program], stdin=subprocess.DEVNULL,
                                             pass_fds=[other.fileno()], env=environment)
         self.nothing = os.open(os.devnull, os.O_RDONLY)
