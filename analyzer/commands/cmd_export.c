@@ -5,6 +5,7 @@
 
 #include "analyses/activity/timeline.h"
 #include "analyses/activity/usage.h"
+#include "analyses/reachability/referrers.h"
 #include "analyses/reachability/retained.h"
 #include "analyses/state/peak.h"
 #include "cli/process/limits.h"
@@ -51,8 +52,9 @@ static const char export_help[] =
     "      --measure WHAT      the blocks: live (the default), at a position; peak: live\n"
     "                          when most bytes were; allocated: ever; or temporary: freed\n"
     "                          by their thread's next call\n"
-    "      --at POSITION       live at that position; the end if not given\n" VIEW_FILTERS_HELP
-        COMMAND_COMMON_HELP "\n"
+    "      --at POSITION       live at that position; the end if not given\n"
+    "      --address A         graphviz: the pointers to the block at A, up to the "
+    "roots\n" VIEW_FILTERS_HELP COMMAND_COMMON_HELP "\n"
     "A POSITION is one of:\n" POSITION_SPEC_FORMS;
 
 struct export_options;
@@ -79,6 +81,7 @@ struct export_format {
 
 struct export_options {
     struct position_spec at;
+    struct given_number address;
     enum report_measure measure;
     bool has_measure;
     const struct export_format *format;
@@ -102,6 +105,7 @@ static bool export_parse_measure(const char *argument, void *context)
 
 static const struct own_option export_own[] = {
     OWN_OPTION("at", option_position, struct export_options, at),
+    OWN_OPTION("address", option_given, struct export_options, address),
     OWN_CHOICE("measure", export_parse_measure), OWN_OPTIONS_END};
 
 /* Finding the blocks. Each of these sets `groups` to their sums by stack, and returns an exit
@@ -326,16 +330,47 @@ static int export_chrome(struct session *session, const struct export_options *o
     return status;
 }
 
+static int export_print_graph(struct session *session, const struct heap_reach *reach,
+                              const struct report_graph *graph)
+{
+    certainty_add_snapshot(&session->report.certainty, &reach->snapshot, reach->misplaced);
+    int status = session_names(session, reach->snapshot.number);
+    if (status == STATUS_OK)
+        status = session_output(session, false);
+    if (status == STATUS_OK)
+        report_graphviz(&session->report, graph);
+    return status;
+}
+
+static int export_referrers(struct session *session, struct question *question, uint64_t address)
+{
+    struct heap_referrers_options query = {
+        .at = question->at, .address = address, .depth = EXPORT_LEVELS, .width = EXPORT_BRANCHES};
+    struct heap_referrers referrers;
+    struct report_graph graph = {.referrers = &referrers, .address = address};
+    enum ttd_status result =
+        heap_referrers_find(&question->trace, &query, &referrers, &question->error);
+    int status = session_answer(session, question, result, &referrers.outcome);
+    if (status != STATUS_OK)
+        return status;
+    status = export_print_graph(session, &referrers.reach, &graph);
+    heap_referrers_free(&referrers);
+    return status;
+}
+
 static int export_graphviz(struct session *session, const struct export_options *options)
 {
     struct heap_retained_options query = {
         .by = HEAP_RETAINED_BY_BLOCK, .limit = EXPORT_BRANCHES, .depth = EXPORT_LEVELS};
     struct heap_retained retained;
+    struct report_graph graph = {.retained = &retained};
     struct question question;
     if (view_has_filter(&session->options.view))
         return message_usage("export", "graphviz has pointers of all blocks: no --include, "
                                        "no --exclude");
     int status = session_ask(session, &options->at, &question);
+    if (status == STATUS_OK && options->address.is_given)
+        return export_referrers(session, &question, options->address.value);
     if (status != STATUS_OK)
         return status;
     query.at = question.at;
@@ -344,13 +379,7 @@ static int export_graphviz(struct session *session, const struct export_options 
     status = session_answer(session, &question, result, &retained.outcome);
     if (status != STATUS_OK)
         return status;
-    const struct heap_reach *reach = &retained.held.reach;
-    certainty_add_snapshot(&session->report.certainty, &reach->snapshot, reach->misplaced);
-    status = session_names(session, reach->snapshot.number);
-    if (status == STATUS_OK)
-        status = session_output(session, false);
-    if (status == STATUS_OK)
-        report_graphviz(&session->report, &retained);
+    status = export_print_graph(session, &retained.held.reach, &graph);
     heap_retained_free(&retained);
     return status;
 }
@@ -535,6 +564,8 @@ static int export_check(const struct command *command, const struct common_optio
     if ((own->has_measure || has_position) && own->format->execute != export_profile)
         return message_usage(command->name, "%s has no place for %s", own->format->name,
                              own->has_measure ? "--measure" : "--at");
+    if (own->address.is_given && own->format->execute != export_graphviz)
+        return message_usage(command->name, "--address is only for graphviz");
     if (own->measure != REPORT_LIVE && own->at.kind != POSITION_SPEC_END)
         return message_usage(command->name, "--at is only for --measure live");
     return STATUS_OK;

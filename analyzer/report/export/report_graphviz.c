@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The dominator tree of the blocks as a graph in the language of Graphviz: below each root the
- * blocks that only it holds. */
+/* Graphs in the language of Graphviz: the dominator tree of the blocks, below each root the blocks
+ * that only it holds; and the pointers to one block, up to the roots. */
 #include "report/export/report_profile.h"
 
 #include <stdlib.h>
@@ -84,13 +84,27 @@ static void graphviz_write_node(struct graphviz_writer *writer,
             ";\n");
 }
 
+static void graphviz_begin_heading(struct graphviz_writer *writer)
+{
+    graphviz_begin_label(writer);
+    escape_text(writer->label, escape_string(writer->report->path));
+}
+
+static void graphviz_end_heading(struct graphviz_writer *writer)
+{
+    const struct certainty *certainty = &writer->report->certainty;
+    for (size_t i = 0; i < certainty->count; i++) {
+        out_text(writer->label, "\nUncertain: ");
+        escape_text(writer->label, escape_string(certainty->reasons[i]));
+    }
+    graphviz_end_label(writer);
+}
+
 static void graphviz_write_heading(struct graphviz_writer *writer,
                                    const struct heap_retained *retained)
 {
-    struct report *report = writer->report;
     const struct heap_held *held = &retained->held;
-    graphviz_begin_label(writer);
-    escape_text(writer->label, escape_string(report->path));
+    graphviz_begin_heading(writer);
     if (held->reach.snapshot.number)
         say(writer->label, ": ", blocks(held->blocks), ", ", bytes(held->bytes));
     else
@@ -98,14 +112,95 @@ static void graphviz_write_heading(struct graphviz_writer *writer,
     if (held->unheld_blocks)
         say(writer->label, "; held by nothing: ", blocks(held->unheld_blocks), ", ",
             bytes(held->unheld_bytes));
-    for (size_t i = 0; i < report->certainty.count; i++) {
-        out_text(writer->label, "\nUncertain: ");
-        escape_text(writer->label, escape_string(report->certainty.reasons[i]));
-    }
-    graphviz_end_label(writer);
+    graphviz_end_heading(writer);
 }
 
-void report_graphviz(struct report *report, const struct heap_retained *retained)
+static void graphviz_write_tree(struct graphviz_writer *writer,
+                                const struct heap_retained *retained)
+{
+    graphviz_write_heading(writer, retained);
+    out_text(writer->output, ";\nrankdir=LR;\nnode [shape=box];\n");
+    for (size_t i = 0; i < retained->count && !writer->output->error; i++)
+        graphviz_write_node(writer, retained, i);
+}
+
+/* Pointers to a block. A block is a node by its number, once; each other line has one of its own.
+ */
+
+static void graphviz_write_block(struct graphviz_writer *writer,
+                                 const struct heap_referrers *referrers, uint32_t node)
+{
+    say(writer->output, "b", number(node), " [label=");
+    graphviz_begin_label(writer);
+    report_node_text(writer->report, &referrers->reach, node);
+    graphviz_end_label(writer);
+    out_text(writer->output, node == referrers->target ? ",style=bold];\n" : "];\n");
+}
+
+/* Writes the node of a line that is no block: a place, or more than one block. */
+static void graphviz_write_line(struct graphviz_writer *writer,
+                                const struct heap_referrers *referrers, size_t index)
+{
+    const struct heap_referrer *line = &referrers->lines[index];
+    struct heap_place place = heap_place_of(&referrers->places, line->region, line->offset);
+    say(writer->output, "n", number(index),
+        " [style=", line->kind == HEAP_REFERRER_ROOT ? "bold" : "dashed", ",label=");
+    graphviz_begin_label(writer);
+    if (line->kind == HEAP_REFERRER_MORE)
+        say(writer->label, counted(line->count, "pointer"), " more");
+    else if (line->kind == HEAP_REFERRER_CHAIN)
+        say(writer->label, blocks(line->count), " like it");
+    else if (line->kind == HEAP_REFERRER_RELIC)
+        out_text(writer->label, "released memory");
+    else
+        report_place_text(writer->report, &place, true);
+    graphviz_end_label(writer);
+    out_text(writer->output, "];\n");
+}
+
+static void graphviz_write_referrer(struct graphviz_writer *writer,
+                                    const struct heap_referrers *referrers, size_t index)
+{
+    const struct heap_referrer *line = &referrers->lines[index];
+    struct text_output *output = writer->output;
+    bool has_block = line->kind == HEAP_REFERRER_BLOCK || line->kind == HEAP_REFERRER_CHAIN;
+    uint32_t target = line->depth ? (uint32_t)writer->above[line->depth - 1] : referrers->target;
+    if (has_block) {
+        writer->above[line->depth] = line->node;
+        if (!line->is_repeated)
+            graphviz_write_block(writer, referrers, line->node);
+    }
+    if (line->kind != HEAP_REFERRER_BLOCK) {
+        graphviz_write_line(writer, referrers, index);
+        say(output, "n", number(index), " -> b", number(target));
+    }
+    if (line->kind == HEAP_REFERRER_CHAIN)
+        say(output, ";\nb", number(line->node), " -> n", number(index));
+    else if (line->kind == HEAP_REFERRER_BLOCK)
+        say(output, "b", number(line->node), " -> b", number(target));
+    out_text(output, line->flags & GRAPH_STALE ? " [style=dashed];\n" : ";\n");
+}
+
+static void graphviz_write_referrers(struct graphviz_writer *writer,
+                                     const struct heap_referrers *referrers, uint64_t address)
+{
+    graphviz_begin_heading(writer);
+    say(writer->label, ": pointers to ", hex(address));
+    if (!referrers->reach.snapshot.number)
+        out_text(writer->label, ": no snapshot of references");
+    else if (referrers->target == GRAPH_NONE)
+        out_text(writer->label, ", which is in no block that was live");
+    else if (referrers->distance == GRAPH_NONE)
+        out_text(writer->label, "; nothing leads to it");
+    graphviz_end_heading(writer);
+    out_text(writer->output, ";\nrankdir=LR;\nnode [shape=box];\n");
+    if (referrers->target != GRAPH_NONE)
+        graphviz_write_block(writer, referrers, referrers->target);
+    for (size_t i = 0; i < referrers->count && !writer->output->error; i++)
+        graphviz_write_referrer(writer, referrers, i);
+}
+
+void report_graphviz(struct report *report, const struct report_graph *graph)
 {
     struct graphviz_writer *writer = calloc(1, sizeof *writer);
     struct text_output *label = malloc(sizeof *label);
@@ -116,10 +211,10 @@ void report_graphviz(struct report *report, const struct heap_retained *retained
         writer->output = report->output;
         writer->label = label;
         out_text(report->output, "digraph {\nlabelloc=t;\nlabel=");
-        graphviz_write_heading(writer, retained);
-        out_text(report->output, ";\nrankdir=LR;\nnode [shape=box];\n");
-        for (size_t i = 0; i < retained->count && !report->output->error; i++)
-            graphviz_write_node(writer, retained, i);
+        if (graph->retained)
+            graphviz_write_tree(writer, graph->retained);
+        else
+            graphviz_write_referrers(writer, graph->referrers, graph->address);
         out_text(report->output, "}\n");
     }
     free(label);

@@ -4,6 +4,7 @@
 #define ANALYZER_REPORT_EXPORT_REPORT_PROFILE_H
 
 #include "analyses/activity/timeline.h"
+#include "analyses/reachability/referrers.h"
 #include "analyses/reachability/retained.h"
 #include "report/sections/report.h"
 #include "report/sections/sections.h"
@@ -101,7 +102,14 @@ void report_chrome_end(struct report *report);
 
 /* The blocks of a snapshot. */
 
-/** Writes a dominator tree for Graphviz. */
-void report_graphviz(struct report *report, const struct heap_retained *retained);
+/** A dominator tree, or the pointers to the block at an address: the other one is NULL. */
+struct report_graph {
+    const struct heap_retained *retained;
+    const struct heap_referrers *referrers;
+    uint64_t address;
+};
+
+/** Writes a graph for Graphviz; its levels are at most HEAP_RETAINED_DEPTH_MAX. */
+void report_graphviz(struct report *report, const struct report_graph *graph);
 
 #endif

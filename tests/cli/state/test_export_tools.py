@@ -445,6 +445,41 @@ class Graphviz(Tools):
         self.assertEqual(sorted(edges), sorted(expected))
         self.assertTrue(any(" more\\nretains" in node for node in nodes), nodes)
 
+    def referrers(self, path, address):
+        """The lines of `referrers`, and each with the address that its pointer leads to."""
+        there = self.json_of("referrers", path, "--address", address, "--depth", "12", "--limit",
+                             "16")
+        above = [there["block"]["address"]]
+        for line in there["referrers"]:
+            target = above[line["depth"]]
+            above[line["depth"] + 1:] = [line["block"] and line["block"]["address"]]
+            yield line, target
+
+    def test_referrers(self):
+        path = self.write(self.script().close())
+        label, nodes, edges = self.drawn(path, "--address", "0x23000")
+        self.assertIn("pointers to 0x23000", label)
+        lines = list(self.referrers(path, "0x23000"))
+        blocks = {line["block"]["address"] for line, _ in lines if line["block"]} | {"0x23000"}
+        self.assertEqual(blocks, {"0x20000", "0x21000", "0x22000", "0x23000"})
+        places = [line for line, _ in lines if line["kind"] == "root"]
+        # Each block is drawn once, however many pointers it has.
+        self.assertEqual(len(nodes), len(blocks) + len(places))
+
+        def name(index):
+            return next((address for address in blocks if address in nodes[index]), "place")
+
+        drawn = sorted((name(tail), name(head)) for tail, head in edges)
+        self.assertEqual(drawn, sorted((line["block"]["address"] if line["block"] else "place",
+                                        target) for line, target in lines))
+        self.assertIn(("0x21000", "0x23000"), drawn)
+        self.assertIn(("place", "0x20000"), drawn)
+        label, nodes, edges = self.drawn(path, "--address", "0x99")
+        self.assertIn("in no block that was live", label)
+        self.assertEqual((nodes, edges), ([], []))
+        self.assertEqual(run("export", "pprof", "--address", "1", "-o", self.path("x"), path).status,
+                         USAGE)
+
     def test_names(self):
         path = self.write(self.script().close())
         label, nodes, _ = self.drawn(path)
