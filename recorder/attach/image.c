@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: MIT */
+/* The library that is attached: its file, its place in the process near the modules that need
+ * gates, and the channel. */
 #include "attach/attach.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/memfd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "attach/parts.h"
+#include "channel.h"
 #include "messages.h"
 
 /* The file is part of the installation: it is checked for mistakes, not for malice. */
@@ -236,4 +244,213 @@ const char *attach_image_relocate(struct attach_image *image, uint64_t base, int
             memcpy(image->bytes + relocation->r_offset, &value, sizeof value);
         }
     return NULL;
+}
+
+/* Bytes behind the heap that stay free, for it to grow. */
+#define HEAP_ROOM (UINT64_C(1) << 36)
+
+/* Programs have a right to addresses below this one. */
+#define LOWEST_ROOM (UINT64_C(1) << 20)
+
+#define REACH ((UINT64_C(1) << 31) - (UINT64_C(64) << 20))
+
+static bool reserve_is_failed(struct attachment *attachment, int64_t result, const char *what)
+{
+    if (result >= 0 || result < -4095)
+        return false;
+    attachment->is_to_wait = result == -EAGAIN;
+    if (result == -EAGAIN)
+        attach_refuse(attachment, "none of its threads is where it can be interrupted; try again");
+    else
+        attach_refuse(attachment, "%s failed there: %s", what, strerror((int)-result));
+    return true;
+}
+
+/* Writes the image. Its header comes last: another recorder finds it by the header: whatever has it
+ * is complete, should this recorder be killed. */
+static bool reserve_write_found(const struct attachment *attachment)
+{
+    const struct attach_image *image = &attachment->image;
+    return attach_write(attachment, attachment->base + ATTACH_PAGE, image->bytes + ATTACH_PAGE,
+                        image->size - ATTACH_PAGE) &&
+           attach_write(attachment, attachment->base, image->bytes, ATTACH_PAGE);
+}
+
+/* Maps the image, and makes its data writable, by the code in a cave. It is written at once, so
+ * that it can be found and removed. */
+static bool reserve_map_parts(struct attachment *attachment, struct threads *threads,
+                              const struct attach_cave *cave)
+{
+    const struct attach_image *image = &attachment->image;
+    if (attachment->base == 0) {
+        int64_t base = attach_call(threads, &cave->code, SYS_mmap,
+                                   (const uint64_t[6]){0, image->size, PROT_READ | PROT_EXEC,
+                                                       MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0});
+        if (reserve_is_failed(attachment, base, "mmap()"))
+            return false;
+        attachment->base = (uint64_t)base;
+        attachment->size = image->size;
+        attachment->own = image->own;
+        if (!reserve_write_found(attachment))
+            return attach_refuse(attachment, "its memory cannot be written");
+    }
+    uint64_t begin = attachment->base + image->data, size = image->size - image->data;
+    int64_t result = attach_call(threads, &cave->code, SYS_mprotect,
+                                 (const uint64_t[6]){begin, size, PROT_READ | PROT_WRITE, 0, 0, 0});
+    return !reserve_is_failed(attachment, result, "mprotect()");
+}
+
+static bool reserve_map_image(struct attachment *attachment, struct threads *threads)
+{
+    struct attach_cave cave;
+    if (attachment->is_mapped)
+        return true;
+    if (!attach_cave_open(attachment, threads, &cave))
+        return false;
+    attachment->is_mapped = reserve_map_parts(attachment, threads, &cave);
+    attach_cave_close(attachment, threads, &cave);
+    return attachment->is_mapped;
+}
+
+/* Returns free memory in reach of a module: below it, where nothing grows. */
+static uint64_t reserve_find_room(const struct maps *maps, const struct attach_module *module,
+                                  uint64_t size)
+{
+    uint64_t found = 0;
+    for (size_t i = 1; i < maps->count; i++) {
+        const struct mapping *below = &maps->items[i - 1], *above = &maps->items[i];
+        uint64_t page = above->begin - size - ATTACH_PAGE;
+        bool grows = (strcmp(below->name, "[heap]") == 0 && page - below->end < HEAP_ROOM) ||
+                     strncmp(above->name, "[stack", 6) == 0;
+        if (above->begin - below->end >= size + 3 * ATTACH_PAGE && !grows && page < module->begin &&
+            module->end - page < REACH)
+            found = page;
+    }
+    if (found == 0 && maps->count > 0 && module->end - maps->items[0].begin < REACH &&
+        maps->items[0].begin > LOWEST_ROOM + size)
+        found = maps->items[0].begin - size - ATTACH_PAGE;
+    return found;
+}
+
+/* Returns the size of the memory for the gates of the functions of a module; this is its first. */
+static uint64_t reserve_area_size(const struct attachment *attachment, size_t first)
+{
+    size_t end = first;
+    while (end < attachment->function_count &&
+           attachment->functions[end].module == attachment->functions[first].module)
+        end++;
+    return ((end - first) * ATTACH_GATE_SIZE + ATTACH_PAGE - 1) & -(uint64_t)ATTACH_PAGE;
+}
+
+/* Maps memory for the gates of a module's functions. Another thread may take the place first. */
+static bool reserve_map_area(struct attachment *attachment, struct threads *threads,
+                             const struct attach_module *module, struct attached_area *area)
+{
+    enum { TRIES = 16 };
+    const struct borrowed_code code = attach_own_code(attachment);
+    int64_t result = -EEXIST;
+    for (int i = 0; i < TRIES && result == -EEXIST; i++) {
+        struct maps maps;
+        if (!maps_read(&maps, attachment->pid, attach_living(threads)))
+            return attach_refuse(attachment, "its mappings cannot be read");
+        area->begin = reserve_find_room(&maps, module, area->size);
+        maps_free(&maps);
+        if (area->begin == 0)
+            return attach_refuse(attachment, "there is no room near '%s'", module->path);
+        if (!attach_write_undo(attachment))
+            return false;
+        result = attach_call(threads, &code, SYS_mmap,
+                             (const uint64_t[6]){area->begin, area->size, PROT_READ | PROT_EXEC,
+                                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+                                                 UINT64_MAX, 0});
+    }
+    return !reserve_is_failed(attachment, result, "mmap()");
+}
+
+/* Maps memory for the gates of the functions of all modules. */
+static bool reserve_map_areas(struct attachment *attachment, struct threads *threads)
+{
+    struct attached_undo *undo = &attachment->undo;
+    const struct attach_module *module = NULL;
+    size_t number = 0;
+    for (size_t i = 0; i < attachment->function_count; i++) {
+        struct attached_area area = {.size = reserve_area_size(attachment, i)};
+        if (attachment->functions[i].module == module)
+            continue;
+        module = attachment->functions[i].module;
+        if (number++ < undo->area_count)
+            continue;
+        if (undo->area_count == ATTACHED_AREAS)
+            return attach_refuse(attachment, "it has too many allocators");
+        undo->areas[undo->area_count] = area;
+        undo->area_count++;
+        if (!reserve_map_area(attachment, threads, module, &undo->areas[undo->area_count - 1])) {
+            undo->area_count--;
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Takes a descriptor of the channel's file, or opens that anew: the list of descriptors of a first
+ * thread that has ended is empty. Returns -1 with errno if neither is possible. */
+static int reserve_begin_take_channel(const struct attachment *attachment, uint32_t tid)
+{
+    char path[64];
+    int process = (int)syscall(SYS_pidfd_open, (pid_t)attachment->pid, 0);
+    int taken = process >= 0 ? (int)syscall(SYS_pidfd_getfd, process, attachment->file, 0) : -1;
+    if (process >= 0)
+        close(process);
+    if (taken >= 0) {
+        fcntl(taken, F_SETFD, FD_CLOEXEC);
+        return taken;
+    }
+    snprintf(path, sizeof path, "/proc/%u/task/%u/fd/%d", attachment->pid, tid, attachment->file);
+    return open(path, O_RDWR | O_CLOEXEC);
+}
+
+/* Makes the channel's file there, and takes a descriptor of it. */
+static bool reserve_make_channel(struct attachment *attachment, struct threads *threads)
+{
+    static const char name[] = CHANNEL_FILE;
+    const struct borrowed_code code = attach_own_code(attachment);
+    /* The list of modules is not needed yet. */
+    uint64_t address = attach_own_address(attachment) + offsetof(struct attached, modules);
+    uint64_t note = attach_own_address(attachment) + offsetof(struct attached, file);
+    if (!attach_write(attachment, address, name, sizeof name))
+        return attach_refuse(attachment, "its memory cannot be written");
+    int64_t file =
+        attach_call(threads, &code, SYS_memfd_create,
+                    (const uint64_t[6]){address, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0, 0, 0, 0});
+    if (reserve_is_failed(attachment, file, "memfd_create()"))
+        return false;
+    attachment->file = (int)file;
+    attach_write(attachment, note, &attachment->file, sizeof attachment->file);
+    attachment->channel = reserve_begin_take_channel(attachment, attach_living(threads));
+    return attachment->channel >= 0 ||
+           attach_refuse(attachment, "its descriptors cannot be taken over: %s", strerror(errno));
+}
+
+/* Goes on where it was refused the last time. */
+static bool attach_reserve_threads(struct attachment *attachment, struct threads *threads)
+{
+    attachment->is_to_wait = false;
+    return reserve_map_image(attachment, threads) && reserve_map_areas(attachment, threads) &&
+           reserve_make_channel(attachment, threads);
+}
+
+bool attach_reserve(struct attachment *attachment)
+{
+    for (int tries = 0; tries < ATTACH_TRIES; tries++) {
+        attachment->reason[0] = '\0';
+        /* At first a few threads, if these are where they can be interrupted. */
+        if (tries == 0 ? attach_stopped_some(attachment, attach_reserve_threads)
+                       : attach_stopped(attachment, attach_reserve_threads))
+            return true;
+        if (!attachment->is_to_wait)
+            return false;
+        attach_pause();
+    }
+    return attach_refuse(attachment,
+                         "a thread is on its way back from another recorder; try again");
 }

@@ -152,7 +152,7 @@ const char *arguments(size_t *size);
 /** Returns the thread's id; 0 if that needs a system call and none may be made. */
 uint32_t thread_id(void);
 
-/* The collector and its memory (chunks.c, slot.c). */
+/* The collector and its memory (slot.c). */
 
 /** Whether the collector has ended. */
 bool collector_is_gone(void);
