@@ -8,7 +8,7 @@
 #include "analyses/activity/usage.h"
 #include "commands/findings.h"
 #include "report/activity/activity_reports.h"
-#include "report/sections/section_tree.h"
+#include "report/sections/sections.h"
 
 /* Ranking call sites for ttdanalyze hot and temporary. */
 

@@ -7,7 +7,7 @@
 #include "cli/options/command.h"
 #include "cli/process/message.h"
 #include "commands/report_pass.h"
-#include "report/sections/section_findings.h"
+#include "report/sections/sections.h"
 #include "report/trace/trace_reports.h"
 
 /* Traces of one command line. */

@@ -12,7 +12,7 @@
 #include "reach/reach_snapshots.h"
 #include "view/runtime_judge.h"
 #include "report/errors/error_reports.h"
-#include "report/sections/section_findings.h"
+#include "report/sections/sections.h"
 
 static const char help[] =
     "Usage: ttdanalyze errors [OPTIONS] [TRACE]\n"

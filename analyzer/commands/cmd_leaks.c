@@ -12,7 +12,7 @@
 #include "commands/family.h"
 #include "commands/findings.h"
 #include "report/reachability/reachability_reports.h"
-#include "report/sections/section_findings.h"
+#include "report/sections/sections.h"
 
 /** A set of kinds of leaks is a bit mask. */
 #define KIND_BIT(kind) (1u << (kind))

@@ -9,7 +9,7 @@
 #include "base/grow.h"
 #include "cli/process/message.h"
 #include "cli/traces/input.h"
-#include "report/sections/section_findings.h"
+#include "report/sections/sections.h"
 #include "symbols/fingerprint.h"
 #include "report/trace/trace_reports.h"
 

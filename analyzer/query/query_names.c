@@ -7,7 +7,6 @@
 #include "base/grow.h"
 #include "cli/process/message.h"
 #include "cli/session/sidecar.h"
-#include "report/sections/section_tree.h"
 #include "report/sections/sections.h"
 
 /* The session of the names. */

@@ -17,7 +17,7 @@
 #include "cli/process/output.h"
 #include "cli/traces/input.h"
 #include "cli/traces/source.h"
-#include "report/sections/section_findings.h"
+#include "report/sections/sections.h"
 
 enum { NAME_MAX_SIZE = 32 };
 

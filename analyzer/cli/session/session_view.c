@@ -6,7 +6,7 @@
 #include "reach/reach.h"
 #include "symbols/frames.h"
 #include "travel/replay_to.h"
-#include "report/sections/section_tree.h"
+#include "report/sections/sections.h"
 
 int session_classes(struct session *session, const struct heap_trace *trace,
                     struct ttd_position position, const struct heap_block_classes **classes)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "report/sections/say.h"
-#include "report/sections/section_tree.h"
+#include "report/sections/sections.h"
 #include "view/function_names.h"
 
 /* In pixels: the graph's width and margin, the height of a line, the width of the narrowest

@@ -6,7 +6,7 @@
 
 #include "base/grow.h"
 #include "report/sections/say.h"
-#include "report/sections/section_tree.h"
+#include "report/sections/sections.h"
 
 /* Longer names are cut. */
 #define VALGRIND_NAME_MAX 4096

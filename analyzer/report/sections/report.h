@@ -81,7 +81,7 @@ enum report_form {
     REPORT_CSV,
     /** Folded stacks, for flame graphs: trees of calls only. */
     REPORT_FOLDED,
-    /** Findings for services that run tests, see section_findings.h: leaks and errors only. */
+    /** Findings for services that run tests, see sections.h: leaks and errors only. */
     REPORT_SARIF,
     REPORT_JUNIT,
     REPORT_GITHUB

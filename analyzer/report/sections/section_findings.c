@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "report/sections/section_findings.h"
 
 #include <inttypes.h>
 #include <limits.h>

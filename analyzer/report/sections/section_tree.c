@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Trees of calls of one heap, for all commands that group by stack. */
-#include "report/sections/section_tree.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * Sections that several reports share: stacks, call sites, groups, owners, known findings, and the
- * reasons for uncertainty. Internal to report/. `key` is the member's name in an object, NULL in an
- * array.
+ * reasons for uncertainty, internal to report/; then findings for services, and trees of calls,
+ * which commands make themselves. `key` is the member's name in an object, NULL in an array.
  */
 #ifndef ANALYZER_REPORT_SECTIONS_SECTIONS_H
 #define ANALYZER_REPORT_SECTIONS_SECTIONS_H
@@ -16,6 +16,7 @@
 #include "report/sections/say.h"
 #include "report/writers/row.h"
 #include "travel/islands.h"
+#include "view/tree.h"
 
 /** Returns the number of `count` records that a report shows. */
 static inline size_t report_shown(size_t count, size_t limit)
@@ -369,5 +370,108 @@ bool report_address_text(struct report *report, const char *label, const struct 
                          uint64_t address);
 /** Writes the place of an address as the member `place`; null if no snapshot shows it. */
 void row_address(struct row *row, const struct heap_place *place);
+
+/* ---- Findings in the formats of services that run tests: SARIF 2.1.0, XML of JUnit, and
+ * annotations of GitHub Actions. ---- */
+
+#define LISTED_TEXT 160
+
+struct listed_finding {
+    /** Its kind, such as "double-free". Static. */
+    const char *rule;
+    /** The program is to blame, as --error-exitcode counts it. */
+    bool is_error;
+    bool is_certain;
+    ttd_id stack;
+    /** The finding in one line, without its place: words and numbers of ours only. */
+    char text[LISTED_TEXT];
+};
+
+struct listed_findings {
+    /** The command, such as "leaks"; and the unit that a baseline counts, such as "block". */
+    const char *command;
+    const char *unit;
+    size_t count;
+    /** Sets one of them. It is called several times for each. */
+    void (*at)(const void *context, size_t index, struct listed_finding *finding);
+    const void *context;
+    /** A view by function: only it knows which frames are the program's own. */
+    struct view *view;
+};
+
+/** Whether a form is one of these formats. */
+static inline bool report_form_lists_findings(enum report_form form)
+{
+    return form >= REPORT_SARIF;
+}
+
+/** Writes all findings: these formats have no place to say that some are left out. Paths of files
+ * below the current directory are relative to it, as the services expect them. */
+void report_findings(struct report *report, const struct listed_findings *findings);
+
+/**
+ * Expands a stack from the last call of the program's own functions on.
+ *
+ * @param view  by function
+ * @return the frame of that function, valid until the next stack is expanded; NULL without frames,
+ *         and on failure: see report->status
+ */
+const struct frame *report_own_frame(struct report *report, struct view *view, ttd_id stack);
+
+/* ---- Trees of calls: the report of a tree of one heap, and the parts that it shares with the
+ * report of a tree of two heaps. ---- */
+
+/** A tree of calls: the tree of any command that shows its findings by stack. */
+struct report_tree {
+    const struct view_tree *tree;
+    const struct view_options *options;
+    /** The units of counts, such as "block", and of weights, such as "bytes". */
+    const char *unit;
+    const char *weight;
+    /** A frame that all folded stacks begin with, such as "[inferred]"; or NULL. */
+    const char *root;
+};
+
+void report_tree(struct report *report, const struct report_tree *data);
+
+/** Writes `sign` and a number, right-aligned at column `end`. */
+void report_tree_number(struct text_output *output, const char *sign, uint64_t value, size_t end);
+
+/** Writes the name of a column, right-aligned at `end`. */
+void report_tree_heading(struct text_output *output, const char *name, size_t end);
+
+/** Writes the label of a node, indented by its branchings, and ends the line. */
+void report_tree_name(struct report *report, const struct view_tree *tree,
+                      const struct view_node *node, size_t limit);
+
+/** Writes the number of outermost nodes that are not shown, if there are any, and a blank line. */
+void report_tree_more(struct report *report, const struct view_tree *tree, size_t limit);
+
+/** Writes the members of an object that describe a tree: its shape and grouping. */
+void row_tree(struct row *row, const struct view_options *options);
+
+/** Returns the name of a kind of labels, such as "function". Static. */
+const char *report_tree_kind(enum label_kind kind);
+
+/** Writes the label of a node: the members of its kind; in CSV four columns for all kinds. */
+void row_tree_label(struct row *row, const struct view_tree *tree, uint32_t node);
+
+/** Visits a node of a tree. */
+typedef void row_tree_visitor(struct row *row, const struct view_tree *tree, uint32_t node);
+
+/** Writes the nodes that a report shows. */
+void row_tree_nodes(struct row *row, const struct view_tree *tree, row_tree_visitor *visit);
+
+/** Writes a label in a folded stack. A frame needs a text, even without a name. */
+void report_folded_label(struct report *report, const struct view_label *label);
+
+/** Writes a folded stack: the labels from the root to a node. `path` is from
+ * report_tree_path_room(). */
+void report_tree_path(struct report *report, const struct view_tree *tree, uint32_t node,
+                      uint32_t *path);
+
+/** Allocates room for the path to any node; NULL without memory, with report->status set. */
+uint32_t *report_tree_path_room(struct report *report, const struct view_tree *tree,
+                                struct arena *arena);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The reports of `diff`: of a range, of two heaps. */
-#include "report/sections/section_tree.h"
+#include "report/sections/sections.h"
 #include "report/state/state_reports.h"
 #include "symbols/fingerprint.h"
 

@@ -4,7 +4,7 @@
 
 #include <ttdtrace/version.h>
 
-#include "report/trace/info.h"
+#include "report/trace/trace_reports.h"
 #include "symbols/trace_definitions.h"
 
 /* Version of the members: raised if one changes its meaning, and not if one is added. */

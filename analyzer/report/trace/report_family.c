@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "report/trace/info.h"
 #include "report/trace/trace_reports.h"
 #include "report/writers/out.h"
 #include "symbols/frames.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The values of `info` that its formats share. */
-#include "report/trace/info.h"
 
 #include <string.h>
 #include <time.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The report of `info` as text. */
-#include "report/trace/info.h"
 #include "report/trace/trace_reports.h"
 #include "report/writers/out.h"
 

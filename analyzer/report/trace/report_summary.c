@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "report/trace/info.h"
 #include "report/trace/trace_reports.h"
 #include "report/writers/out.h"
 #include "view/function_names.h"
