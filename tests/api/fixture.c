@@ -37,17 +37,23 @@ void fixture_close(struct ttd_writer *writer)
     cr_assert_eq(status, TTD_OK, "close: %s", error.what);
 }
 
-struct ttd_reader *fixture_reader(const struct ttd_memory_output *memory, bool tolerant)
+struct ttd_reader *fixture_reader_with(const struct ttd_memory_output *memory,
+                                       const struct ttd_reader_options *options)
 {
     struct ttd_input input;
     struct ttd_reader *reader = NULL;
     struct ttd_error error = {.what = ""};
-    struct ttd_reader_options options = ttd_reader_options_default();
-    options.tolerant = tolerant;
     cr_assert_eq(ttd_input_memory(memory->data, memory->size, NULL, &input), TTD_OK);
-    enum ttd_status status = ttd_reader_open(&input, &options, NULL, &reader, &error);
+    enum ttd_status status = ttd_reader_open(&input, options, NULL, &reader, &error);
     cr_assert_eq(status, TTD_OK, "open: %s", error.what);
     return reader;
+}
+
+struct ttd_reader *fixture_reader(const struct ttd_memory_output *memory, bool tolerant)
+{
+    struct ttd_reader_options options = ttd_reader_options_default();
+    options.tolerant = tolerant;
+    return fixture_reader_with(memory, &options);
 }
 
 static bool report(void *context, const struct ttd_problem *problem)

@@ -23,6 +23,8 @@ struct ttd_trace fixture_trace(void);
 void fixture_close(struct ttd_writer *writer);
 
 /** Opens a reader of memory; checked. */
+struct ttd_reader *fixture_reader_with(const struct ttd_memory_output *memory,
+                                       const struct ttd_reader_options *options);
 struct ttd_reader *fixture_reader(const struct ttd_memory_output *memory, bool tolerant);
 
 /** Checks that what is read is what the model wrote, and that verify finds nothing wrong. */

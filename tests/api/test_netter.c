@@ -121,14 +121,10 @@ Test(netter, leaves_no_verdict_on_a_parent_behind_events)
 
 static struct ttd_reader *open_whole(void)
 {
-    struct ttd_input input;
-    struct ttd_reader *reader = NULL;
     struct ttd_reader_options options = ttd_reader_options_default();
     options.tolerant = true;
     options.whole_chunks = true;
-    cr_assert_eq(ttd_input_memory(trace_file.data, trace_file.size, NULL, &input), TTD_OK);
-    cr_assert_eq(ttd_reader_open(&input, &options, NULL, &reader, NULL), TTD_OK);
-    return reader;
+    return fixture_reader_with(&trace_file, &options);
 }
 
 /* Reads to the end; returns the number of events, and of the losses that the reader synthesised. */

@@ -19,13 +19,10 @@ static uint8_t *stacks_chunk(void)
 
 static bool is_intact_for_reader(void)
 {
-    struct ttd_input input;
-    struct ttd_reader *reader = NULL;
     struct ttd_reader_options options = ttd_reader_options_default();
     options.lazy_stacks = true;
     options.tolerant = true;
-    cr_assert_eq(ttd_input_memory(trace_file.data, trace_file.size, NULL, &input), TTD_OK);
-    cr_assert_eq(ttd_reader_open(&input, &options, NULL, &reader, NULL), TTD_OK);
+    struct ttd_reader *reader = fixture_reader_with(&trace_file, &options);
     cr_assert_eq(ttd_reader_rewind_checked(reader, TTD_KINDS_ALL), TTD_OK);
     struct ttd_batch batch;
     enum ttd_status status;

@@ -140,8 +140,8 @@ class Signals(Deaths):
         for way in ('jump', 'wild jump', 'jump to data'):
             _, (found,) = self.die(way)
             fatal = analyze('errors', self.trace)['fatal_signal']
-            self.assertEqual([frame['function'] for frame in fatal['stack']][:3],
-                             ['jump_to', 'die', 'main'])
+            self.assertEqual([frame['function'] for frame in fatal['stack']][:4],
+                             ['jump_to', 'die_by_access', 'die', 'main'])
             self.assertEqual(int(fatal['address'], 16), found['registers'][RIP])
             text = subprocess.run([ANALYZER, 'errors', str(self.trace)], capture_output=True,
                                   text=True).stdout

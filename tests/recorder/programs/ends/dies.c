@@ -264,93 +264,128 @@ __attribute__((noinline)) static void free_variable(const char *way)
     free_any(strcmp(way, "free block on stack") == 0 ? aligned + 16 : aligned);
 }
 
-static void die(const char *way)
+static bool is_way(const char *way, const char *name)
 {
-    volatile int zero = 0;
-    char *volatile block = malloc(10);
-    if (strcmp(way, "write") == 0)
+    return strcmp(way, name) == 0;
+}
+
+/* Reads, writes or runs what it must not. */
+static void die_by_access(const char *way)
+{
+    if (is_way(way, "write"))
         fail();
-    if (strcmp(way, "jump") == 0)
+    if (is_way(way, "jump"))
         jump_to(NULL);
-    if (strcmp(way, "wild jump") == 0)
+    if (is_way(way, "wild jump"))
         jump_to((void *)0x123450);
-    if (strcmp(way, "jump to data") == 0)
+    if (is_way(way, "jump to data"))
         jump_to(data);
-    if (strcmp(way, "read only") == 0)
+    if (is_way(way, "read only"))
         *(volatile char *)(uintptr_t) "text" = 1;
-    if (strcmp(way, "read only table") == 0)
+    if (is_way(way, "read only table"))
         *(volatile long *)(uintptr_t)&table[1] = 1;
-    if (strcmp(way, "read only mapping") == 0)
+    if (is_way(way, "read only mapping"))
         *(volatile char *)mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) = 1;
-    if (strcmp(way, "free data") == 0)
-        free_any(data + 16);
-    if (strcmp(way, "free variable") == 0 || strcmp(way, "free left variable") == 0 ||
-        strcmp(way, "free block on stack") == 0)
-        free_variable(way);
-    if (strcmp(way, "free block on stack") == 0)
-        abort();
-    if (strcmp(way, "overflow") == 0)
+    if (is_way(way, "overflow"))
         exit(overflow(0));
-    if (strcmp(way, "abort") == 0)
+    if (is_way(way, "file"))
+        write_beyond_file();
+}
+
+/* Releases blocks that are none. */
+static void die_by_free(const char *way)
+{
+    char *volatile block = malloc(10);
+    if (is_way(way, "free data"))
+        free_any(data + 16);
+    if (is_way(way, "free variable") || is_way(way, "free left variable") ||
+        is_way(way, "free block on stack"))
+        free_variable(way);
+    if (is_way(way, "free block on stack"))
         abort();
-    if (strcmp(way, "free") == 0) {
+    if (is_way(way, "free")) {
         free(block);
         free(block);
     }
-    if (strcmp(way, "divide") == 0)
-        exit(STATUS / zero);
-    if (strcmp(way, "instruction") == 0)
-        __builtin_trap();
-    if (strcmp(way, "trap") == 0)
-        __asm__ volatile("int3");
-    if (strcmp(way, "file") == 0)
-        write_beyond_file();
-    if (strcmp(way, "thread") == 0)
+}
+
+static void die_in_thread(const char *way)
+{
+    if (is_way(way, "thread"))
         run(fail_in_thread);
-    if (strcmp(way, "two threads") == 0)
+    if (is_way(way, "two threads"))
         fail_in_two_threads();
-    if (strcmp(way, "thread overflow") == 0)
+    if (is_way(way, "thread overflow"))
         run(overflow_in_thread);
-    if (strcmp(way, "quiet thread overflow") == 0)
+    if (is_way(way, "quiet thread overflow"))
         run(overflow_quietly);
-    if (strcmp(way, "later thread overflow") == 0)
+    if (is_way(way, "later thread overflow"))
         run(overflow_beside_ended);
-    if (strcmp(way, "child of thread") == 0)
+    if (is_way(way, "child of thread"))
         run(overflow_in_child);
-    if (strcmp(way, "raise") == 0)
+}
+
+/* By an instruction, or by a signal that somebody sends. */
+static void die_by_signal(const char *way)
+{
+    volatile int zero = 0;
+    if (is_way(way, "abort"))
+        abort();
+    if (is_way(way, "divide"))
+        exit(STATUS / zero);
+    if (is_way(way, "instruction"))
+        __builtin_trap();
+    if (is_way(way, "trap"))
+        __asm__ volatile("int3");
+    if (is_way(way, "raise"))
         raise(SIGSEGV);
-    if (strcmp(way, "kill") == 0)
+    if (is_way(way, "kill"))
         kill(getpid(), SIGBUS);
-    if (strcmp(way, "own") == 0 || strcmp(way, "reset") == 0)
-        signal(SIGSEGV, handle);
-    if (strcmp(way, "reset") == 0)
-        signal(SIGSEGV, SIG_DFL);
-    if (strcmp(way, "pass on") == 0)
-        sigaction(SIGSEGV, &(struct sigaction){.sa_handler = handle_and_pass_on}, &before);
-    if (strcmp(way, "own") == 0 || strcmp(way, "reset") == 0 || strcmp(way, "pass on") == 0)
-        fail();
-    if (strcmp(way, "once") == 0 || strcmp(way, "once asked") == 0)
-        handle_once(way[4] == '\0' ? SIGSEGV : SIGTERM);
-    if (strcmp(way, "once by an older function") == 0)
-        sysv_signal(SIGSEGV, (sighandler_t)(uintptr_t)handle_and_raise_plain);
-    if (strcmp(way, "by a system call") == 0)
-        set_default_by_call(SIGSEGV);
-    if (strcmp(way, "once asked") == 0)
-        kill(getpid(), SIGTERM);
-    if (strcmp(way, "read") == 0)
+    if (is_way(way, "read"))
         read_and_raise(SIGTERM);
-    if (strncmp(way, "once", 4) == 0 || strcmp(way, "by a system call") == 0)
-        fail();
-    if (strcmp(way, "blocked") == 0) {
+    if (is_way(way, "ignored")) {
+        signal(SIGTRAP, SIG_IGN);
+        raise(SIGTRAP);
+    }
+    if (is_way(way, "blocked")) {
         sigset_t all;
         sigfillset(&all);
         sigprocmask(SIG_SETMASK, &all, NULL);
         fail();
     }
-    if (strcmp(way, "ignored") == 0) {
-        signal(SIGTRAP, SIG_IGN);
-        raise(SIGTRAP);
-    }
+}
+
+/* With an action of the program's own for the signal. */
+static void die_with_action(const char *way)
+{
+    if (is_way(way, "own") || is_way(way, "reset"))
+        signal(SIGSEGV, handle);
+    if (is_way(way, "reset"))
+        signal(SIGSEGV, SIG_DFL);
+    if (is_way(way, "pass on"))
+        sigaction(SIGSEGV, &(struct sigaction){.sa_handler = handle_and_pass_on}, &before);
+    if (is_way(way, "own") || is_way(way, "reset") || is_way(way, "pass on"))
+        fail();
+    if (is_way(way, "once") || is_way(way, "once asked"))
+        handle_once(way[4] == '\0' ? SIGSEGV : SIGTERM);
+    if (is_way(way, "once by an older function"))
+        sysv_signal(SIGSEGV, (sighandler_t)(uintptr_t)handle_and_raise_plain);
+    if (is_way(way, "by a system call"))
+        set_default_by_call(SIGSEGV);
+    if (is_way(way, "once asked"))
+        kill(getpid(), SIGTERM);
+    if (strncmp(way, "once", 4) == 0 || is_way(way, "by a system call"))
+        fail();
+}
+
+static void die(const char *way)
+{
+    /* Only threads that have called the heap are known. */
+    die_by_free(way);
+    die_by_access(way);
+    die_in_thread(way);
+    die_by_signal(way);
+    die_with_action(way);
 }
 
 int main(int argc, char **argv)
