@@ -15,55 +15,66 @@ void stack_memo_free(struct stack_memo *memo)
     *memo = (struct stack_memo){.chunks = NULL};
 }
 
-/* Finds the cell of a stack's fact. @return TTD_OK, TTD_END (the stack is not defined),
- * TTD_ERROR_NO_MEMORY. */
-static enum ttd_status memo_cell(struct stack_memo *memo, const struct stack_table *table,
-                                 ttd_id id, uint32_t **cell)
+/* Returns the facts about the stacks of a chunk; NULL without memory. */
+static uint32_t *memo_facts(struct stack_memo *memo, const struct stack_table *table,
+                            const struct stack_chunk *chunk)
 {
-    const struct stack_chunk *chunk = stack_table_find(table, id);
-    if (!chunk)
-        return TTD_END;
     if (!memo->chunks) {
         memo->chunks = calloc(table->count, sizeof *memo->chunks);
         if (!memo->chunks)
-            return TTD_ERROR_NO_MEMORY;
+            return NULL;
         memo->chunk_count = table->count;
     }
     uint32_t **facts = &memo->chunks[chunk - table->chunks];
     if (!*facts)
         *facts = calloc(chunk->count, sizeof **facts);
-    if (!*facts)
-        return TTD_ERROR_NO_MEMORY;
-    *cell = &(*facts)[id - chunk->first];
-    return TTD_OK;
+    return *facts;
+}
+
+/* Adds a stack to the path, unless its fact can be found without those of its callers. */
+static enum ttd_status memo_add(struct stack_memo *memo, const struct stack_table *table,
+                                const struct stack_chunk *chunk, struct stack_memo_step *step,
+                                const struct stack_memo_finder *finder, size_t *count)
+{
+    enum ttd_status status = stack_chunk_get(table, chunk, step->stack.id, &step->stack);
+    if (status == TTD_OK && finder->meet)
+        status = finder->meet(finder->context, &step->stack, step->fact);
+    if (status != TTD_OK || *step->fact)
+        return status;
+    status = grow_array((void **)&memo->path, &memo->path_capacity, *count + 1, sizeof *memo->path);
+    if (status == TTD_OK)
+        memo->path[(*count)++] = *step;
+    return status;
 }
 
 /* Sets memo->path to the stacks without a fact, from `stack` outward, and `fact` to the fact of the
  * first caller that has one; 0 if none has. */
 static enum ttd_status memo_climb(struct stack_memo *memo, const struct stack_table *table,
-                                  ttd_id id, const struct stack_memo_finder *finder, size_t *count,
-                                  uint32_t *fact)
+                                  ttd_id stack, const struct stack_memo_finder *finder,
+                                  size_t *count, uint32_t *fact)
 {
-    enum ttd_status status;
+    struct stack_memo_step step = {.stack.id = stack};
+    const struct stack_chunk *chunk = NULL;
+    uint32_t *facts = NULL;
+    enum ttd_status status = TTD_OK;
     *count = 0;
     *fact = 0;
-    for (;;) {
-        uint32_t *cell;
-        status = memo_cell(memo, table, id, &cell);
-        if (status != TTD_OK)
-            break;
-        *fact = *cell;
-        if (*fact)
-            break;
-        status =
-            grow_array((void **)&memo->path, &memo->path_capacity, *count + 1, sizeof *memo->path);
-        if (status == TTD_OK)
-            status = stack_table_get(table, id, &memo->path[*count]);
-        if (status == TTD_OK && finder->meet)
-            status = finder->meet(finder->context, &memo->path[*count]);
-        if (status != TTD_OK)
-            break;
-        id = memo->path[(*count)++].parent;
+    for (; status == TTD_OK; step.stack.id = step.stack.parent) {
+        if (!chunk || step.stack.id - chunk->first >= chunk->count) {
+            chunk = stack_table_find(table, step.stack.id);
+            if (!chunk)
+                return TTD_OK;
+            facts = memo_facts(memo, table, chunk);
+        }
+        if (!facts)
+            return TTD_ERROR_NO_MEMORY;
+        step.fact = &facts[step.stack.id - chunk->first];
+        if (!*step.fact)
+            status = memo_add(memo, table, chunk, &step, finder, count);
+        if (status == TTD_OK && *step.fact) {
+            *fact = *step.fact;
+            return TTD_OK;
+        }
     }
     return status == TTD_END ? TTD_OK : status;
 }
@@ -76,14 +87,11 @@ enum ttd_status stack_memo_find(struct stack_memo *memo, const struct stack_tabl
     uint32_t caller_fact;
     enum ttd_status status = memo_climb(memo, table, stack, finder, &count, &caller_fact);
     while (status == TTD_OK && count > 0) {
-        const struct ttd_stack *next = &memo->path[--count];
+        const struct stack_memo_step *next = &memo->path[--count];
         uint32_t own_fact = 0;
-        uint32_t *cell;
-        status = finder->find(finder->context, next, caller_fact, &own_fact);
+        status = finder->find(finder->context, &next->stack, caller_fact, &own_fact);
         if (status == TTD_OK)
-            status = memo_cell(memo, table, next->id, &cell);
-        if (status == TTD_OK)
-            *cell = caller_fact = own_fact;
+            *next->fact = caller_fact = own_fact;
     }
     if (status == TTD_OK)
         *fact = caller_fact;

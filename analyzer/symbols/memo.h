@@ -12,17 +12,23 @@
  * return. */
 struct stack_memo_finder {
     void *context;
-    /** Called first for each stack whose fact is not known, from the innermost outward. May be
-     * NULL. */
-    enum ttd_status (*meet)(void *context, const struct ttd_stack *stack);
+    /** Called first for each stack whose fact is not known, from the innermost outward. Sets `fact`
+     * (0) if it does not depend on the parent's: then no caller is looked at. May be NULL. */
+    enum ttd_status (*meet)(void *context, const struct ttd_stack *stack, uint32_t *fact);
     /**
-     * Called then for the same stacks, from the outermost inward.
+     * Called then for the stacks without a fact, from the outermost inward.
      *
      * @param above  the fact about the parent; 0 if that is not defined
      * @param fact   to be set to any value but 0
      */
     enum ttd_status (*find)(void *context, const struct ttd_stack *stack, uint32_t above,
                             uint32_t *fact);
+};
+
+/** A stack whose fact is being found, and the place of the fact. */
+struct stack_memo_step {
+    struct ttd_stack stack;
+    uint32_t *fact;
 };
 
 /** All zero when empty. */
@@ -32,14 +38,14 @@ struct stack_memo {
     uint32_t **chunks;
     size_t chunk_count;
     /** The stacks whose facts are being found, innermost first. */
-    struct ttd_stack *path;
+    struct stack_memo_step *path;
     size_t path_capacity;
 };
 
 void stack_memo_free(struct stack_memo *memo);
 
 /**
- * Finds the fact about a stack, and those about all of its callers.
+ * Finds the fact about a stack, and the facts about the callers that it depends on.
  *
  * @param table  always the same, and complete
  * @param fact   set on TTD_OK; 0 if the stack is not defined

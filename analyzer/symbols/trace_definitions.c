@@ -503,9 +503,13 @@ enum ttd_status stack_table_spend(const struct stack_table *table, uint64_t step
 
 enum ttd_status stack_table_get(const struct stack_table *table, ttd_id id, struct ttd_stack *stack)
 {
-    struct stack_chunk *chunk = stack_table_find(table, id);
-    if (!chunk)
-        return TTD_END;
+    const struct stack_chunk *chunk = stack_table_find(table, id);
+    return chunk ? stack_chunk_get(table, chunk, id, stack) : TTD_END;
+}
+
+enum ttd_status stack_chunk_get(const struct stack_table *table, const struct stack_chunk *chunk,
+                                ttd_id id, struct ttd_stack *stack)
+{
     struct ttd_error error = {.what = NULL};
     enum ttd_status status = stack_table_spend(table, 1);
     if (status != TTD_OK)

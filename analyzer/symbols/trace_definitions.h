@@ -76,6 +76,10 @@ struct stack_chunk *stack_table_find(const struct stack_table *table, ttd_id id)
 enum ttd_status stack_table_get(const struct stack_table *table, ttd_id id,
                                 struct ttd_stack *stack);
 
+/** Looks up a stack of a chunk of the table. Statuses and cost as stack_table_get(). */
+enum ttd_status stack_chunk_get(const struct stack_table *table, const struct stack_chunk *chunk,
+                                ttd_id id, struct ttd_stack *stack);
+
 /* A table of records by dense identifier. Missing identifiers, such as the ones of a damaged
  * chunk, cost nothing: memory grows with the records, never with the value of an identifier. */
 

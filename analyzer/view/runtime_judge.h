@@ -13,8 +13,11 @@ struct runtime_judge {
     struct frame_list frames;
     /** Whether the runtimes keep the blocks of a stack. */
     struct hash_map judged;
-    /** Whether a function wraps allocators, by its name. */
-    struct hash_map wrappers;
+    /** The traits of functions, by name. */
+    struct hash_map functions;
+    /** Whether any function is one of GLib's slices, once that is known. */
+    bool knows_slices;
+    bool has_slices;
     /** The first failure, without memory or steps; TTD_OK if there was none. */
     enum ttd_status status;
 };

@@ -159,9 +159,10 @@ enum ttd_status view_go_through(struct view *view, const struct ttd_stack *stack
 }
 
 /* Called from the innermost stack outward, so that labels get their numbers in that order. */
-static enum ttd_status view_meet_stack(void *context, const struct ttd_stack *stack)
+static enum ttd_status view_meet_stack(void *context, const struct ttd_stack *stack, uint32_t *fact)
 {
     struct view_site site;
+    (void)fact;
     return view_find_site(context, stack, &site);
 }
 
@@ -278,15 +279,13 @@ static bool view_is_foreign(const struct view_frame *frame)
     return !frame->is_own;
 }
 
-/* Finds the innermost stack, as its identifier plus 1, with a frame that is not left out. */
-static enum ttd_status view_callers_find_last(struct view *view, const struct ttd_stack *stack,
-                                              uint32_t caller_fact,
-                                              bool (*is_left_out)(const struct view_frame *),
-                                              uint32_t *fact)
+/* Sets `fact` to the identifier of the stack plus 1 if it has a frame that is not left out. */
+static enum ttd_status view_meet_frames(struct view *view, const struct ttd_stack *stack,
+                                        bool (*is_left_out)(const struct view_frame *),
+                                        uint32_t *fact)
 {
     struct view_site site;
     enum ttd_status status = view_go_through(view, stack, &site);
-    *fact = caller_fact ? caller_fact : NO_CALLER;
     for (size_t i = 0; i < site.count && status == TTD_OK; i++) {
         if (!is_left_out(&view->frames[site.first + i]) && stack->id < NO_CALLER - 1)
             *fact = stack->id + 1;
@@ -294,16 +293,37 @@ static enum ttd_status view_callers_find_last(struct view *view, const struct tt
     return status;
 }
 
-static enum ttd_status view_view_find_caller(void *context, const struct ttd_stack *stack,
-                                             uint32_t caller_fact, uint32_t *fact)
+static enum ttd_status view_meet_caller(void *context, const struct ttd_stack *stack,
+                                        uint32_t *fact)
 {
-    return view_callers_find_last(context, stack, caller_fact, view_allocates, fact);
+    return view_meet_frames(context, stack, view_allocates, fact);
 }
 
-static enum ttd_status view_view_find_own_caller(void *context, const struct ttd_stack *stack,
-                                                 uint32_t caller_fact, uint32_t *fact)
+static enum ttd_status view_meet_own_caller(void *context, const struct ttd_stack *stack,
+                                            uint32_t *fact)
 {
-    return view_callers_find_last(context, stack, caller_fact, view_is_foreign, fact);
+    return view_meet_frames(context, stack, view_is_foreign, fact);
+}
+
+/* All frames of the stack are left out, so the fact is its caller's. */
+static enum ttd_status view_take_callers_fact(void *context, const struct ttd_stack *stack,
+                                              uint32_t caller_fact, uint32_t *fact)
+{
+    (void)context;
+    (void)stack;
+    *fact = caller_fact ? caller_fact : NO_CALLER;
+    return TTD_OK;
+}
+
+/* Finds the innermost stack, as its identifier plus 1, with a frame that is not left out. */
+static enum ttd_status view_callers_find_last(
+    struct view *view, struct stack_memo *memo, ttd_id stack,
+    enum ttd_status (*meet)(void *context, const struct ttd_stack *stack, uint32_t *fact),
+    uint32_t *fact)
+{
+    struct stack_memo_finder finder = {
+        .context = view, .meet = meet, .find = view_take_callers_fact};
+    return stack_memo_find(memo, &view->definitions->stacks, stack, &finder, fact);
 }
 
 /* Sets `caller` and `site` by a fact: the stack, and its frames from the first that is not left
@@ -327,7 +347,7 @@ enum ttd_status view_find_caller(struct view *view, ttd_id stack, struct ttd_sta
 {
     uint32_t fact;
     enum ttd_status status =
-        view_find_fact(view, &view->callers, stack, view_view_find_caller, &fact);
+        view_callers_find_last(view, &view->callers, stack, view_meet_caller, &fact);
     if (status != TTD_OK || !fact)
         return status == TTD_OK ? TTD_END : status;
     /* A stack of such frames only was cut: all of it is kept. */
@@ -341,7 +361,7 @@ enum ttd_status view_find_own_caller(struct view *view, ttd_id stack, struct ttd
 {
     uint32_t fact;
     enum ttd_status status =
-        view_find_fact(view, &view->own_callers, stack, view_view_find_own_caller, &fact);
+        view_callers_find_last(view, &view->own_callers, stack, view_meet_own_caller, &fact);
     if (status != TTD_OK || !fact)
         return status == TTD_OK ? TTD_END : status;
     if (fact == NO_CALLER)
