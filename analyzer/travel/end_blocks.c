@@ -11,6 +11,23 @@
  * wait for each other. */
 #define THREADS_MAX 8
 
+/* Adds a chunk of events. Most of them must lie at the position or before: a replay of the others
+ * would check them on its way. */
+static enum ttd_status end_list_chunk(struct end_search *search, const struct ttd_chunk *chunk)
+{
+    enum ttd_status status = grow_array((void **)&search->chunks, &search->capacity,
+                                        search->count + 1, sizeof *search->chunks);
+    if (status != TTD_OK)
+        return status;
+    bool is_before = search->before == search->count &&
+                     ttd_position_compare(chunk->last_position, search->to) <= 0;
+    search->chunks[search->count++] =
+        (struct end_chunk){*chunk, ttd_reader_defined(search->trace->reader)};
+    search->before += is_before;
+    search->is_plain = search->count <= 2 * search->before;
+    return TTD_OK;
+}
+
 /* Reads all but the events, and lists their chunks. */
 static enum ttd_status end_list_chunks(struct end_search *search, struct ttd_error *error)
 {
@@ -20,16 +37,11 @@ static enum ttd_status end_list_chunks(struct end_search *search, struct ttd_err
         reader, TTD_KIND_BIT(TTD_KIND_EVENTS) | TTD_KIND_BIT(TTD_KIND_LOSSES) |
                     TTD_KIND_BIT(TTD_KIND_HEAP_PARENTS));
     while (status == TTD_OK && (status = ttd_reader_next(reader, &batch, error)) == TTD_OK) {
-        if (batch.kind != TTD_KIND_EVENTS ||
-            ttd_position_compare(batch.chunk.last_position, search->to) > 0) {
-            search->is_plain = false;
-            return TTD_OK;
-        }
-        status = grow_array((void **)&search->chunks, &search->capacity, search->count + 1,
-                            sizeof *search->chunks);
-        if (status == TTD_OK)
-            search->chunks[search->count++] =
-                (struct end_chunk){batch.chunk, ttd_reader_defined(reader)};
+        search->is_plain = batch.kind == TTD_KIND_EVENTS;
+        if (search->is_plain)
+            status = end_list_chunk(search, &batch.chunk);
+        if (!search->is_plain)
+            return status;
     }
     search->is_plain = ttd_reader_is_intact(reader);
     return heap_is_over(status) ? TTD_OK : status;
@@ -138,6 +150,7 @@ static enum ttd_status end_add_chunks(struct end_search *search, struct ttd_erro
 {
     struct end_crew crew = {
         .search = search, .left = search->count, .unadded = search->count, .error = error};
+    end_search_begin(search);
     uint64_t allowed = search->trace->threads;
     size_t threads = allowed < THREADS_MAX ? (size_t)allowed : THREADS_MAX;
     pthread_mutex_init(&crew.mutex, NULL);
@@ -151,13 +164,14 @@ static enum ttd_status end_add_chunks(struct end_search *search, struct ttd_erro
 }
 
 enum ttd_status heap_end_blocks_find(struct heap_replay *replay, const struct heap_trace *trace,
-                                     struct ttd_position to, bool *is_done, struct ttd_error *error)
+                                     struct ttd_position to, struct end_blocks *found,
+                                     struct ttd_error *error)
 {
     struct end_search search = {.replay = replay, .trace = trace, .to = to};
     enum ttd_status status = end_list_chunks(&search, error);
     if (status == TTD_OK && search.is_plain)
         status = end_add_chunks(&search, error);
-    *is_done = search.is_plain;
+    *found = (struct end_blocks){search.is_plain, search.before == search.count};
     end_search_free(&search);
     free(search.chunks);
     return status;

@@ -185,7 +185,7 @@ static enum ttd_status end_ask(struct end_search *search, size_t number,
                                const struct ttd_netted *netted)
 {
     enum ttd_status status = TTD_OK;
-    if (number + 1 == search->count)
+    if (number + 1 == search->before)
         return TTD_OK;
     struct ttd_position next = search->chunks[number + 1].chunk.first_position;
     for (size_t i = 0; i < netted->pending_count && status == TTD_OK; i++) {
@@ -219,6 +219,16 @@ static void end_add_counts(struct heap_replay *replay, const struct ttd_netted *
         replay->position = netted->last_effect;
 }
 
+void end_search_begin(struct end_search *search)
+{
+    search->limit = search->to;
+    if (search->before == search->count)
+        return;
+    struct ttd_position next = search->chunks[search->before].chunk.first_position;
+    if (ttd_position_compare(next, search->limit) < 0)
+        search->limit = next;
+}
+
 enum ttd_status end_search_add(struct end_search *search, const struct ttd_netter *netter,
                                size_t number, const struct ttd_netted *netted)
 {
@@ -226,8 +236,10 @@ enum ttd_status end_search_add(struct end_search *search, const struct ttd_nette
     enum ttd_status status = TTD_OK;
     if (hook->net)
         status = hook->net(hook->context, &search->chunks[number].chunk, netted);
+    if (number >= search->before)
+        return status;
     search->is_plain = search->is_plain && netted->is_plain &&
-                       ttd_position_compare(netted->last_effect, search->to) <= 0;
+                       ttd_position_compare(netted->last_effect, search->limit) <= 0;
     if (status == TTD_OK && search->is_plain)
         status = end_ask(search, number, netted);
     if (status == TTD_OK && search->is_plain)
@@ -273,7 +285,7 @@ static void end_answer(struct end_recheck *recheck, const struct end_question *q
 {
     struct end_search *search = recheck->search;
     struct ttd_position acquired = question->pending.position;
-    for (size_t i = question->chunk + 1; i < search->count && search->is_plain; i++) {
+    for (size_t i = question->chunk + 1; i < search->before && search->is_plain; i++) {
         struct ttd_position position;
         if (ttd_position_compare(acquired, search->chunks[i].chunk.first_position) <= 0)
             return;
@@ -305,8 +317,8 @@ enum ttd_status end_search_finish(struct end_search *search)
     for (size_t i = 0; i < search->heap_count; i++)
         search->unknown_releases += search->heaps[i]->needing;
     replay->counts.unknown_releases = search->unknown_releases;
-    if (search->count) {
-        const struct ttd_chunk *last = &search->chunks[search->count - 1].chunk;
+    if (search->before) {
+        const struct ttd_chunk *last = &search->chunks[search->before - 1].chunk;
         replay->next = last->first_record + last->record_count;
     }
     return search->is_plain && search->question_count ? end_answer_all(search) : TTD_OK;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** The live blocks at the end of a trace, from chunks that come from the last to the first. */
+/** The live blocks at the end of a trace or of a part of it, from chunks that come from the last to
+ * the first. */
 #ifndef ANALYZER_TRAVEL_END_SEARCH_H
 #define ANALYZER_TRAVEL_END_SEARCH_H
 
@@ -37,12 +38,15 @@ struct end_search {
     /** Gets the blocks, counts and the position. */
     struct heap_replay *replay;
     const struct heap_trace *trace;
-    /** No event or effect of one is behind. */
     struct ttd_position to;
     /** All chunks of events of the trace, in its order. */
     struct end_chunk *chunks;
     size_t count;
     size_t capacity;
+    /** The number of those whose events are all at `to` or before. The others are only checked. */
+    size_t before;
+    /** No effect of these chunks may be behind: `to`, or where the next chunk begins. */
+    struct ttd_position limit;
     struct end_heap *heaps[END_HEAPS_MAX];
     size_t heap_count;
     /** Number of addresses that were decided. */
@@ -63,6 +67,9 @@ struct end_search {
 
 /** Frees all but `chunks`. */
 void end_search_free(struct end_search *search);
+
+/** Sets the limit, when all chunks are listed. */
+void end_search_begin(struct end_search *search);
 
 /**
  * Takes in a netted chunk; those behind it have been taken in.

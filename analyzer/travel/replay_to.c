@@ -146,28 +146,34 @@ static enum ttd_status arrival_go(struct heap_arrival *arrival, struct ttd_posit
     return status;
 }
 
-/* Whether no event needs to be seen, if the route leads to the end of the trace. */
+/* Whether no event needs to be seen. */
 static bool replay_to_may_net(const struct heap_trace *trace, const struct heap_route *route)
 {
     return route->wants_blocks_only && !route->observer && !route->keeps_peak && !route->kinds &&
            !trace->keyframes && !trace->is_checked;
 }
 
-/* Arrives at the end without a replay, if the trace allows it; else goes back to the start. */
+/* Arrives without a replay at the position, or near it, if the trace allows it; else goes back to
+ * the start. */
 static enum ttd_status arrival_net(struct heap_arrival *arrival, const struct heap_trace *trace,
                                    struct ttd_position to, struct ttd_error *error)
 {
     struct heap_cursor *cursor = &arrival->cursor;
-    bool is_done = false;
-    enum ttd_status status = heap_end_blocks_find(&cursor->replay, trace, to, &is_done, error);
+    struct end_blocks found;
+    enum ttd_status status = heap_end_blocks_find(&cursor->replay, trace, to, &found, error);
+    if (status == TTD_OK && found.is_done && !found.is_over) {
+        status = ttd_reader_rewind(cursor->reader, cursor->kinds);
+        found.is_done = status == TTD_OK &&
+                        ttd_reader_seek_event(cursor->reader, cursor->replay.next, error) == TTD_OK;
+    }
     if (status != TTD_OK)
         return status;
-    if (!is_done) {
+    if (!found.is_done) {
         status = heap_replay_reset(&cursor->replay);
         return status == TTD_OK ? ttd_reader_rewind_checked(cursor->reader, cursor->kinds) : status;
     }
-    cursor->at_end = true;
-    cursor->target = to;
+    cursor->at_end = found.is_over;
+    cursor->target = found.is_over ? to : cursor->target;
     return TTD_OK;
 }
 

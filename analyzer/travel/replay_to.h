@@ -25,8 +25,8 @@ struct heap_route {
     /** The replay keeps the peak, so it starts at the start of the trace: see
      * heap_replay_keep_peak(). */
     bool keeps_peak;
-    /** Only the live blocks, the counts and the position are wanted, and the route may lead behind
-     * everything: then it needs no replay. See heap_end_blocks_find(). */
+    /** Only the live blocks, the counts and the position are wanted: most of the way then needs no
+     * replay. See heap_end_blocks_find(). */
     bool wants_blocks_only;
     /** Kinds of chunks that the hook of the trace sees beside the replay's. */
     uint32_t kinds;

@@ -11,6 +11,7 @@
 #include "support/heap/random_calls.h"
 #include "travel/end_blocks.h"
 #include "travel/heap_cursor.h"
+#include "travel/replay_to.h"
 
 #define ADDRESSES_MAX 12
 #define CHUNK_MAX     5
@@ -71,17 +72,35 @@ static void check_nets(struct ttd_reader *reader, const struct heap_replay *expe
     struct heap_trace trace = {.reader = reader, .threads = threads};
     struct heap_replay replay;
     struct ttd_error error;
-    bool is_done;
+    struct end_blocks found;
     target_require(heap_replay_init(&replay, NULL) == TTD_OK, "memory");
-    target_require(heap_end_blocks_find(&replay, &trace, ttd_position_max(), &is_done, &error) ==
+    target_require(heap_end_blocks_find(&replay, &trace, ttd_position_max(), &found, &error) ==
                        TTD_OK,
                    "status of the nets");
-    if (is_done) {
+    if (found.is_done) {
         const char *difference = random_calls_difference(&replay, expected);
         target_require(!difference, difference);
         target_require(ttd_reader_is_intact(reader), "nets are of an intact trace");
     }
     heap_replay_free(&replay);
+}
+
+/* A snapshot's position: the way there is netted too, and followed by a replay. */
+static void check_midway(struct ttd_reader *reader, struct ttd_position to)
+{
+    struct heap_route plain = {.to = to}, netted = {.to = to, .wants_blocks_only = true};
+    struct heap_trace trace = {.reader = reader, .threads = 1};
+    struct heap_arrival expected, arrival;
+    struct ttd_error error;
+    enum ttd_status status = heap_replay_to(&expected, &trace, &plain, &error);
+    target_require(heap_replay_to(&arrival, &trace, &netted, &error) == status, "status midway");
+    if (status == TTD_OK) {
+        const char *difference =
+            random_calls_difference(&arrival.cursor.replay, &expected.cursor.replay);
+        target_require(!difference, difference);
+    }
+    heap_arrival_free(&arrival);
+    heap_arrival_free(&expected);
 }
 
 static void check(struct ttd_reader *reader)
@@ -95,7 +114,11 @@ static void check(struct ttd_reader *reader)
     enum ttd_status status = heap_cursor_seek(&cursor, ttd_position_max(), &error);
     for (uint64_t threads = 1; threads <= THREADS && status == TTD_OK; threads += THREADS - 1)
         check_nets(reader, &cursor.replay, threads);
+    struct ttd_position to = cursor.replay.position;
     heap_cursor_free(&cursor);
+    to.steps -= to.steps / 4;
+    if (status == TTD_OK)
+        check_midway(reader, to);
     ttd_netter_close(times.netter);
 }
 

@@ -49,11 +49,11 @@ static bool nets_agree(struct ttd_reader *reader, const struct heap_replay *expe
         .reader = reader, .hook = {.context = &noted, .net = note_net}, .threads = threads};
     struct heap_replay replay;
     struct ttd_error error;
-    bool is_done = false;
+    struct end_blocks found = {.is_done = false};
     bool agrees =
         heap_replay_init(&replay, NULL) == TTD_OK &&
-        heap_end_blocks_find(&replay, &trace, ttd_position_max(), &is_done, &error) == TTD_OK;
-    if (is_done)
+        heap_end_blocks_find(&replay, &trace, ttd_position_max(), &found, &error) == TTD_OK;
+    if (found.is_done)
         agrees &=
             !random_calls_difference(&replay, expected) && noted.events == expected->counts.events;
     else
