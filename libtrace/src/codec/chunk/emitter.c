@@ -23,6 +23,7 @@ void ttd_emitter_init(struct ttd_emitter *emitter, const struct ttd_allocator *a
                                     .level = level,
                                     .trace_id = trace_id};
     ttd_buffer_init(&emitter->stored, allocator);
+    ttd_buffer_init(&emitter->scratch, allocator);
     ttd_buffer_init(&emitter->entries, allocator);
 }
 
@@ -31,6 +32,7 @@ void ttd_emitter_free(struct ttd_emitter *emitter)
     if (!emitter->allocator)
         return;
     ttd_buffer_free(&emitter->stored);
+    ttd_buffer_free(&emitter->scratch);
     ttd_buffer_free(&emitter->entries);
     ttd_release(emitter->allocator, emitter->written);
 }
@@ -132,8 +134,8 @@ enum ttd_status ttd_emitter_put(struct ttd_emitter *emitter, const struct ttd_em
         return emitter_fail(emitter, TTD_ERROR_LIMIT, "payload exceeds its limit");
     const struct ttd_kind_row *row = &ttd_kind_rows[emission->kind];
     enum ttd_codec codec = row->properties & TTD_KIND_IS_RAW ? TTD_CODEC_RAW : emitter->codec;
-    enum ttd_status status =
-        ttd_payload_compress(raw, raw_size, emitter->level, &codec, &emitter->stored);
+    enum ttd_status status = ttd_payload_compress(raw, raw_size, emitter->level, &codec,
+                                                  &emitter->stored, &emitter->scratch);
     if (status != TTD_OK)
         return emitter_fail(emitter, status, "memory");
     const uint8_t *stored = codec == TTD_CODEC_RAW ? raw : emitter->stored.data;

@@ -33,6 +33,7 @@ struct ttd_emitter {
     uint64_t index_offset;
     uint64_t index_entries;
     struct ttd_buffer stored;
+    struct ttd_buffer scratch;
     struct ttd_buffer entries;
     /** The begin of the chunks that the next index chunk will cover; set by the first chunk of
      * events among them. */

@@ -148,7 +148,8 @@ enum ttd_status ttd_header_decode(const uint8_t bytes[TTD_HEADER_SIZE], struct t
 #define FIRST_HC_LEVEL 3
 
 enum ttd_status ttd_payload_compress(const uint8_t *raw, size_t raw_size, int level,
-                                     enum ttd_codec *codec, struct ttd_buffer *stored)
+                                     enum ttd_codec *codec, struct ttd_buffer *stored,
+                                     struct ttd_buffer *scratch)
 {
     ttd_buffer_clear(stored);
     if (*codec != TTD_CODEC_LZ4 || raw_size == 0) {
@@ -164,12 +165,11 @@ enum ttd_status ttd_payload_compress(const uint8_t *raw, size_t raw_size, int le
     if (level < FIRST_HC_LEVEL) {
         size = LZ4_compress_default(source, target, (int)raw_size, bound);
     } else {
-        struct ttd_buffer state;
-        ttd_buffer_init(&state, stored->allocator);
-        if (!ttd_buffer_reserve(&state, (size_t)LZ4_sizeofStateHC()))
+        ttd_buffer_clear(scratch);
+        if (!ttd_buffer_reserve(scratch, (size_t)LZ4_sizeofStateHC()))
             return TTD_ERROR_NO_MEMORY;
-        size = LZ4_compress_HC_extStateHC(state.data, source, target, (int)raw_size, bound, level);
-        ttd_buffer_free(&state);
+        size =
+            LZ4_compress_HC_extStateHC(scratch->data, source, target, (int)raw_size, bound, level);
     }
     /* Stored as it is where compression gains nothing: decoding is then a copy. */
     if (size <= 0 || (size_t)size >= raw_size)

@@ -90,11 +90,13 @@ static inline uint64_t ttd_chunk_size(const struct ttd_header *header)
 /**
  * Compresses `raw` into `stored` (cleared first), if that makes it smaller.
  *
- * @param codec  the codec wanted; set to the one to use. With TTD_CODEC_RAW `stored` stays empty.
+ * @param codec    the codec wanted; set to the one to use. With TTD_CODEC_RAW `stored` stays empty.
+ * @param scratch  memory of the compressor; kept for the next payload, since it is large
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
 enum ttd_status ttd_payload_compress(const uint8_t *raw, size_t raw_size, int level,
-                                     enum ttd_codec *codec, struct ttd_buffer *stored);
+                                     enum ttd_codec *codec, struct ttd_buffer *stored,
+                                     struct ttd_buffer *scratch);
 
 /** Whether payloads of this codec can be decompressed. */
 bool ttd_payload_is_known(unsigned codec);

@@ -13,6 +13,7 @@
 static struct chaos_memory memory;
 static struct ttd_allocator allocator;
 static struct ttd_buffer stored;
+static struct ttd_buffer scratch;
 static uint8_t raw[RAW_SIZE];
 
 static void begin(void)
@@ -20,6 +21,7 @@ static void begin(void)
     chaos_memory_init(&memory, CHAOS_NEVER);
     allocator = chaos_allocator(&memory);
     ttd_buffer_init(&stored, &allocator);
+    ttd_buffer_init(&scratch, &allocator);
     for (size_t i = 0; i < RAW_SIZE; i++)
         raw[i] = (uint8_t)(i / 50);
 }
@@ -27,6 +29,7 @@ static void begin(void)
 static void finish(void)
 {
     ttd_buffer_free(&stored);
+    ttd_buffer_free(&scratch);
     cr_assert_eq(memory.blocks, 0, "nothing is left allocated");
 }
 
@@ -35,7 +38,7 @@ TestSuite(payload, .init = begin, .fini = finish);
 static enum ttd_codec compress(size_t size, int level)
 {
     enum ttd_codec codec = TTD_CODEC_LZ4;
-    cr_assert_eq(ttd_payload_compress(raw, size, level, &codec, &stored), TTD_OK);
+    cr_assert_eq(ttd_payload_compress(raw, size, level, &codec, &stored, &scratch), TTD_OK);
     return codec;
 }
 
@@ -79,7 +82,7 @@ Test(payload, of_nothing_is_raw)
 Test(payload, stays_raw_where_no_compression_is_wanted)
 {
     enum ttd_codec codec = TTD_CODEC_RAW;
-    cr_assert_eq(ttd_payload_compress(raw, RAW_SIZE, 0, &codec, &stored), TTD_OK);
+    cr_assert_eq(ttd_payload_compress(raw, RAW_SIZE, 0, &codec, &stored, &scratch), TTD_OK);
     cr_assert_eq(codec, TTD_CODEC_RAW);
     cr_assert_eq(memory.counter.calls, 0, "no memory is asked for");
 }
@@ -98,9 +101,11 @@ Test(payload, says_where_memory_runs_out)
     for (uint64_t call = 0; call < 2; call++) {
         enum ttd_codec codec = TTD_CODEC_LZ4;
         ttd_buffer_free(&stored);
+        ttd_buffer_free(&scratch);
         ttd_buffer_init(&stored, &allocator);
         memory.counter = (struct chaos_counter){.fail_at = call};
-        cr_assert_eq(ttd_payload_compress(raw, RAW_SIZE, 9, &codec, &stored), TTD_ERROR_NO_MEMORY);
+        cr_assert_eq(ttd_payload_compress(raw, RAW_SIZE, 9, &codec, &stored, &scratch),
+                     TTD_ERROR_NO_MEMORY);
     }
 }
 
