@@ -7,15 +7,14 @@
  *     dx -r3 ...                               a list of calls, of older versions: Function,
  *                                              ReturnValue and Parameters
  *
- * Objects come in any order, and are sorted by effect in memory: about their size as text. The
- * address of a Free is in Address or in BaseAddress.
+ * Objects come in any order, and are sorted by effect. The address of a Free is in Address or in
+ * BaseAddress.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
 #include "import/import_builder.h"
+#include "import/windbg_calls.h"
 
 /* Properties of an object that are numbers, by their place in windbg_names. */
 enum windbg_property {
@@ -98,24 +97,6 @@ struct windbg_object {
     struct ttd_position end;
 };
 
-/* A call until all of them are sorted. */
-struct windbg_call {
-    struct ttd_position start;
-    struct ttd_position end;
-    uint64_t order;
-    uint64_t heap;
-    uint64_t thread;
-    uint64_t address;
-    uint64_t base;
-    /* Size of a block; a Create's bytes to commit; whether a Protect makes read-only. */
-    uint64_t size;
-    uint64_t reserve;
-    uint64_t flags;
-    uint64_t result;
-    uint8_t action;
-    bool has_thread;
-};
-
 struct windbg {
     struct import_text *text;
     struct import_builder *builder;
@@ -125,9 +106,7 @@ struct windbg {
     struct windbg_object object;
     /* Indentation of the objects of a list; of properties it is larger. */
     size_t indentation;
-    struct windbg_call *calls;
-    size_t count;
-    size_t capacity;
+    struct windbg_calls calls;
     /* One more than the largest index of an object. */
     uint64_t index_end;
     bool is_cut;
@@ -298,15 +277,10 @@ static enum ttd_status windbg_end_object(struct windbg *source)
         return windbg_fail(source, "the object before has no Action or no TimeStart");
     if (object->has[WINDBG_END] && ttd_position_compare(object->start, object->end) > 0)
         return windbg_fail(source, "the object before has a TimeEnd before its TimeStart");
-    status = grow_array((void **)&source->calls, &source->capacity, source->count + 1,
-                        sizeof *source->calls);
-    if (status != TTD_OK)
-        return status;
-    windbg_convert(object, &source->calls[source->count]);
-    source->calls[source->count].order = source->count;
-    source->count++;
+    struct windbg_call call;
+    windbg_convert(object, &call);
     object->is_open = false;
-    return TTD_OK;
+    return windbg_calls_add(&source->calls, &call);
 }
 
 static enum ttd_status windbg_begin_object(struct windbg *source, uint64_t index)
@@ -425,22 +399,6 @@ static enum ttd_status windbg_line(struct windbg *source, struct ttd_string line
 
 /* Writing. */
 
-static struct ttd_position windbg_effect(const struct windbg_call *call)
-{
-    bool acquires = call->action == TTD_ACTION_ALLOC || call->action == TTD_ACTION_CREATE;
-    return acquires && ttd_position_is_valid(call->end) ? call->end : call->start;
-}
-
-static int windbg_compare(const void *left, const void *right)
-{
-    const struct windbg_call *a = left;
-    const struct windbg_call *b = right;
-    int order = ttd_position_compare(windbg_effect(a), windbg_effect(b));
-    if (!order)
-        order = ttd_position_compare(a->start, b->start);
-    return order ? order : (a->order > b->order) - (a->order < b->order);
-}
-
 static enum ttd_status windbg_write_call(struct windbg *source, const struct windbg_call *call)
 {
     struct ttd_event event = {.time_start = call->start,
@@ -473,10 +431,10 @@ static enum ttd_status windbg_write_missing(struct windbg *source)
     char text[96];
     if (source->is_cut)
         snprintf(text, sizeof text, "objects behind the first %zu: dx has left them out",
-                 source->count);
-    else if (source->index_end > source->count)
+                 source->calls.count);
+    else if (source->index_end > source->calls.count)
         snprintf(text, sizeof text, "%llu of %llu heap objects: the text does not have them",
-                 (unsigned long long)(source->index_end - source->count),
+                 (unsigned long long)(source->index_end - source->calls.count),
                  (unsigned long long)source->index_end);
     else
         return TTD_OK;
@@ -485,11 +443,12 @@ static enum ttd_status windbg_write_missing(struct windbg *source)
 
 static enum ttd_status windbg_write(struct windbg *source)
 {
-    if (source->count)
-        qsort(source->calls, source->count, sizeof *source->calls, windbg_compare);
+    struct windbg_call call;
     enum ttd_status status = source->builder->writer ? windbg_write_missing(source) : TTD_OK;
-    for (size_t i = 0; i < source->count && status == TTD_OK; i++)
-        status = windbg_write_call(source, &source->calls[i]);
+    if (status == TTD_OK)
+        status = windbg_calls_sort(&source->calls);
+    while (status == TTD_OK && windbg_calls_next(&source->calls, &call))
+        status = windbg_write_call(source, &call);
     return status;
 }
 
@@ -507,6 +466,6 @@ enum ttd_status import_windbg(struct import_text *text, struct import_builder *b
         status = windbg_end_object(&source);
     if (status == TTD_OK)
         status = windbg_write(&source);
-    free(source.calls);
+    windbg_calls_free(&source.calls);
     return status;
 }

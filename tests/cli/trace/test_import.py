@@ -3,6 +3,7 @@
 """`import` makes traces of other recorders' data, and they are never certain."""
 
 import os
+import random
 import stat
 
 import support
@@ -211,6 +212,35 @@ class Import(TestCase):
         self.assertEqual(self.json_of("moves", trace)["moved"], 1)
         self.assertEqual(self.json_of("leaks", trace)["total_bytes"], 0x80)
         self.assertIsNone(self.json_of("info", trace)["trace"]["time_unit_ns"])
+
+    def test_rows_in_any_order(self):
+        """Rows are sorted by effect, then by start, then by their order in the text; numbers of all
+        widths survive."""
+        chance = random.Random(5)
+
+        def number():
+            return chance.getrandbits(chance.choice((1, 7, 8, 14, 15, 32, 56, 63, 64)))
+
+        rows = []
+        for index in range(400):
+            start = chance.randrange(1, 60) << chance.choice((0, 0, 50)), chance.randrange(2)
+            end = start[0] + chance.randrange(3), 2 + chance.randrange(2)
+            rows.append((chance.choice(("Alloc", "Free")), start, end, number() or 1, number(), number()))
+        text = "= = Action = Heap = Address = Size = Flags = TimeStart = TimeEnd =\n"
+        for index, (action, start, end, address, size, flags) in enumerate(rows):
+            cell = f"{size:#x}" if action == "Alloc" else ""
+            text += (f"= [{index:#x}] : - {action} - 0x{index % 3 + 1}000 - {address:#x} - {cell} - "
+                     f"{flags:#x} - {start[0]:X}:{start[1]:X} - {end[0]:X}:{end[1]:X} =\n")
+        by_effect = sorted(enumerate(rows), key=lambda row: (
+            row[1][2] if row[1][0] == "Alloc" else row[1][1], row[1][1], row[0]))
+        found = self.run_ok("events", "-f", "json", self.made("windbg", text)).json_lines
+        self.assertEqual(
+            [(event["action"], event["heap"], event.get("address") or event["base_address"],
+              str(event.get("size")), event["flags"], event["time_start"], event["time_end"])
+             for event in found],
+            [(action, f"0x{index % 3 + 1}000", f"{address:#x}", str(size if action == "Alloc" else None),
+              f"{flags:#x}", f"{start[0]:X}:{start[1]:X}", f"{end[0]:X}:{end[1]:X}")
+             for index, (action, start, end, address, size, flags) in by_effect])
 
     def test_list(self):
         """Objects that are not in the text are named."""
