@@ -13,13 +13,29 @@
 /* Bytes of a row, at most: 17 columns of less than 100. */
 #define ROWS_ROW_MAX 2048
 
-/* Bytes of the text before a value, and of a name, at most: so many are always copied. */
+/* Bytes of a text that is composed once, at most: so many are always copied. */
 #define ROWS_TEXT_MAX 48
+
+/* Bytes of two columns that seldom change, at most. */
+#define ROWS_PAIR_MAX 80
 
 /** Text that is ready to be copied. */
 struct rows_text {
     char text[ROWS_TEXT_MAX];
     size_t size;
+};
+
+/** Two columns of the last event, with the text before the value behind them. */
+struct rows_pair {
+    char text[ROWS_PAIR_MAX + ROWS_TEXT_MAX];
+    size_t size;
+    uint64_t first;
+    uint64_t second;
+};
+
+/** The two hexadecimal digits of each byte. */
+struct rows_digits {
+    char pairs[256][2];
 };
 
 struct report_rows {
@@ -28,16 +44,20 @@ struct report_rows {
     bool has_times;
     /** The text before the value of each column, and behind the last one. */
     struct rows_text keys[EVENTS_COLUMNS + 1];
-    /** Names of actions and functions, by their numbers. */
+    /** Names of actions and functions, by their numbers, with the text before the next value. */
     struct rows_text actions[256];
     struct rows_text apis[256];
     /** The digits of all bytes: decimal up to 99, hexadecimal in capitals and in small letters. */
     char decimal[100][2];
-    char capitals[256][2];
-    char small[256][2];
-    /** The heap that was looked up last, and its handle. */
-    ttd_id heap;
-    uint64_t handle;
+    struct rows_digits capitals;
+    struct rows_digits small;
+    /** The handle of the heap, and its number. */
+    struct rows_pair heap;
+    /** The flags and the result. */
+    struct rows_pair result;
+    /** The sequence of the position that was written last, with its quote and its colon. */
+    struct rows_text sequence;
+    uint64_t last_sequence;
 };
 
 /* Texts that are composed once. */
@@ -51,7 +71,9 @@ static void rows_take(struct text_output *output, struct rows_text *text)
     output->used = 0;
 }
 
-static void rows_compose_name(struct report_rows *rows, const char *name, struct rows_text *text)
+/* A name, and the text before the next column's value. */
+static void rows_compose_name(struct report_rows *rows, const char *name, enum event_column next,
+                              struct rows_text *text)
 {
     struct text_output *output = rows->report->output;
     struct row row;
@@ -60,6 +82,7 @@ static void rows_compose_name(struct report_rows *rows, const char *name, struct
     else
         row_init_csv(&row, output);
     row_text(&row, NULL, name);
+    out_write(output, rows->keys[next].text, rows->keys[next].size);
     rows_take(output, text);
 }
 
@@ -79,11 +102,12 @@ static void rows_compose(struct report_rows *rows)
         rows_take(output, &rows->keys[i]);
     }
     for (unsigned i = 0; i < 256; i++) {
-        rows_compose_name(rows, ttd_action_name((enum ttd_action)i), &rows->actions[i]);
-        rows_compose_name(rows, ttd_api_name(i), &rows->apis[i]);
-        memcpy(rows->capitals[i], (char[]){"0123456789ABCDEF"[i >> 4], "0123456789ABCDEF"[i & 15]},
-               2);
-        memcpy(rows->small[i], (char[]){"0123456789abcdef"[i >> 4], "0123456789abcdef"[i & 15]}, 2);
+        rows_compose_name(rows, ttd_action_name((enum ttd_action)i), EVENTS_API, &rows->actions[i]);
+        rows_compose_name(rows, ttd_api_name(i), EVENTS_HEAP, &rows->apis[i]);
+        memcpy(rows->capitals.pairs[i],
+               (char[]){"0123456789ABCDEF"[i >> 4], "0123456789ABCDEF"[i & 15]}, 2);
+        memcpy(rows->small.pairs[i],
+               (char[]){"0123456789abcdef"[i >> 4], "0123456789abcdef"[i & 15]}, 2);
         if (i < 100)
             memcpy(rows->decimal[i], (char[]){(char)('0' + i / 10), (char)('0' + i % 10)}, 2);
     }
@@ -113,13 +137,13 @@ static inline char *rows_write_decimal(const struct report_rows *rows, char *at,
     return at + 20 - begin;
 }
 
-static inline char *rows_write_hex(const char (*pairs)[2], char *at, uint64_t value)
+static inline char *rows_write_hex(const struct rows_digits *bytes, char *at, uint64_t value)
 {
     unsigned digits = value ? (67 - (unsigned)__builtin_clzll(value)) / 4 : 1;
     if (digits & 1)
-        *at++ = pairs[value >> 4 * (digits - 1) & 15][1];
+        *at++ = bytes->pairs[value >> 4 * (digits - 1) & 15][1];
     for (unsigned shift = 4 * (digits & ~1U); shift; shift -= 8, at += 2)
-        memcpy(at, pairs[value >> (shift - 8) & 255], 2);
+        memcpy(at, bytes->pairs[value >> (shift - 8) & 255], 2);
     return at;
 }
 
@@ -135,10 +159,13 @@ static inline char *rows_write_quote(const struct report_rows *rows, char *at)
     return at + rows->is_json;
 }
 
-static inline char *rows_number(const struct report_rows *rows, char *at, enum event_column column,
-                                bool has, uint64_t value)
+static inline char *rows_key(const struct report_rows *rows, char *at, enum event_column column)
 {
-    at = rows_write_text(at, &rows->keys[column]);
+    return rows_write_text(at, &rows->keys[column]);
+}
+
+static inline char *rows_number(const struct report_rows *rows, char *at, bool has, uint64_t value)
+{
     if (!has)
         return rows_write_null(rows, at);
     /* A larger number is a floating-point one in SQL. */
@@ -147,63 +174,100 @@ static inline char *rows_number(const struct report_rows *rows, char *at, enum e
     return rows_write_decimal(rows, at, value);
 }
 
-static inline char *rows_address(const struct report_rows *rows, char *at, enum event_column column,
-                                 bool has, uint64_t value)
+static inline char *rows_address(const struct report_rows *rows, char *at, bool has, uint64_t value)
 {
-    at = rows_write_text(at, &rows->keys[column]);
     if (!has)
         return rows_write_null(rows, at);
     at = rows_write_quote(rows, at);
     *at++ = '0';
     *at++ = 'x';
-    at = rows_write_hex(rows->small, at, value);
+    at = rows_write_hex(&rows->small, at, value);
     return rows_write_quote(rows, at);
 }
 
-static inline char *rows_position(const struct report_rows *rows, char *at,
-                                  enum event_column column, struct ttd_position position)
+static inline char *rows_position(struct report_rows *rows, char *at, struct ttd_position position)
 {
-    at = rows_write_text(at, &rows->keys[column]);
+    struct rows_text *sequence = &rows->sequence;
     if (!ttd_position_is_valid(position))
         return rows_write_null(rows, at);
-    at = rows_write_quote(rows, at);
-    at = rows_write_hex(rows->capitals, at, position.sequence);
-    *at++ = ':';
-    at = rows_write_hex(rows->capitals, at, position.steps);
+    if (position.sequence != rows->last_sequence || !sequence->size) {
+        char *end = rows_write_quote(rows, sequence->text);
+        end = rows_write_hex(&rows->capitals, end, position.sequence);
+        *end++ = ':';
+        sequence->size = (size_t)(end - sequence->text);
+        rows->last_sequence = position.sequence;
+    }
+    at = rows_write_text(at, sequence);
+    at = rows_write_hex(&rows->capitals, at, position.steps);
     return rows_write_quote(rows, at);
 }
 
-static inline char *rows_name(const struct report_rows *rows, char *at, enum event_column column,
-                              const struct rows_text *name)
+/* Columns that are mostly those of the last event. */
+
+static inline bool rows_has_pair(const struct rows_pair *pair, uint64_t first, uint64_t second)
 {
-    at = rows_write_text(at, &rows->keys[column]);
-    return rows_write_text(at, name);
+    return pair->size && pair->first == first && pair->second == second;
 }
 
-static char *rows_write_event(const struct report_rows *rows, char *at,
-                              const struct ttd_event *event)
+static void rows_keep_pair(struct rows_pair *pair, const char *end, uint64_t first, uint64_t second)
+{
+    pair->size = (size_t)(end - pair->text);
+    pair->first = first;
+    pair->second = second;
+}
+
+static inline char *rows_write_pair(char *at, const struct rows_pair *pair)
+{
+    memcpy(at, pair->text, ROWS_PAIR_MAX);
+    return at + pair->size;
+}
+
+static char *rows_heap(struct report_rows *rows, char *at, const struct ttd_event *event)
+{
+    struct rows_pair *pair = &rows->heap;
+    if (!rows_has_pair(pair, event->heap, 0)) {
+        uint64_t handle = definitions_heap_handle(rows->report->definitions, event->heap);
+        char *end = rows_address(rows, pair->text, true, handle);
+        end = rows_number(rows, rows_key(rows, end, EVENTS_HEAP_ID), true, event->heap);
+        rows_keep_pair(pair, rows_key(rows, end, EVENTS_ADDRESS), event->heap, 0);
+    }
+    return rows_write_pair(at, pair);
+}
+
+static char *rows_result(struct report_rows *rows, char *at, const struct ttd_event *event)
+{
+    struct rows_pair *pair = &rows->result;
+    if (!rows_has_pair(pair, event->flags, event->result)) {
+        char *end = rows_address(rows, pair->text, true, event->flags);
+        end = rows_number(rows, rows_key(rows, end, EVENTS_RESULT), true, event->result);
+        rows_keep_pair(pair, rows_key(rows, end, EVENTS_TIME_START), event->flags, event->result);
+    }
+    return rows_write_pair(at, pair);
+}
+
+static char *rows_write_event(struct report_rows *rows, char *at, const struct ttd_event *event)
 {
     bool has_time = rows->has_times && event->wall_time != TTD_UNKNOWN;
-    at = rows_number(rows, at, EVENTS_NUMBER, true, event->number);
-    at = rows_position(rows, at, EVENTS_POSITION, ttd_event_position(event));
-    at = rows_name(rows, at, EVENTS_ACTION, &rows->actions[event->action]);
-    at = rows_name(rows, at, EVENTS_API, &rows->apis[event->api]);
-    at = rows_address(rows, at, EVENTS_HEAP, true, rows->handle);
-    at = rows_number(rows, at, EVENTS_HEAP_ID, true, event->heap);
-    at = rows_address(rows, at, EVENTS_ADDRESS, event_has_address(event), event->address);
-    at = rows_address(rows, at, EVENTS_PREVIOUS_ADDRESS, event_has_previous_address(event),
-                      event->previous_address);
-    at = rows_address(rows, at, EVENTS_BASE_ADDRESS, event_has_base_address(event),
-                      event->base_address);
-    at = rows_number(rows, at, EVENTS_SIZE, event_has_size(event), event->size);
-    at = rows_address(rows, at, EVENTS_FLAGS, true, event->flags);
-    at = rows_number(rows, at, EVENTS_RESULT, true, event->result);
-    at = rows_position(rows, at, EVENTS_TIME_START, event->time_start);
-    at = rows_position(rows, at, EVENTS_TIME_END, event->time_end);
-    at = rows_number(rows, at, EVENTS_WALL_TIME, has_time, event->wall_time);
-    at = rows_number(rows, at, EVENTS_THREAD, true, event->thread);
-    at = rows_number(rows, at, EVENTS_STACK_ID, true, event->stack);
-    return rows_write_text(at, &rows->keys[EVENTS_COLUMNS]);
+    at = rows_number(rows, rows_key(rows, at, EVENTS_NUMBER), true, event->number);
+    at = rows_position(rows, rows_key(rows, at, EVENTS_POSITION), ttd_event_position(event));
+    at = rows_key(rows, at, EVENTS_ACTION);
+    at = rows_write_text(at, &rows->actions[event->action]);
+    at = rows_write_text(at, &rows->apis[event->api]);
+    at = rows_heap(rows, at, event);
+    at = rows_address(rows, at, event_has_address(event), event->address);
+    at = rows_key(rows, at, EVENTS_PREVIOUS_ADDRESS);
+    at = rows_address(rows, at, event_has_previous_address(event), event->previous_address);
+    at = rows_key(rows, at, EVENTS_BASE_ADDRESS);
+    at = rows_address(rows, at, event_has_base_address(event), event->base_address);
+    at = rows_key(rows, at, EVENTS_SIZE);
+    at = rows_number(rows, at, event_has_size(event), event->size);
+    at = rows_result(rows, rows_key(rows, at, EVENTS_FLAGS), event);
+    at = rows_position(rows, at, event->time_start);
+    at = rows_position(rows, rows_key(rows, at, EVENTS_TIME_END), event->time_end);
+    at = rows_number(rows, rows_key(rows, at, EVENTS_WALL_TIME), has_time, event->wall_time);
+    at = rows_number(rows, rows_key(rows, at, EVENTS_THREAD), true, event->thread);
+    at = rows_number(rows, rows_key(rows, at, EVENTS_STACK_ID), true, event->stack);
+    return rows_key(rows, at, EVENTS_COLUMNS);
 }
 
 struct report_rows *report_rows_begin(struct report *report, bool has_times)
@@ -214,7 +278,6 @@ struct report_rows *report_rows_begin(struct report *report, bool has_times)
     rows->report = report;
     rows->is_json = report->form == REPORT_JSON;
     rows->has_times = has_times;
-    rows->handle = definitions_heap_handle(report->definitions, rows->heap);
     out_flush(report->output);
     rows_compose(rows);
     return rows;
@@ -224,11 +287,7 @@ void report_rows_add(struct report_rows *rows, const struct ttd_event *event)
 {
     struct text_output *output = rows->report->output;
     if (OUT_BUFFER - output->used < ROWS_ROW_MAX)
-        out_flush(output);
-    if (event->heap != rows->heap) {
-        rows->heap = event->heap;
-        rows->handle = definitions_heap_handle(rows->report->definitions, event->heap);
-    }
+        out_flush_pages(output);
     char *at = output->buffer + output->used;
     output->used += (size_t)(rows_write_event(rows, at, event) - at);
 }

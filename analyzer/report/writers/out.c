@@ -10,6 +10,9 @@
 
 #include "common/visible.h"
 
+/* Bytes of a page of a file in memory, on nearly all machines. */
+#define OUT_PAGE 4096
+
 void out_init(struct text_output *output, int descriptor, bool has_color)
 {
     output->descriptor = descriptor;
@@ -47,6 +50,16 @@ bool out_flush(struct text_output *output)
     output->used = 0;
     output->line = 0;
     return !output->error;
+}
+
+void out_flush_pages(struct text_output *output)
+{
+    size_t kept = output->used % OUT_PAGE;
+    output->used -= kept;
+    size_t written = output->used;
+    out_flush(output);
+    memmove(output->buffer, output->buffer + written, kept);
+    output->used = kept;
 }
 
 /* Makes room in a full buffer. Writes whole lines if there are some: the last one may have to be
