@@ -347,6 +347,16 @@ uint64_t copier_digest(uint64_t digest, const struct ttd_event *event)
     return digest;
 }
 
+/* Every reference of a trace that was never damaged is defined. */
+static enum ttd_status copier_check_references(struct copier *copier, enum ttd_status status)
+{
+    return status == TTD_ERROR_ARGUMENT
+               ? remake_refuse(copier->error, TTD_ERROR_UNSUPPORTED,
+                               "definitions were lost before the trace was recovered, and records "
+                               "refer to them")
+               : status;
+}
+
 enum ttd_status copier_put_event(struct copier *copier, const struct ttd_event *event)
 {
     struct ttd_event copy = *event;
@@ -361,7 +371,7 @@ enum ttd_status copier_put_event(struct copier *copier, const struct ttd_event *
     if (status == TTD_OK)
         status = ttd_writer_event(copier->writer, &copy);
     if (status != TTD_OK)
-        return status;
+        return copier_check_references(copier, status);
     copier->result->events++;
     copier->result->digest = copier_digest(copier->result->digest, &copy);
     if (copy.wall_time > copier->wall_time)
@@ -438,10 +448,8 @@ uint64_t copier_count(const struct ttd_batch *batch)
         status = copier_##member(copier, &batch->u.member[i]);                                     \
         break;
 
-enum ttd_status copier_put(struct copier *copier, const struct ttd_batch *batch)
+static enum ttd_status copier_put_records(struct copier *copier, const struct ttd_batch *batch)
 {
-    if (batch->kind == TTD_KIND_STACKS && batch->stored)
-        return copier_stored_stacks(copier, batch);
     enum ttd_status status =
         batch->kind == TTD_KIND_EVENTS ? copier_check_number(copier, batch) : TTD_OK;
     for (size_t i = 0; i < batch->count && status == TTD_OK; i++) {
@@ -452,6 +460,14 @@ enum ttd_status copier_put(struct copier *copier, const struct ttd_batch *batch)
         }
     }
     return status;
+}
+
+enum ttd_status copier_put(struct copier *copier, const struct ttd_batch *batch)
+{
+    bool is_stored = batch->kind == TTD_KIND_STACKS && batch->stored;
+    enum ttd_status status =
+        is_stored ? copier_stored_stacks(copier, batch) : copier_put_records(copier, batch);
+    return copier_check_references(copier, status);
 }
 
 enum ttd_status copier_put_loss(struct copier *copier, const struct ttd_loss *loss)

@@ -167,6 +167,24 @@ class Repack(Remade):
         self.refuse(OPEN, "lost before the trace was recovered", "repack",
                     self.path("recovered.ttd"))
 
+    def test_lost_definitions(self):
+        """A recovered trace without some of its definitions is copied, or refused for that reason."""
+        path, reasons = self.write(self.busy(4).close()), ""
+        with open(path, "rb") as file:
+            intact = file.read()
+        for offset in range(100, min(len(intact), 1500), 70):
+            broken, recovered = self.path(f"{offset}.ttd"), self.path(f"{offset}-recovered.ttd")
+            with open(broken, "wb") as file:
+                file.write(intact[:offset] + bytes([intact[offset] ^ 1]) + intact[offset + 1:])
+            if run("recover", broken, "-o", recovered).status:
+                continue
+            for command in ("repack", "merge"):
+                target = self.path(f"{offset}-{command}.ttd")
+                result = run(command, "-o", target, recovered, *[path] * (command == "merge"))
+                self.assertIn(result.status, (0, OPEN), (offset, result.errors))
+                reasons += result.errors
+        self.assertIn("records refer to them", reasons)
+
 
 class Slice(Remade):
     def slice(self, path, first, behind):
