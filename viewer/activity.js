@@ -97,7 +97,7 @@ export class LifetimesView {
     this.sizes = element('div');
     const by_time = histogram('lifetimes-by-time', 'Lived for',
       lifetimeRows(lifetimes.by_time, (time) => (time ? duration(time) : 'too short to measure')));
-    const by_calls = histogram('lifetimes-by-calls', 'Calls in between',
+    const by_calls = histogram('lifetimes-by-calls', 'Released after calls',
       lifetimeRows(lifetimes.by_calls, count));
     this.node = element('div', { class: 'columns' },
       panel('How long blocks lived', doubts(lifetimes), element('p', {},

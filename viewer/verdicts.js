@@ -190,7 +190,7 @@ export class Verdicts {
     const { by_calls: list, total_blocks: total } = this.parts.lifetimes;
     const blocks = list.reduce((sum, row) => sum + (Number(row.longest) <= FEW_CALLS ? Number(row.blocks) : 0), 0);
     return blocks > 1.5 * temporary && blocks > Number(total) / 10
-      ? `${percent(blocks, Number(total))} of all blocks lived through at most ${FEW_CALLS} calls` : '';
+      ? `${percent(blocks, Number(total))} of all blocks lived through at most ${FEW_CALLS} calls: temporary --steps ${FEW_CALLS}` : '';
   }
 
   temporary() {
@@ -209,7 +209,8 @@ export class Verdicts {
     const copied = Number(moves.bytes_copied_at_most);
     const at_most = Number(moves.bytes_copied) === copied ? '' : 'at most ';
     const group = this.parts.moves.groups.find((row) => row.stack_id === moves.owner?.stack_id);
-    const grows = { linear: group && `grows by ${bytes(Number(group.growth_bytes))} each time: double it instead`,
+    const advice = Number(group?.bytes_avoidable) ? ': double it instead' : '';
+    const grows = { linear: group && `grows by ${bytes(Number(group.growth_bytes))} each time${advice}`,
       geometric: group && `grows by a factor of ${Number(group.growth_factor).toPrecision(3)}` }[group?.growth] || '';
     return this.card({ kind: 'moves', title: 'Reallocation', owner: copied ? moves.owner : null,
       value: copied ? `${at_most}${bytes(copied)} copied` : 'None', doubt: copied ? this.doubt : '',

@@ -72,21 +72,18 @@ static enum ttd_status usage_acquire(struct usage_finder *finder, const struct h
     return TTD_OK;
 }
 
-/* Sets `result` to whether the block was freed by the same thread, with few calls between. */
-static enum ttd_status usage_check_temporary(struct usage_finder *finder,
-                                             const struct heap_effect *effect,
-                                             const struct birth *birth, bool *result)
+/* Sets `calls` to the number of calls of the block's thread between its allocation and its release
+ * by the same thread; UINT64_MAX if another one has released it, or if it was reallocated. */
+static enum ttd_status usage_count_between(struct usage_finder *finder,
+                                           const struct heap_effect *effect,
+                                           const struct birth *birth, uint64_t *calls)
 {
     const struct heap_block *block = effect->block;
-    uint64_t calls;
-    *result = false;
+    *calls = UINT64_MAX;
     if (effect->kind != HEAP_RELEASED || effect->action != TTD_ACTION_FREE ||
         effect->thread != block->thread)
         return TTD_OK;
-    enum ttd_status status = births_calls_since(&finder->births, birth, block->thread, &calls);
-    if (status == TTD_OK)
-        *result = calls != UINT64_MAX && calls <= finder->usage->options.steps;
-    return status;
+    return births_calls_since(&finder->births, birth, block->thread, calls);
 }
 
 static void usage_add_lifetime(struct heap_lifetime *lifetimes, uint64_t length, uint64_t size)
@@ -123,11 +120,13 @@ static enum ttd_status usage_release(struct usage_finder *finder, const struct h
     const struct heap_block *block = effect->block;
     const struct birth *birth = births_get(&finder->births, effect->record);
     struct heap_site *site = &finder->usage->sites[birth->site];
-    bool is_temporary;
-    enum ttd_status status = usage_check_temporary(finder, effect, birth, &is_temporary);
+    uint64_t calls;
+    enum ttd_status status = usage_count_between(finder, effect, birth, &calls);
     if (status != TTD_OK)
         return status;
-    if (is_temporary) {
+    site->soon += calls <= HEAP_USAGE_SOON;
+    finder->usage->total.soon += calls <= HEAP_USAGE_SOON;
+    if (calls != UINT64_MAX && calls <= finder->usage->options.steps) {
         site->temporary++;
         finder->usage->total.temporary++;
         heap_sum_add(&site->temporary_bytes, block->size);
@@ -456,6 +455,7 @@ static void usage_merge_sites(void *target, const void *source)
     usage_add_sum(&sum->bytes, site->bytes);
     sum->temporary += site->temporary;
     usage_add_sum(&sum->temporary_bytes, site->temporary_bytes);
+    sum->soon += site->soon;
     sum->never_released += site->never_released;
     sum->destroyed += site->destroyed;
     sum->byte_seconds += site->byte_seconds;

@@ -8,6 +8,9 @@
 #include "travel/islands.h"
 #include "travel/pass.h"
 
+/** Calls of a thread between the allocation of a block and its release soon after it, at most. */
+#define HEAP_USAGE_SOON 3
+
 /** The allocations of one call site. */
 struct heap_site {
     struct heap_key key;
@@ -17,6 +20,8 @@ struct heap_site {
      * heap_usage_options.steps of its calls between. */
     uint64_t temporary;
     struct heap_sum temporary_bytes;
+    /** The same with at most HEAP_USAGE_SOON calls between; 0 with options.only_temporary. */
+    uint64_t soon;
     /** Blocks live at the end of the trace; and blocks that ended with their heap. */
     uint64_t never_released;
     uint64_t destroyed;

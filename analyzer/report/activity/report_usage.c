@@ -129,10 +129,23 @@ static void usage_text_share(struct text_output *output, const struct heap_site 
         sized(heap_sum_value(site->temporary_bytes)), "\n");
 }
 
+/* Names the option that lists more, if many more blocks are freed soon after their allocation. */
+static void usage_text_soon(struct report *report, const struct heap_usage *usage)
+{
+    const struct heap_site *total = &usage->total;
+    uint64_t more = total->soon > total->temporary ? total->soon - total->temporary : 0;
+    if (more && more >= total->allocations / 100)
+        say(report->output, grouped(more), " more (",
+            percent(100 * (double)more / (double)total->allocations), ") freed within ",
+            number(HEAP_USAGE_SOON), " more calls of their thread (--steps ",
+            number(HEAP_USAGE_SOON), ")\n");
+}
+
 static void usage_text_temporary(struct report *report, const struct heap_usage *usage)
 {
     out_text(report->output, "All: ");
     usage_text_share(report->output, &usage->total);
+    usage_text_soon(report, usage);
     report_certainty_text(report);
     for (size_t i = 0; i < usage_shown_sites(report, usage) && usage->sites[i].temporary; i++) {
         say(report->output, "\n", BOLD);

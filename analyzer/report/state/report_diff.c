@@ -61,8 +61,33 @@ static void diff_text_lost(struct report *report, const struct heap_leaks *lost)
 static const enum heap_quadrant quadrant_order[HEAP_QUADRANTS] = {HEAP_AIFO, HEAP_AIFI, HEAP_AOFI,
                                                                   HEAP_AOFO};
 
+static void diff_text_compare_signed(struct text_output *output, uint64_t old, uint64_t new,
+                                     const char *unit)
+{
+    bool has_grown = old <= new;
+    out_char(output, has_grown ? '+' : '-');
+    report_count(output, has_grown ? new - old : old - new, unit);
+}
+
+/* The net change: blocks that were allocated in the range and stay, less those that it released. */
+static void diff_text_net(struct report *report, const struct heap_diff *diff)
+{
+    const struct heap_groups *added = &diff->quadrants[HEAP_AIFO];
+    const struct heap_groups *released = &diff->quadrants[HEAP_AOFI];
+    struct text_output *output = report->output;
+    /* Sums end there. */
+    if (added->bytes == UINT64_MAX || released->bytes == UINT64_MAX)
+        return;
+    say(output, BOLD, "Change: ");
+    diff_text_compare_signed(output, released->bytes, added->bytes, "byte");
+    out_text(output, ", ");
+    diff_text_compare_signed(output, released->blocks, added->blocks, "block");
+    say(output, PLAIN, "\n");
+}
+
 static void text_diff(struct report *report, const struct report_diff *data)
 {
+    diff_text_net(report, data->diff);
     for (int n = 0; n < HEAP_QUADRANTS; n++) {
         enum heap_quadrant i = quadrant_order[n];
         diff_text_quadrant(report, data, i);
@@ -181,14 +206,6 @@ static struct fingerprint diff_fingerprint_of(struct report *report,
     if (status != TTD_OK)
         report->status = status;
     return result;
-}
-
-static void diff_text_compare_signed(struct text_output *output, uint64_t old, uint64_t new,
-                                     const char *unit)
-{
-    bool has_grown = old <= new;
-    out_char(output, has_grown ? '+' : '-');
-    report_count(output, has_grown ? new - old : old - new, unit);
 }
 
 static void diff_text_change(struct report *report, const struct report_compare *data,

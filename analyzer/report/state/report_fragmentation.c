@@ -36,8 +36,8 @@ static void fragmentation_text_sparse(struct report *report, const struct heap_s
         rounded(sparse->total.bytes), "\n", PLAIN);
     for (size_t i = 0; i < report_shown(sparse->count, SPARSE_SHOWN); i++) {
         const struct heap_sparse_site *site = &sparse->sites[i];
-        say(output, "\n", bytes(site->kept), " kept by ", blocks(site->blocks), " of ",
-            bytes(site->bytes), "\n");
+        say(output, "\n", bytes(site->kept), " kept by ", blocks(site->blocks), " with ",
+            bytes(site->bytes), " in all\n");
         report_site_text(report, site->key);
     }
     if (sparse->count > SPARSE_SHOWN)

@@ -198,7 +198,7 @@ static void summary_temporary(struct report *report, const struct report_summary
             percent(100 * (double)data->temporary.blocks / all),
             ") freed by the next call of their thread");
     } else {
-        out_text(output, "no block is freed by the next call of its thread");
+        out_text(output, "no block is freed by the next call of its thread (later: --steps 3)");
     }
     out_char(output, '\n');
     summary_owner(report, &data->temporary_owner);

@@ -88,6 +88,7 @@ class Diff(TestCase):
         text = self.run_ok("diff", "--from", "3:0", "--to", "4:0", path).text
         self.assertIn("AIFO, allocated inside the range, not freed in it: 1 block, 16 bytes\n",
                       text)
+        self.assertEqual(text.splitlines()[0], "Change: +14 bytes, +0 blocks")
         rows = self.run_ok("diff", "-f", "csv", "--from", "3:0", "--to", "4:0", path).csv
         self.assertEqual([(r["quadrant"], r["bytes"]) for r in rows],
                          [("aifi", "8"), ("aifo", "16"), ("aofi", "2"), ("aofo", "1")])

@@ -76,7 +76,7 @@ class Fragmentation(TestCase):
         text = self.run_ok("fragmentation", path).text
         self.assertIn("4 sparse pages of 6, with less than a quarter in blocks: 15.3 kB kept by "
                       "1.10 kB\n", text)
-        self.assertIn("10,184 bytes kept by 3 blocks of 48 bytes\n    #0  g(int) (g.h:5)", text)
+        self.assertIn("10,184 bytes kept by 3 blocks with 48 bytes in all\n    #0  g(int) (g.h:5)", text)
 
     def test_sparse_model(self):
         """Each byte by itself, with blocks that overlap and that span pages."""

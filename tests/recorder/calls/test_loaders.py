@@ -44,8 +44,12 @@ class Loaders(Recording):
 
     def check_children(self, path):
         """They print what they print otherwise, in whatever way they are started."""
-        if subprocess.run([path], capture_output=True).stdout != b'done\n':
-            self.skipTest('it does not run here')
+        try:
+            native = subprocess.run([path], capture_output=True).stdout
+        except OSError as error:
+            native = error
+        if native != b'done\n':
+            self.skipTest(f'it does not run here: {native}')
         result = self.record(program('sanitized_start'), path)
         self.assertEqual((result.returncode, result.stdout), (0, b'done\n' * 4), result.stderr)
         self.assertEqual(result.stderr,
