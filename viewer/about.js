@@ -47,7 +47,7 @@ function facts(parts) {
 export function aboutView(parts, pieces, notes) {
   const { info } = parts;
   const threads = new Table('threads', [numberColumn('Events', 'events'),
-    numberColumn('Allocations', 'allocs'), numberColumn('Releases', 'frees'),
+    numberColumn('Allocations without reallocations', 'allocs'), numberColumn('Releases', 'frees'),
     { title: 'Thread', is_number: false, value: (row) => row.thread,
       show: (row) => `${row.thread}, ${row.name || 'no name'}` },
     positionColumn(pieces, 'Begins', 'begun')]);

@@ -63,12 +63,13 @@ export function movesView(moves, pieces) {
   return { node, draw: pieces.search.watch(() => [table, inferred].forEach((each) => each.choose())) };
 }
 
-/** A histogram as a table with bars. */
-function histogram(name, title, rows) {
+/** A histogram as a table with bars. `unit` is that of the bounds of a row. */
+function histogram(name, title, unit, rows) {
   const most = rows.reduce((sum, row) => Math.max(sum, row.blocks), 0);
   const total = rows.reduce((sum, row) => sum + row.blocks, 0);
   const table = new Table(name, [
-    { title, value: (row) => row.from, show: (row) => row.label, key: (row) => row.from },
+    { title, value: (row) => row.from, show: (row) => row.label, key: (row) => row.from,
+      csv: [[`${title}, at least${unit}`, (row) => row.from], [`${title}, at most${unit}`, (row) => row.to]] },
     { title: 'Blocks', value: (row) => row.blocks, show: (row) => count(row.blocks) },
     { title: 'Share', value: (row) => row.blocks, csv: [shareOf((row) => row.blocks, () => total)], show: (row) => percent(row.blocks, total) },
     { title: 'Bytes', value: (row) => row.bytes, show: (row) => bytes(row.bytes) },
@@ -84,7 +85,7 @@ function histogram(name, title, rows) {
 
 function lifetimeRows(list, format) {
   return list.map((row) => ({
-    from: Number(row.shortest), blocks: Number(row.blocks), bytes: Number(row.bytes),
+    from: Number(row.shortest), to: row.longest, blocks: Number(row.blocks), bytes: Number(row.bytes),
     label: row.shortest === row.longest ? format(Number(row.shortest))
       : `${format(Number(row.shortest))} – ${format(Number(row.longest))}`,
   }));
@@ -95,9 +96,9 @@ export class LifetimesView {
     Object.assign(this, { heap, state, commands });
     this.gaps = new CommandLine('', 'Gaps between them');
     this.sizes = element('div');
-    const by_time = histogram('lifetimes-by-time', 'Lived for',
+    const by_time = histogram('lifetimes-by-time', 'Lived for', ' (ns)',
       lifetimeRows(lifetimes.by_time, (time) => (time ? duration(time) : 'too short to measure')));
-    const by_calls = histogram('lifetimes-by-calls', 'Released after calls',
+    const by_calls = histogram('lifetimes-by-calls', 'Released after calls', '',
       lifetimeRows(lifetimes.by_calls, count));
     this.node = element('div', { class: 'columns' },
       panel('How long blocks lived', doubts(lifetimes), element('p', {},
@@ -112,10 +113,10 @@ export class LifetimesView {
     const series = this.heap.series.size;
     const live = series.at(this.state.get('at'));
     const rows = Array.from(series.keys, (key, i) => ({
-      from: key ? 2 ** (key - 1) : 0, blocks: live.blocks[i], bytes: live.bytes[i],
+      from: key ? 2 ** (key - 1) : 0, to: key ? 2 ** key - 1 : 0, blocks: live.blocks[i], bytes: live.bytes[i],
       label: key > 1 ? `${count(2 ** (key - 1))} to ${count(2 ** key - 1)} B` : bytes(key),
     })).filter((row) => row.blocks);
-    const table = histogram('sizes', 'Size', rows);
+    const table = histogram('sizes', 'Size', ' (bytes)', rows);
     this.gaps.set(this.commands.line('fragmentation', '--at', this.heap.position[this.state.get('at')]));
     this.sizes.replaceChildren(panel('Sizes of what is live at the cursor', table.tools,
       table.node, this.gaps.node));

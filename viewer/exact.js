@@ -112,16 +112,19 @@ export class Exact {
     await this.follow();
   }
 
-  /** The quadrants of the range at ticks: for each its call sites. */
+  /** The quadrants of the range at ticks: for each its call sites, without the blocks that the runtimes keep. */
   async quadrants(from, to) {
+    const { heap, heap: { kept } } = this;
+    const ends = [from, to].map((tick) => heap.position[tick]);
+    const stay = { aifo: kept.between(...ends), aofo: kept.between(null, ends[0]) };
     const [values] = await this.engine.ask(['quadrants', this.momentOf(from), this.momentOf(to)]);
     let i = 0;
     const next = () => Number(BigInt.asIntN(64, values[i++]));
     return ['aifi', 'aifo', 'aofi', 'aofo'].map((name) => {
-      const groups = Array.from({ length: next() }, () => {
+      const groups = kept.withoutGroups(Array.from({ length: next() }, () => {
         const stack = next();
         return { stack_id: stack, stack: this.stackNumber(stack), bytes: next(), blocks: next() };
-      });
+      }), (group) => heap.siteOf(group.stack_id), stay[name] || []);
       const sum = (unit) => groups.reduce((all, group) => all + group[unit], 0);
       return [name, { groups, total_groups: groups.length, bytes: sum('bytes'), blocks: sum('blocks') }];
     });

@@ -63,6 +63,8 @@ export function stackColumn(pieces, key = undefined) {
   };
   return {
     title: 'Function', is_number: false, class: 'name', value: (row) => name(row).join(' ').trim(), key,
+    csv: [['Function', (row) => name(row)[0]], ['File', (row) => find(row) !== undefined && calls.file(find(row)) || ''],
+      ['Line', (row) => find(row) !== undefined && calls.frames.line[find(row)] || '']],
     title_of: (row) => name(row, 'name')[0],
     show: (row) => element('span', {}, swatch(row), ' ', element('b', {}, name(row, 'plain')[0]),
       element('small', {}, ` ${name(row)[1]}`)),
@@ -146,11 +148,11 @@ export function leaksView(leaks, pieces) {
   ], { sort: 1, wants: wantsOf(pieces), detail: (row) => element('div', {}, lostWhen(row, pieces), pieces.stack(row.stack)) });
   table.setRows(leaks.groups);
   const title = leaks.snapshot
-    ? `Blocks nothing points to (snapshot ${leaks.snapshot.number}${leaks.snapshot.reason === 'exit' ? ', at exit' : ''})`
+    ? `Live blocks, by what points at them (snapshot ${leaks.snapshot.number}${leaks.snapshot.reason === 'exit' ? ', at exit' : ''})`
     : 'What was never released (there is no snapshot that tells what is lost)';
   const node = panel(title, doubts(leaks), leakClasses(leaks),
     element('p', {}, `${blocksAndBytes(leaks.total_blocks, leaks.total_bytes)} ` +
-      `${leaks.snapshot ? 'live then' : 'never released'}; the C and C++ runtimes keep ` +
+      `${leaks.snapshot ? `live at ${leaks.position}` : 'never released'}; the C and C++ runtimes keep ` +
       `${blocksAndBytes(leaks.runtime_blocks, leaks.runtime_bytes)}` +
       `${leaks.runtime_counted ? ', as far as they are known' : ' more'}.`), leakRemarks(leaks),
     cutNote(leaks.groups.length, leaks.total_groups, 'groups'), table.tools, table.node);
@@ -219,10 +221,10 @@ function signalNode(signal, pieces) {
 
 /** The findings as lines of CSV. */
 function errorRows(errors, pieces) {
-  const name = stackColumn(pieces).value;
-  return [['Kind', 'Times', 'Certain', 'Address', 'Called', 'Position', 'Thread', 'Call site'],
+  const { csv } = stackColumn(pieces);
+  return [['Kind', 'Times', 'Certain', 'Address', 'Called', 'Position', 'Thread', ...csv.map(([title]) => title)],
     ...errors.findings.map((finding) => [finding.kind, finding.count, finding.certain,
-      finding.address, finding.api, finding.position, finding.thread, name(finding)])];
+      finding.address, finding.api, finding.position, finding.thread, ...csv.map(([, value]) => value(finding))])];
 }
 
 export function errorsView(errors, pieces) {

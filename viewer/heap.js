@@ -220,6 +220,12 @@ export class Heap {
       [kind, this.readGroups(groups)]));
   }
 
+  /** The call site of a stack of the trace; undefined if it has none. */
+  siteOf(stack) {
+    this.siteByStack ||= new Map(Array.from(this.stacks, (number, site) => [number, site]));
+    return this.siteByStack.get(stack);
+  }
+
   /** Whether a call site stands for all of its function that are not known by themselves. */
   isOther(site) {
     return Boolean(this.others) && site >= this.others.site && site < this.others.site + this.others.sites;

@@ -42,6 +42,26 @@ export class Kept {
     return this.blocks.slice(after === null ? 0 : this.countTo(after), this.countTo(to));
   }
 
+  /** The live ones at a position. */
+  blocksAt(position) {
+    const tick = lastTo(this.positions, position) - 1;
+    const later = this.between(this.positions[tick] ?? null, position);
+    return (this.sums?.blocks[tick] ?? 0) + later.filter(({ records }) => !this.sites.has(records[0])).length;
+  }
+
+  /** Takes blocks out of groups by call site. Returns the groups that are left. */
+  withoutGroups(groups, siteOf, blocks) {
+    const left = groups.filter((group) => !this.sites.has(siteOf(group)));
+    const bySite = new Map(left.map((group) => [siteOf(group), group]));
+    blocks.forEach(({ records, bytes }) => {
+      const group = bySite.get(records[0]);
+      if (!group) return;
+      group.blocks--;
+      group.bytes -= bytes;
+    });
+    return left.filter((group) => group.blocks);
+  }
+
   /** The sentence of the commands about kept blocks at a tick of the page or after it; empty if nothing
    * is. */
   text(position) {

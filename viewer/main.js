@@ -45,6 +45,8 @@ const ADDRESS = /^0x[0-9a-f]{1,16}$/i;
  * searched. */
 const SEARCHED = ['heap', 'leaks', 'errors', 'moves'];
 const UNSEARCHED = ['lifetimes', 'retained', 'memory', 'calls', 'about'];
+/** Those whose sums are of all functions, whatever is searched. */
+const SUMMED = ['leaks', 'moves', 'range'];
 
 class Page {
   /** @param book  the traces of the page, of which this one is shown */
@@ -316,6 +318,7 @@ class Page {
     const { address } = this;
     setText(this.note, [...this.scope.ofView(view),
       this.search.is_on && UNSEARCHED.includes(view.key) ? 'The search does not filter this view.' : '',
+      this.search.is_on && SUMMED.includes(view.key) ? 'The search filters the lists; sums are of all functions.' : '',
       address ? 'Addresses are known to the command below, or to a page made with --exact.' : '']
       .filter((text) => text).join(' '));
     this.ticks.draw();

@@ -4,8 +4,8 @@ import { ThreadColors, changeColor, changeLegend } from './flame_colors.js';
 import { bytes, count, signed, things } from './format.js';
 
 /** Each measure: its title, the amounts by call site in a unit, and the words of the command that
- * prints it; of changes also the amount of a group, by its growth in all. Position of the cursor and range come from the state. `has_nested` says
- * whether blocks that lie within others count. */
+ * prints it. Position of the cursor and range come from the state. `has_nested` says whether blocks that lie within
+ * others count, `is_of_change` that the amounts are of stacks that changed: their sums are no differences. */
 export const MEASURES = {
   live: {
     title: 'Live at the cursor',
@@ -16,21 +16,21 @@ export const MEASURES = {
   changed: {
     title: 'Changed in the range',
     values: (heap, state, unit) => changes(heap, state, unit).map(Math.abs),
-    ofChange: Math.abs,
+    is_of_change: true,
     has_nested: true,
     words: range('--changes'),
   },
   grown: {
     title: 'Grown in the range',
     values: (heap, state, unit) => change(heap, state, unit, 1),
-    ofChange: (sum) => Math.max(0, sum),
+    is_of_change: true,
     has_nested: true,
     words: range('--changes'),
   },
   shrunk: {
     title: 'Shrunk in the range',
     values: (heap, state, unit) => change(heap, state, unit, -1),
-    ofChange: (sum) => Math.max(0, -sum),
+    is_of_change: true,
     has_nested: true,
     words: range('--changes'),
   },

@@ -63,7 +63,6 @@ export class MemoryView {
     Object.assign(this, { exact, pieces, reader: new CallReader(exact.engine) });
     const { state, heap, calls } = pieces;
     Object.assign(this, { state, heap, calls });
-    this.siteOf = new Map(Array.from(heap.stacks, (stack, site) => [stack, site]));
     this.canvas = element('canvas', {
       class: 'memory', role: 'img', tabindex: 0, 'aria-label': 'Map of the memory that blocks lie in',
     });
@@ -161,7 +160,7 @@ export class MemoryView {
 
   /** The function of the program that allocated by a stack. */
   functionOf(stack) {
-    const site = this.siteOf.get(stack);
+    const site = this.heap.siteOf(stack);
     const node = site === undefined ? -1 : this.heap.own[site];
     return this.calls.functionOfSite(node);
   }

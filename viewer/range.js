@@ -45,7 +45,7 @@ class Sums {
     this.table = new Table(name, [
       { title: 'What its blocks did', is_number: false, class: 'name',
         value: (row) => `${row.text} (${row.short})`, rank: (row) => row.name, key: (row) => row.name },
-      numberColumn('Blocks', 'blocks'), numberColumn('Size', 'bytes', bytes),
+      numberColumn('Blocks', 'blocks'), { ...numberColumn('Size', 'bytes', bytes), csv: [] },
       numberColumn('Bytes', 'bytes')],
     { is_down: false });
     this.node = panel('Its blocks, by whether they were allocated and freed in it',
@@ -57,14 +57,13 @@ class Sums {
   }
 }
 
-/** The remark on quadrants that the page counts itself. */
+/** The remark on quadrants that the page counts itself, if the runtimes keep all blocks of a call site. */
 const COUNTED = 'Blocks that the C and C++ runtimes keep until the end, which the command tells apart, ' +
   'count here.';
 
 export class RangeView {
   constructor({ parts, pieces, heap, state, scope, exact }) {
     Object.assign(this, { diff: parts.diff, pieces, heap, state, scope, exact });
-    this.has_kept = Number(parts.leaks.runtime_blocks) > 0 && (exact || heap.kept.sites.size > 0);
     this.spans = new Spans(parts.heap.spans, heap);
     this.figures = element('dl', { class: 'figures', 'aria-live': 'polite' });
     this.note = element('p', { class: 'dim' });
@@ -121,12 +120,14 @@ export class RangeView {
     const { heap, shown } = this;
     const [from, to] = this.ticks();
     const { allocations, allocated, releases } = heap.activity(from, to);
+    const kept = heap.kept.blocksAt(heap.position[to]) - heap.kept.blocksAt(heap.position[from]);
     this.figures.replaceChildren(
       fixedFigure('Live before', bytes(heap.bytes[from]), things(heap.blocks[from], 'block')),
-      fixedFigure('Allocated in it', bytes(allocated), things(allocations, 'block')),
+      fixedFigure('Allocated in it', bytes(allocated), things(allocations, 'block') +
+        (kept > 0 ? `, ${count(kept)} of them kept by the C/C++ runtime and not counted as live` : '')),
       fixedFigure('Released in it', count(releases), Number(releases) === 1 ? 'block' : 'blocks'),
       fixedFigure('Live after', bytes(heap.bytes[to]), things(heap.blocks[to], 'block')),
-      fixedFigure('Growth', signed(heap.bytes[to] - heap.bytes[from], bytes),
+      fixedFigure('Change', signed(heap.bytes[to] - heap.bytes[from], bytes),
         signed(heap.blocks[to] - heap.blocks[from], (number) => things(number, 'block'))));
     if (shown === this.chosen) this.ask();
     shown.forEach((each) => each.draw?.());
@@ -139,16 +140,15 @@ export class RangeView {
 
   /** The sentences about the range between two ticks. */
   remarks(from, to) {
-    const { heap, state, shown, counted, pieces } = this;
+    const { heap, state, shown, counted } = this;
     const is_rounded = from !== state.get('from') || to !== state.get('to');
     return [
-      pieces.search?.is_on ? 'These figures are of the whole heap, not only of what the search finds.' : '',
       from > 0 || to < heap.last ? `Begins after the call at ${heap.position[from]}, and ends with the call at ` +
         `${heap.position[to]}; positions in the command are the next ones after these.` : '',
       is_rounded ? `Rounded outwards to the range from ${heap.position[from]} to ` +
         `${heap.position[to]}: this page knows the blocks of ${count(heap.count)} moments at every ` +
         `${count(this.spans.width)}th of them.` : '',
-      shown !== this.ofPage && this.has_kept ? COUNTED : '',
+      shown === counted && heap.kept.sites.size ? COUNTED : '',
       shown !== counted ? '' : this.exact ? 'Call sites follow as soon as the trace is read.'
         : 'The command below lists these blocks by function; so does a page made with --exact, or with the ' +
           'same --from and --to.',

@@ -111,13 +111,34 @@ export class SitesView {
       Object.assign(this.groups[by], { grown, text: search.text });
       addUp('grown', search.filter(grown.bytes, heap.sites));
     }
-    // Of changes, each group counts what it grew or shrank in all.
-    const { ofChange } = measureOf(state);
     for (const unit of ['bytes', 'blocks']) {
-      addUp(unit, search.filter(ofChange ? grown[unit] : valuesOf(heap, state, unit), heap.sites));
-      if (ofChange) list.forEach((row) => { row[unit] = ofChange(row[unit]); });
+      const values = search.filter(valuesOf(heap, state, unit), heap.sites);
+      addUp(unit, values);
+      if (unit === this.unit && by === 'function') this.placeRows(list, of, values);
     }
     return list;
+  }
+
+  /** Gives each function the line that has most of the measure. */
+  placeRows(list, of, values) {
+    const { calls, own } = this.heap;
+    const sums = new Map();
+    const best = [];
+    for (let site = 0; site < of.length; site++) {
+      if (!values[site] || own[site] < 0 || this.heap.isOther(site)) continue;
+      const frame = calls.frame[own[site]];
+      const key = `${of[site]} ${calls.line(frame, true)}`;
+      const sum = (sums.get(key) || 0) + values[site];
+      sums.set(key, sum);
+      if (!(sum <= best[of[site]]?.sum)) best[of[site]] = { sum, frame };
+    }
+    list.forEach((row, i) => {
+      const place = best[i] && calls.line(best[i].frame);
+      if (!place) return;
+      const { name, module } = calls.functions[row.number];
+      Object.assign(row, { place, whole: `${name}\n${place} ${module}`, file: calls.file(best[i].frame),
+        line: calls.frames.line[best[i].frame] || '' });
+    });
   }
 
   /** The live bytes of groups in the course of time: for each so many points. */
@@ -158,7 +179,7 @@ export class SitesView {
     const swatch = element('i');
     swatch.style.background = this.colorOf(row);
     return element('span', { class: row.own ? 'own' : 'foreign' }, swatch, element('b', {}, row.name),
-      row.place ? element('small', {}, ` ${row.place}`) : '');
+      element('small', {}, row.place ? ` ${row.place}` : ''));
   }
 
   /** The share of a row, with a bar that is kept and changes its length. */
@@ -185,15 +206,19 @@ export class SitesView {
     const columns = [
       { title: KEYS.find(([key]) => key === by)[1].replace(/^./, (c) => c.toUpperCase()),
         value: (row) => row.whole.split('\n')[0] || row.name, is_number: false, class: 'name',
-        is_fixed: true, key: (row) => row.key,
-        title_of: (row) => row.whole, show: (row) => this.nameCell(row) },
+        key: (row) => row.key, title_of: (row) => row.whole,
+        show: (row) => {
+          row.named ||= this.nameCell(row);
+          setText(row.named.lastChild, row.place ? ` ${row.place}` : '');
+          return row.named;
+        } },
       { title: 'Share', value: (row) => row[this.unit], show: (row) => this.shareCell(row),
         csv: [...(is_series || by === 'module' ? [] : [['File', (row) => row.file], ['Line', (row) => row.line]]),
           shareOf((row) => row[this.unit], () => this.whole)] },
       { title: 'Bytes', value: (row) => row.bytes, show: (row) => bytes(row.bytes),
         title_of: (row) => `${count(row.bytes)} bytes` },
       { title: this.counted, value: (row) => row.blocks, show: (row) => count(row.blocks) },
-      { title: 'Growth', hint: 'From the beginning of the range to its end',
+      { title: 'Change', hint: 'The difference from the beginning of the range to its end',
         value: (row) => row.grown, show: (row) => (row.grown ? signed(row.grown, bytes) : ''),
         title_of: (row) => `${count(row.grown)} bytes` },
       ...(is_series ? [] : [{ title: 'Over time', is_number: false, is_fixed: true,
@@ -257,17 +282,17 @@ export class SitesView {
     const is_series = by === 'thread' || by === 'heap';
     if (this.made !== `${by} ${this.counted}` || this.colors !== palette()) {
       this.colors = palette();
-      Object.values(this.groups).flatMap((group) => group.list || group).forEach((row) => { row.bar = null; });
+      Object.values(this.groups).flatMap((group) => group.list || group).forEach((row) => { row.bar = row.named = null; });
       this.makeTable();
     }
     const all = is_series ? this.seriesRows(by) : this.groupRows(by);
     this.total = all.reduce((sum, row) => sum + row.bytes, 0);
     this.whole = all.reduce((sum, row) => sum + row[this.unit], 0);
     this.orderBy(this.unit);
-    this.table.setRows(all.filter((row) => row.bytes || row.blocks || row.grown));
+    this.table.setRows(all.filter((row) => row.bytes || row.blocks));
     const measure = is_series ? MEASURES.live : measureOf(this.state);
     setText(this.note, `${measure.title}: ${things(this.total, 'byte')} by ${by}` +
-      (is_series ? '' : measure.ofChange ? `: what each ${by} grew and shrank is set off`
+      (is_series ? '' : measure.is_of_change ? ': the sum of its stacks that did; Change sets off growing and shrinking ones, like the command'
       : by === 'function' ? ', counted for the innermost function of your program' : '') +
       nestedText(this.heap, this.state, measure));
   }

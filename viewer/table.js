@@ -217,12 +217,12 @@ export class Table {
 
   drawMore() {
     const left = this.rows.length - this.lines.size;
-    const said = this.rows.length ? left : -1;
+    const said = this.rows.length ? left : this.all.length ? -2 : -1;
     if (this.said === said) return;
     this.said = said;
     this.more.replaceChildren(...(left > 0 ? [button(things(left, 'more row'), () => {
       this.shown += 10 * ROWS_SHOWN;
       this.draw();
-    })] : this.rows.length ? [] : ['Nothing.']));
+    })] : this.rows.length ? [] : [this.all.length ? 'Nothing that the search finds.' : 'Nothing.']));
   }
 }

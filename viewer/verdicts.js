@@ -187,10 +187,11 @@ export class Verdicts {
 
   /** A sentence about blocks that live through a few calls, if they are far more than the temporary. */
   shortLived(temporary) {
-    const { by_calls: list, total_blocks: total } = this.parts.lifetimes;
-    const blocks = list.reduce((sum, row) => sum + (Number(row.longest) <= FEW_CALLS ? Number(row.blocks) : 0), 0);
-    return blocks > 1.5 * temporary && blocks > Number(total) / 10
-      ? `${percent(blocks, Number(total))} of all blocks lived through at most ${FEW_CALLS} calls: temporary --steps ${FEW_CALLS}` : '';
+    const list = this.parts.lifetimes.by_calls;
+    const sum = (rows) => rows.reduce((all, row) => all + Number(row.blocks), 0);
+    const [blocks, total] = [sum(list.filter((row) => Number(row.longest) <= FEW_CALLS)), sum(list)];
+    return blocks > 1.5 * temporary && blocks > total / 10
+      ? `${percent(blocks, total)} of the released blocks lived through at most ${FEW_CALLS} calls: temporary --steps ${FEW_CALLS}` : '';
   }
 
   temporary() {

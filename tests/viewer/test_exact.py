@@ -136,7 +136,11 @@ class Numbers(ExactCase):
                          sum(row["action"] == "Alloc" and bool(row["result"]) for row in rows))
 
     def test_quadrants_between_ticks(self):
-        trace = self.write(churn(5000, 6))
+        for name, script in ("churn", churn(5000, 6)), ("kept", kept(True)):
+            with self.subTest(trace=name):
+                self.check_quadrants(self.write(script, name))
+
+    def check_quadrants(self, trace):
         self.show_exact(trace, "#view=range")
         places = sorted(self.between(trace), key=oracle.position)
         for first, last in ((0, 9), (4, 5), (3, 19), (0, 19)):
@@ -153,6 +157,9 @@ class Numbers(ExactCase):
                 sums = self.texts(f"{scope} .sums")[0].split(", ", 1)
                 self.assertEqual((whole(sums[0]), whole(sums[1])),
                                  (found[name]["blocks"], found[name]["bytes"]))
+            before, _, _, after, _ = (whole(text.split("B")[-1]) for text in self.texts(".view .figures dd"))
+            self.assertEqual(before, found["aofi"]["blocks"] + found["aofo"]["blocks"])
+            self.assertEqual(after, found["aifo"]["blocks"] + found["aofo"]["blocks"])
             self.assertGreater(found["aifi"]["blocks"] + found["aifo"]["blocks"], 0)
         self.check_silence()
 

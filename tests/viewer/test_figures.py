@@ -12,7 +12,7 @@ import test_page
 from snapshot_support import IN_BSS, SnapshotScript
 from support import Script
 from test_answers import shop
-from test_page import NAME, PageCase, whole
+from test_page import NAME, PageCase, leaking, whole
 
 A, B = 0x20000, 0x30000
 
@@ -121,9 +121,10 @@ class Sums(PageCase):
         shown = {name: whole(text.split("blocks, ")[-1].split("block, ")[-1]) for name, text in
                  zip(self.texts(".view .figures dt"), self.texts(".view .figures dd small"))}
         self.assertEqual(shown, {"definitely lost": 0, "still reachable": 128, "held by stale words": 8})
-        self.assertIn(f"{sum(shown.values())} bytes live then", " ".join(self.texts(".view p")))
+        place = self.json_of("leaks", trace)["position"]
+        self.assertIn(f"{sum(shown.values())} bytes live at {place};", " ".join(self.texts(".view p")))
 
-    def test_what_grew_is_what_a_function_grew(self):
+    def test_what_grew_is_one_sum(self):
         script = Script().basics()
         for line in (1, 2):
             script.add("stack", parent=1, module=1, offset=0x2000 + line)  # 5, 6
@@ -136,10 +137,59 @@ class Sums(PageCase):
         self.show(self.write(script.close()), "#measure=grown")
         first = self.positions()[1]
         self.go(f"#measure=grown&from={first}")
-        rows = evaluate("heapPage.sites.table.all.map(({ name, bytes, grown }) => [name, bytes, grown])")
-        self.assertIn(["grow", 0, -443], rows)
-        for name, grown_bytes, grown in rows:
-            self.assertEqual(grown_bytes, max(0, grown), name)
+        for measure, amount in ("grown", 57), ("shrunk", 500), ("changed", 557):
+            self.go(f"#measure={measure}&from={first}")
+            rows = evaluate("heapPage.sites.table.all.map(({ name, bytes, grown }) => [name, bytes, grown])")
+            self.assertIn(["grow", amount, -443], rows)
+            self.assertEqual(sum(row[1] for row in rows), evaluate("heapPage.flame.picture.sums.total[0]"), measure)
+            self.assertIn("Change", self.texts(".sites-panel th")[4])
+
+    def test_a_function_has_the_line_of_most(self):
+        script = Script().basics()
+        for line in (7, 8):
+            script.add("stack", parent=1, module=1, offset=0x2000 + line)  # 5, 6
+            script.add("symbol", module=1, offset=0x2000 + line, frames=f"arena@arena.cpp@{line}")
+        for i in range(6):
+            script.alloc(0x1000 * (i + 1), 10, stack=5)
+        script.alloc(0x10000, 500, stack=6)
+        self.show(self.write(script.close()), "#")
+        place = "heapPage.sites.table.csv().slice(1).filter(([name]) => name === 'arena').map((row) => row[2])"
+        for fragment, line in ("#", 8), ("#unit=blocks", 7), ("#measure=allocated", 8), ("#", 8):
+            self.go(fragment)
+            self.assertEqual(evaluate(place), [line], fragment)
+            self.assertEqual([cells[0][0].strip() for cells in self.rows(".sites-panel")
+                              if "arena" in cells[0][0]], [f"arena arena.cpp:{line}"])
+
+    def test_rows_of_nothing_are_left_out(self):
+        self.show(self.write(leaking()), "#")
+        for measure in ("live", "lost", "possible", "grown", "shrunk", "temporary"):
+            self.go(f"#measure={measure}")
+            rows = evaluate("heapPage.sites.table.csv().slice(1).map((row) => row.slice(4, 6))")
+            self.assertNotIn([0, 0], rows, measure)
+        self.assertEqual(rows, [])
+
+    def test_a_range_without_the_runtimes_adds_up(self):
+        script = Script(events_per_chunk=500).basics()
+        script.alloc(0x100000, 72704, stack=3)
+        for i in range(3000):
+            if i in (900, 1500):
+                script.alloc(0x400000 + i, 40, stack=2)
+            script.alloc(0x1000000 + 0x1000 * i, 100, stack=2 + i % 2)
+            if i % 3 == 0:
+                script.free(0x1000000 + 0x1000 * i)
+        script.add("blocks", list=3, position="FFFF:0",
+                   blocks=f"0x100000:72704,{0x400000 + 900:#x}:40,{0x400000 + 1500:#x}:40")
+        trace = self.write(script.close())
+        self.show(trace, "#view=range")
+        places = self.positions()
+        for fragment, number in ("", 3), (f"&from={places[2]}", 2), (f"&from={places[2]}&to={places[8]}", None):
+            self.go(f"#view=range{fragment}")
+            before, allocated, released, after, _ = self.texts(".view .figures dd")
+            said = [whole(text.split("B")[-1]) for text in (before, allocated, after)]
+            kept = whole(allocated.split(", ")[-1]) if "kept by" in allocated else 0
+            if number is not None:
+                self.assertEqual(kept, number)
+            self.assertEqual(said[2] - said[0], said[1] - kept - whole(released))
 
     def test_the_fastest_calls_do_not_depend_on_the_width(self):
         opened = test_page.opened
@@ -216,21 +266,38 @@ class Csv(PageCase):
     def test_shares_are_shares_and_lines_have_columns(self):
         self.show(self.write(shop()))
         head, *rows = evaluate("heapPage.sites.table.csv()")
-        self.assertEqual(head, ["Function", "File", "Line", "Share in %", "Bytes", "Blocks", "Growth"])
+        self.assertEqual(head, ["Function", "File", "Line", "Share in %", "Bytes", "Blocks", "Change"])
         self.assertAlmostEqual(sum(float(row[3]) for row in rows), 100, delta=0.1)
         audit, = (row for row in rows if row[0].startswith("shop::audit"))
         self.assertTrue(audit[1].endswith("app.cpp"))
         self.assertEqual(audit[2], 20)
         self.go("#by=thread")
         self.assertEqual(evaluate("heapPage.sites.table.csv()[0]"),
-                         ["Thread", "Share in %", "Bytes", "Blocks", "Growth"])
+                         ["Thread", "Share in %", "Bytes", "Blocks", "Change"])
 
     def test_histograms_have_shares_and_no_graph(self):
         self.show(self.write(shop()), "#view=lifetimes")
         evaluate("void (URL.createObjectURL = (blob) => { window.saved = blob; return location.hash; }), 1")
         text = evaluate("([...document.querySelectorAll('.view button')].find((node) => "
                         "node.textContent === 'Save CSV').click(), saved.text())")
-        self.assertEqual(text.splitlines()[0], "Lived for,Blocks,Share in %,Bytes")
+        self.assertEqual(text.splitlines()[0], '"Lived for, at least (ns)","Lived for, at most (ns)",'
+                         'Blocks,Share in %,Bytes')
+        for line in text.splitlines()[1:]:
+            self.assertLessEqual(int(line.split(",")[0]), int(line.split(",")[1]))
+
+    def test_lists_have_columns_of_their_own(self):
+        saved = "void (URL.createObjectURL = (blob) => { (window.saved ||= []).push(blob); return location.hash; }), 1"
+        click = "([...document.querySelectorAll('.view button')].filter((node) => node.textContent === 'Save CSV')" \
+            ".forEach((node) => node.click()), Promise.all(saved.map((blob) => blob.text())))"
+        self.show(self.write(shop()), "#view=leaks")
+        evaluate(saved)
+        head, row, *_ = evaluate(click)[0].splitlines()
+        self.assertEqual(head.split(",")[:3], ["Function", "File", "Line"])
+        self.assertIn("app.cpp,", row)
+        self.go("#view=range")
+        self.assertEqual(evaluate(click)[-1].splitlines()[0], "What its blocks did,Blocks,Bytes")
+        self.go("#view=moves")
+        self.assertEqual(evaluate(click)[-3].splitlines()[0].split(",")[:3], ["Function", "File", "Line"])
 
 
 if __name__ == "__main__":

@@ -77,6 +77,16 @@ class Filter(PageCase):
         self.assertNotIn("--include", self.texts("main > .command code")[0])
         self.assertIn("The search does not filter this view", self.texts("main > .scope")[-1])
 
+    def test_sums_say_that_they_are_of_all_functions(self):
+        self.show(self.write(leaking()), "#")
+        for view in ("leaks", "moves", "range"):
+            self.go(f"#view={view}&search=nothing+has+this")
+            self.assertIn("sums are of all functions", self.texts("main > .scope")[-1], view)
+        self.go("#view=leaks&search=nothing+has+this")
+        self.assertEqual(self.texts(".view .more-rows"), ["Nothing that the search finds."])
+        self.go("#view=leaks")
+        self.assertNotIn("all functions", self.texts("main > .scope")[-1])
+
     def test_an_address_filters_nothing(self):
         self.show(self.write(shop()))
         everything = self.names()
@@ -142,7 +152,7 @@ class Measures(PageCase):
             for k in (1, 2):
                 script.free(0x1000 * k, wall=i * 10**6)
         self.show(self.write(script.close(wall=10**8)))
-        self.assertIn("100 % of all blocks lived through at most 3 calls", self.texts("[data-verdict=temporary]")[0])
+        self.assertIn("100 % of the released blocks lived through at most 3 calls", self.texts("[data-verdict=temporary]")[0])
         self.show(self.write(shop(), "shop"))
         self.assertNotIn("lived through", self.texts("[data-verdict=temporary]")[0])
 

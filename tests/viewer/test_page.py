@@ -245,7 +245,7 @@ class Numbers(PageCase):
                                           for group in found["groups"]), measure)
             self.assertEqual(self.texts(".command code"),
                              [f"ttdanalyze {command[0]} {trace}"])
-        self.go(f"#measure=grown&from={at[0]}&to={at[1]}")
+        self.go(f"#measure=changed&from={at[0]}&to={at[1]}")
         ends = [{(group["function"], group["module"], group["offset"]): group["bytes"] for group in
                  self.json_of("state", trace, "--at", place, "--by", "function", "--limit", "0")
                  ["groups"]} for place in at]
