@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Elements. Names from a trace reach the document only as text here.
+import { wordsOf } from './format.js';
 
 /** Makes an element: `properties` are attributes, but for `class`, `on` (listeners by type) and
  * `data`; children are nodes or texts. */
@@ -18,6 +19,11 @@ export function element(tag, properties = {}, ...children) {
   }
   made.append(...children.filter((child) => child !== null && child !== undefined));
   return made;
+}
+
+/** A name as children of an element: lines break between its words. */
+export function breakable(name) {
+  return wordsOf(name).flatMap((word, i) => (i ? [document.createElement('wbr'), word] : [word]));
 }
 
 /** Sets the text of an element, which has the browser lay it out again only if it is another one. */

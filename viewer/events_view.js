@@ -3,7 +3,7 @@
 import { button, element } from './dom.js';
 import { positionText } from './exact.js';
 import { bytes, count, moment, positionRank } from './format.js';
-import { Table } from './table.js';
+import { Table, nameColumn } from './table.js';
 
 /** Calls that are shown before the cursor and from there on. */
 const BEFORE = 25;
@@ -95,7 +95,7 @@ export class EventsView {
         show: (call) => element('span', { class: 'own' },
           ...callText(call).split(/(0x[0-9a-f]+)/).map((part, i) => (i % 2 ? addressLink(state, part) : part)),
           element('small', {}, ` ${call.size ? bytes(call.size) : ''}`)) },
-      { title: 'By', is_number: false, class: 'name', value: (call) => this.by(call) },
+      nameColumn('By', (call) => this.by(call)),
     ], { detail: (call) => pieces.stack(this.number(call.stack)), is_down: false });
     this.note = element('p', { class: 'said' });
     this.node = element('section', { class: 'panel', 'aria-label': 'Calls around the cursor' },

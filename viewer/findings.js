@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Leaks and errors.
-import { doubts, element } from './dom.js';
+import { breakable, doubts, element } from './dom.js';
 import { csvButtons } from './export.js';
 import { bytes, comparePositions, count, positionRank, things } from './format.js';
 import { Table } from './table.js';
 
-const CLASSES = {
+export const CLASSES = {
   definitely_lost: ['definitely lost', 'nothing points at them'],
   indirectly_lost: ['indirectly lost', 'only lost blocks point at them'],
   possibly_lost: ['possibly lost', 'only pointers into their middle are left'],
@@ -66,7 +66,7 @@ export function stackColumn(pieces, key = undefined) {
     csv: [['Function', (row) => name(row)[0]], ['File', (row) => find(row) !== undefined && calls.file(find(row)) || ''],
       ['Line', (row) => find(row) !== undefined && calls.frames.line[find(row)] || '']],
     title_of: (row) => name(row, 'name')[0],
-    show: (row) => element('span', {}, swatch(row), ' ', element('b', {}, name(row, 'plain')[0]),
+    show: (row) => element('span', {}, swatch(row), ' ', element('b', {}, ...breakable(name(row, 'plain')[0])),
       element('small', {}, ` ${name(row)[1]}`)),
   };
 }

@@ -52,6 +52,19 @@ export function moment(value, step = 1e6) {
   return `+${(value / 1e9).toFixed(digits)} s`;
 }
 
+const UNITS = { ns: 1, us: 1e3, ms: 1e6, '': 1e9, s: 1e9, min: 60e9, h: 3600e9 };
+
+/** The moment that a text like "50%", "+1.5s" or "#1234" names, as an event or a time; null for others. Event
+ * -1 is before all.
+ * @param events  the number of events */
+export function momentNamed(text, events) {
+  const [found, part, event, time, unit] =
+    /^(?:(\d+(?:\.\d+)?)%|#(\d{1,18})|\+(\d+(?:\.\d+)?)(ns|us|ms|s|min|h|))$/.exec(text) || [];
+  if (!found || Number(part) > 100) return null;
+  if (time) return { time: Number(time) * UNITS[unit] };
+  return { event: part ? Math.floor(events * Number(part) / 100 + 0.5) - 1 : Number(event) };
+}
+
 /** When something was that is between two moments: "at" one, where a step does not distinguish them. */
 export function momentBetween(times, step) {
   const [from, to] = times.map((value) => moment(value, step));
@@ -62,6 +75,17 @@ export function percent(part, whole) {
   if (!whole) return '';
   const value = 100 * part / whole;
   return `${Math.abs(value) < 10 ? value.toFixed(1) : value.toFixed(0)} %`;
+}
+
+/** The parts of a name between which a line may break, instead of inside words. */
+export function wordsOf(name) {
+  return name.split(/(?<=::|[<,(_ ])(?!$)/);
+}
+
+/** A name of at most so many characters, without its middle. */
+export function cutMiddle(name, long) {
+  const end = Math.ceil(long * 0.6);
+  return name.length > long ? `${name.slice(0, long - end - 1)}…${name.slice(-end)}` : name;
 }
 
 /** The last part of a path. */

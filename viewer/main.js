@@ -14,7 +14,7 @@ import { Exact } from './exact.js';
 import { errorsView, leaksView } from './findings.js';
 import { FlameView } from './flame_view.js';
 import { Figures } from './figures.js';
-import { count, duration, briefName, things } from './format.js';
+import { count, duration, briefName, momentNamed, things } from './format.js';
 import { Heap } from './heap.js';
 import { Keys, TimelinePointer } from './input.js';
 import { MemoryView } from './memory_view.js';
@@ -122,7 +122,7 @@ class Page {
 
   exactViews() {
     const { pieces, exact } = this;
-    const memory = () => (this.memory ||= new MemoryView(exact, pieces));
+    const memory = () => (this.memory ||= new MemoryView(exact, pieces, this.parts.leaks));
     const events = () => (this.events ||= new EventsView(exact, pieces));
     return [['memory', 'Memory', memory, () => memory().words(), null, false],
       ['calls', 'Calls', events, () => events().words(), null, false]];
@@ -224,7 +224,9 @@ class Page {
     if (event.key !== 'Enter') return;
     const text = this.searchField.value.trim();
     const mark = this.notes.find((note) => text && note.text.toLowerCase().includes(text.toLowerCase()));
+    const moment = momentNamed(text, Number(this.parts.info.events));
     if (/^[0-9a-f]{1,16}:[0-9a-f]{1,16}$/i.test(text)) this.goTo(text.toUpperCase());
+    else if (moment) this.goToMoment(moment);
     else if (this.exact && ADDRESS.test(text)) this.state.set({ view: 'memory', address: text.toLowerCase(), search: '' });
     else if (mark && !this.search.chains?.some((is_found) => is_found)) this.goTo(mark.position);
   }
@@ -239,6 +241,17 @@ class Page {
     this.state.set({ search: '' });
     if (this.exact) this.exact.go('at', { position });
     else this.state.set({ at: this.heap.tickAt(position) });
+  }
+
+  /** Goes to an event or a time: in a page that is not exact, to the last tick before. */
+  goToMoment(moment) {
+    this.state.set({ search: '' });
+    if (this.exact) {
+      this.exact.go('at', moment.event < 0 ? { position: '0:0' } : moment);
+      return;
+    }
+    const [[axis, value]] = Object.entries(moment);
+    this.state.set({ at: Math.max(0, this.heap[axis].findLastIndex((known) => known <= value)) });
   }
 
   /** Lets the cursor run through the range, or stops it. */

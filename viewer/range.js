@@ -29,6 +29,7 @@ class Quadrant {
     this.draw = pieces.search.watch(() => this.table.choose());
     this.node = panel(`${text} (${short})`, this.sums, this.cut, this.table.tools, this.table.node);
     this.node.dataset.quadrant = name;
+    this.node.firstChild.title = `${short}: A and F are allocated and freed, I and O in and out of the range`;
   }
 
   show({ blocks, bytes: size, groups, total_groups: total }) {
@@ -149,6 +150,7 @@ export class RangeView {
         `${heap.position[to]}: this page knows the blocks of ${count(heap.count)} moments at every ` +
         `${count(this.spans.width)}th of them.` : '',
       shown === counted && heap.kept.sites.size ? COUNTED : '',
+      shown === this.chosen && heap.kept.sites.size ? 'Functions whose blocks the C and C++ runtimes keep do not count.' : '',
       shown !== counted ? '' : this.exact ? 'Call sites follow as soon as the trace is read.'
         : 'The command below lists these blocks by function; so does a page made with --exact, or with the ' +
           'same --from and --to.',

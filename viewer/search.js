@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The search: which chains of calls have a function or a file that is looked for. All views go by it.
 
-/** An address or a position, whole or begun. */
-const PLACE = /^(0x[0-9a-f]*|[0-9a-f]+:[0-9a-f]*)$/i;
+/** An address or a position as the commands take it, whole or begun. */
+const PLACE = /^(0x[0-9a-f]*|[0-9a-f]+:[0-9a-f]*|\d[\d.]*%?|#\d*|\+[\d.]*[a-z]*)$/i;
 
 export class Search {
   constructor(calls, state) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The table of call sites: by function, file, module, thread, heap, line or stack, or by class.
-import { choice, element, menu, setText } from './dom.js';
+import { breakable, choice, element, menu, setText } from './dom.js';
 import { baseName, bytes, count, percent, signed, things } from './format.js';
 import { AT, FROM, TO } from './heap.js';
 import { MEASURES, measureOf, nestedText, valuesOf } from './measures.js';
@@ -178,7 +178,7 @@ export class SitesView {
   nameCell(row) {
     const swatch = element('i');
     swatch.style.background = this.colorOf(row);
-    return element('span', { class: row.own ? 'own' : 'foreign' }, swatch, element('b', {}, row.name),
+    return element('span', { class: row.own ? 'own' : 'foreign' }, swatch, element('b', {}, ...breakable(row.name)),
       element('small', {}, row.place ? ` ${row.place}` : ''));
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Stacks, positions and other pieces of findings.
-import { button, element, setText } from './dom.js';
+import { breakable, button, element, setText } from './dom.js';
 import { baseName, moment, momentBetween, things } from './format.js';
 
 /** Frames below this many are shown on demand. */
@@ -19,7 +19,7 @@ export class Pieces {
     const module = baseName(made.module);
     return element('li', { class: kind, title: `${made.name}\n${calls.line(number, true)}\n` +
         `${made.module}` },
-    element('b', {}, made.short), line ? ` ${line}` : '',
+    element('b', {}, ...breakable(made.short)), line ? ` ${line}` : '',
     element('span', {}, module ? ` in ${module}` : '', calls.isInlined(number) ? ' (inlined)' : ''));
   }
 
@@ -52,10 +52,11 @@ export class Pieces {
     return known ? known[0] : '';
   }
 
-  /** A position as its time, if that is known. */
+  /** A position as its time, or as those that the page knows before and after it. */
   when(position) {
     const node = this.position(position);
-    const time = this.knownTime(position);
+    const time = this.knownTime(position) ||
+      this.timeOf(position).slice(2, -1).replace('between ', '').replace(' and ', ' – ');
     if (time) {
       setText(node, time);
       node.title = `Position ${position}. ${node.title}`;

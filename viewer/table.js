@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Tables that sort, filter, and unfold more rows on demand.
-import { button, element, setText } from './dom.js';
+import { breakable, button, element, setText } from './dom.js';
 import { csvButtons } from './export.js';
 import { things } from './format.js';
 
@@ -14,6 +14,16 @@ const REST_AFTER = 60;
 const rowsThatFit = () => Math.ceil(Math.max(340, innerHeight * PART) / LINE_HEIGHT);
 let rows_visible = rowsThatFit();
 addEventListener('resize', () => { rows_visible = rowsThatFit(); });
+
+/** What headings that are not plain mean. */
+const HINTS = {
+  'Copied at most': 'Bytes that reallocations copied, if each that moved copied all of the old block',
+  'At most': 'Bytes that were copied, if all of the old block was',
+  Remapped: 'Moved by the kernel, without a copy', Avoidable: 'Copies that room for the final size would have spared',
+  'In place': 'Grew or shrank where it was', Moved: 'Got another address',
+  Retained: 'What would become free without it', Itself: 'Its own bytes, without what it holds',
+  Reaches: 'All that pointers lead to from it, even if others lead there too',
+};
 
 /** The first `count` of a list as a comparison orders it: a heap of them, the last one on top, spares
  * sorting the others. */
@@ -39,6 +49,11 @@ function firstOf(list, count, compare) {
     }
   }
   return heap.sort(compare);
+}
+
+/** A column of names. */
+export function nameColumn(title, value) {
+  return { title, is_number: false, class: 'name', value, show: (row) => element('span', {}, ...breakable(value(row))) };
 }
 
 /** The column of CSV of shares in a total, in percent. */
@@ -107,7 +122,7 @@ export class Table {
       const sign = order === 'none' ? '' : this.is_down ? ' ▾' : ' ▴';
       return element('th', {
         scope: 'col', 'aria-sort': order, class: column.is_number === false ? '' : 'number',
-      }, button(column.title + sign, () => this.sortBy(i), { title: column.hint || '' }));
+      }, button(column.title + sign, () => this.sortBy(i), { title: column.hint || HINTS[column.title] || '' }));
     }));
   }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The functions that have colours of their own, the same in all views; and their curves.
+import { cutMiddle } from './format.js';
 
 export const COLORS = 8;
 
@@ -23,12 +24,23 @@ function eachSum(heap, unit, mask, visit) {
   }
 }
 
-const LABEL_LONG = 24;
+/** Characters of a function beside the timeline. */
+const NAME_LONG = 18;
 
-/** A name that fits beside the timeline: of a long one the last part. */
-function labelOfName(name) {
+/** A name that fits there: of a long one the last part, if that is enough to know it by; else both ends; or, if
+ * another name has the same, what follows the first difference. */
+function labelOfName(name, names) {
+  const cut = cutMiddle(name, NAME_LONG);
+  const twin = names.find((other) => other !== name && cut !== name && cutMiddle(other, NAME_LONG) === cut);
+  if (twin) {
+    const start = Math.max(0, [...name].findIndex((c, i) => c !== twin[i]) - 5);
+    return `…${name.slice(start, start + NAME_LONG - 2)}…`;
+  }
   const last = name.lastIndexOf('::');
-  return name.length > LABEL_LONG && last > 0 && !name.slice(last).includes('>') ? `…${name.slice(last)}` : name;
+  const part = `…${name.slice(last)}`;
+  const is_enough = last > 0 && part.length <= NAME_LONG && !part.includes('>') &&
+    names.filter((other) => other.endsWith(name.slice(last))).length === 1;
+  return name.length > NAME_LONG && is_enough ? part : cut;
 }
 
 /** Gives colours to functions by number: to those that verdicts name, and to those that had most
@@ -60,8 +72,9 @@ export class FunctionColors {
 
   /** The curves of these functions, with the most live first: how much each had at each tick. */
   rows(heap, unit, mask) {
-    const rows = new Map(this.ordered.map((key) => [key, {
-      key, name: labelOfName(heap.calls.functions[key].plain), color: this.of(key),
+    const names = this.ordered.map((key) => heap.calls.functions[key].plain);
+    const rows = new Map(this.ordered.map((key, i) => [key, {
+      key, name: labelOfName(names[i], names), color: this.of(key),
       values: new Float64Array(heap.count).fill(NaN),
     }]));
     eachSum(heap, unit, mask, (key, value, tick) => {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The verdicts: the findings of `summary`, as cards that name their owners, and lead there.
 import { button, element } from './dom.js';
-import { baseName, bytes, count, duration, moment, momentBetween, briefName, percent, short, things } from './format.js';
+import { baseName, bytes, count, duration, moment, briefName, percent, short, things } from './format.js';
 import { palette } from './surface.js';
 
 const CURVE = 60;
@@ -64,10 +64,10 @@ export class Verdicts {
       return all[0] === all[1] ? `at event ${count(all[0])}` : `between events ${count(all[0])} and ${count(all[1])}`;
     }
     // A hundredth of it leaves three digits.
+    const [first, end] = all.map((value) => moment(value, value / 100 || 1e9));
+    if (first === end) return `at ${first}`;
     const is_exact = position !== last && from[0] === from[1] && to[0] === to[1];
-    const step = (value) => value / 100 || 1e9;
-    return is_exact ? `from ${moment(all[0], step(all[0]))} to ${moment(all[1], step(all[1]))}`
-      : momentBetween(all, step(all[0] || all[1]));
+    return is_exact ? `from ${first} to ${end}` : `between ${first} and ${end}`;
   }
 
   /** Where a function is in the sources. */

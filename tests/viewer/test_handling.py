@@ -90,12 +90,69 @@ class Filter(PageCase):
     def test_an_address_filters_nothing(self):
         self.show(self.write(shop()))
         everything = self.names()
-        for text in ("0x", "0x10", "0x100000", "4:", "4:1F"):
+        for text in ("0x", "0x10", "0x100000", "4:", "4:1F", "77", "50%", "#12", "+", "+0.1", "+0.1s", "+100ms"):
             evaluate(f"heapPage.state.set({{ search: {text!r} }}), 1")
             self.settle()
             self.assertEqual(self.names(), everything, text)
             self.assertEqual(evaluate("heapPage.onlyChip.hidden"), True)
         self.check_silence()
+
+
+    def test_moments_move_the_cursor(self):
+        trace = self.write(shop())
+        self.show(trace)
+        for text in ("50%", "#100", "+0.1s", "+100ms", "100%"):
+            evaluate(f"heapPage.state.set({{ search: {text!r} }}), 1")
+            self.settle()
+            evaluate("heapPage.searchField.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter' })), 1")
+            self.settle()
+            self.assertEqual(evaluate("heapPage.state.get('search')"), "")
+            place = self.json_of("state", trace, "--at", text)["position"]
+            tick = evaluate("heapPage.state.get('at')")
+            self.assertLessEqual(abs(evaluate(f"heapPage.heap.tickAt({place!r})") - tick), 1, text)
+            self.assertGreater(tick, 0)
+
+    def test_names_break_between_words(self):
+        name = "some::name_space::Template<int, long>::BuildScheduleUnits"
+        script = Script().basics()
+        script.add("stack", parent=1, module=1, offset=0x2001)  # 5
+        script.add("symbol", module=1, offset=0x2001, frames=name.replace(" ", "_").replace(",", ";") + "@a.cpp@1")
+        script.alloc(0x1000, 10, stack=5)
+        self.show(self.write(script.close()))
+        places = evaluate("[...document.querySelector('.sites-panel td.name b').childNodes].map((node) => "
+                          "node.nodeType === 3 ? node.data : '|').join('')")
+        self.assertIn("some::|", places)
+        self.assertIn("|BuildScheduleUnits", places)
+        self.assertEqual(places.replace("|", ""), self.texts(".sites-panel td.name b")[0])
+
+    def test_legends_tell_functions_apart(self):
+        script = Script().basics()
+        names = [f"library-of-a-long-name.so.14+0x{i:x}e3{i:x}c05" for i in range(1, 4)] + \
+            [f"one::two::kind{i}::allocate_by_a_long_word" for i in range(2)]
+        for i, name in enumerate(names):
+            script.add("stack", parent=1, module=1, offset=0x2001 + i)  # 5, …
+            script.add("symbol", module=1, offset=0x2001 + i, frames=f"{name}@a.cpp@{i + 1}")
+            script.alloc(0x1000 * (i + 1), 100000, stack=5 + i)
+        self.show(self.write(script.close()), "#")
+        evaluate("heapPage.state.set({ at: heapPage.heap.last }), 1")
+        self.settle()
+        shown = self.texts(".timeline-box .legend b")
+        self.assertEqual(len(set(shown)), len(names), shown)
+        self.assertEqual(evaluate("[...document.querySelectorAll('.timeline-box .legend b')]"
+                                  ".filter((node) => node.scrollWidth > node.clientWidth + 1).length"), 0, shown)
+
+    def test_headings_are_explained(self):
+        self.show(self.write(between_moments()), "#view=moves")
+        hints = dict(evaluate("[...document.querySelectorAll('.view th button')].map((node) => "
+                              "[node.textContent.replace(/ [▾▴]/, ''), node.title])"))
+        for title in ("Copied at most", "Remapped", "Avoidable", "Moved"):
+            self.assertTrue(hints[title], title)
+
+    def test_a_column_of_times_has_times_only(self):
+        self.show(self.write(between_moments()), "#view=leaks")
+        for cells in self.rows(".view"):
+            for text, _ in cells[4:6]:
+                self.assertRegex(text, r"^\+[\d.]+ s( – \+[\d.]+ s)?$")
 
 
 class Measures(PageCase):

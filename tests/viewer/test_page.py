@@ -620,6 +620,8 @@ class Hostile(PageCase):
 
     def test_a_name_cannot_turn_what_stands_beside_it(self):
         self.show(self.write(evil()))
+        opened.evaluate("heapPage.state.set({ at: heapPage.heap.last }), 1")
+        self.settle()
         names = " ".join(self.texts(".sites-panel td.name"))
         self.assertIn("\\u202egnp.exe", names)
         self.assertNotIn("\u202e", names)
