@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: MIT
 // The memory of an exact page: where the live blocks lie at the cursor, and the biographies of
 // addresses.
+import { sums } from './data.js';
 import { button, element } from './dom.js';
 import { CallReader, addressLink, hex } from './events_view.js';
 import { graphButtons } from './export.js';
 import { positionText } from './exact.js';
-import { bytes, count, percent, things } from './format.js';
+import { CLASSES } from './findings.js';
+import { bytes, comparePositions, count, cutMiddle, percent, things } from './format.js';
 import { CanvasSurface, palette } from './surface.js';
-import { Table } from './table.js';
+import { Table, nameColumn } from './table.js';
 
 /** Gaps of so many bytes separate regions, as `fragmentation` has it. */
 const GAP = 1n << 20n;
 /** Regions that are drawn, the largest ones. */
 const DRAWN = 12;
 const CELL = 6;
+/** Characters of a function in the legend. */
+const LABEL_LONG = 36;
 const LABEL = 14;
 /** Blocks of a cell, and owners of an address, that are listed. */
 const LISTED = 100;
@@ -59,8 +63,8 @@ export function layOutRegions(regions, columns, height) {
 }
 
 export class MemoryView {
-  constructor(exact, pieces) {
-    Object.assign(this, { exact, pieces, reader: new CallReader(exact.engine) });
+  constructor(exact, pieces, leaks) {
+    Object.assign(this, { exact, pieces, leaks, reader: new CallReader(exact.engine) });
     const { state, heap, calls } = pieces;
     Object.assign(this, { state, heap, calls });
     this.canvas = element('canvas', {
@@ -118,8 +122,7 @@ export class MemoryView {
       amount('Largest gap', 'largest'),
     ], { sort: 3, open: (row) => this.state.set({ region: hex(row.first) }) });
     this.sparse = new Table('sparse', [
-      { title: 'Function', value: (row) => this.calls.functions[row.function].short, is_number: false, class: 'name',
-        key: (row) => row.function },
+      { ...nameColumn('Function', (row) => this.calls.functions[row.function].short), key: (row) => row.function },
       amount('Kept', 'kept'),
       { title: 'Blocks', value: (row) => row.blocks, show: (row) => count(row.blocks) }, amount('Bytes', 'bytes'),
     ], { sort: 1 });
@@ -128,7 +131,7 @@ export class MemoryView {
         key: (row) => row.number },
       { title: 'Size', value: (row) => row.size, show: (row) => count(row.size) },
       { title: 'Allocated', value: (row) => row.event, show: (row) => this.pieces.position(row.begin) },
-      { title: 'By', value: (row) => this.name(row.stack), is_number: false, class: 'name' },
+      nameColumn('By', (row) => this.name(row.stack)),
     ], { open: (row) => this.setAddress(hex(row.address)), is_down: false });
     this.blocks.setRows([]);
   }
@@ -264,7 +267,7 @@ export class MemoryView {
       const swatch = element('i');
       swatch.style.background = colors.series[this.pieces.functions.of(key)];
       return element('li', { title: this.calls.functions[key].name }, swatch,
-        this.calls.functions[key].plain);
+        cutMiddle(this.calls.functions[key].plain, LABEL_LONG));
     }));
   }
 
@@ -320,6 +323,24 @@ export class MemoryView {
       ...told.reverse());
   }
 
+  /** The end of a block that was never released: whether it is lost, by the snapshot of the leaks. */
+  endOf({ stack, begin, event }) {
+    const { pieces, heap: { part: { doubtful } }, leaks: { snapshot, groups } } = this;
+    this.classOf ||= new Map(Object.entries(doubtful).flatMap(([name, events]) =>
+      Array.from(sums(events), (number) => [number, name])));
+    const name = this.classOf.get(event);
+    if (!name) return ['Never released.'];
+    const [title] = CLASSES[name];
+    if (!/^(in|definite)/.test(name)) {
+      return [`Never released; ${title}, by snapshot ${snapshot.number} at `, pieces.position(snapshot.position), '.'];
+    }
+    // The bounds of its group are those of all blocks of it.
+    const known = groups.find((group) => group.class === name && group.stack_id === stack) || {};
+    const after = known.lost_after && comparePositions(known.lost_after, begin) > 0 ? known.lost_after : begin;
+    return [`Never released; ${title} after `, pieces.position(after), pieces.timeOf(after), ', at ',
+      pieces.position(known.lost_before || snapshot.position), ' at the latest.'];
+  }
+
   async tell(owner) {
     const { pieces } = this;
     const [begun] = await this.reader.read(owner.event, 1);
@@ -333,6 +354,6 @@ export class MemoryView {
       element('div', { class: 'calls' },
         pieces.call('Allocated', call(begun, owner.begin)),
         ended ? pieces.call(owner.is_overlapped ? 'Its release is missing; ended' : 'Ended', call(ended, owner.end))
-          : element('p', {}, 'Live at the end.')));
+          : element('p', {}, ...this.endOf(owner))));
   }
 }

@@ -55,6 +55,7 @@ static int cmd_report_write_heap(struct session *session, const struct page_fact
                              .leaks = &findings->leaks,
                              .judge = &trace->hook.judge,
                              .calls = calls,
+                             .has_blocks = facts->is_exact,
                              .sites_max = facts->is_exact ? SIZE_MAX : PAGE_SITES_MAX};
     session->uses_times = true;
     session_outcome(session, &findings->ticks.outcome, facts->last);

@@ -29,6 +29,7 @@ static enum ttd_status report_pass_watch_heap(struct session *session,
                                        .islands = range->islands,
                                        .split = view_split(&session->options.view),
                                        .tells_when = true,
+                                       .lists_doubtful = true,
                                        .reach = &findings->reach};
     struct heap_pass *pass = &reading->pass;
     enum ttd_status status = heap_snapshot_list_watch(&findings->snapshots, pass);

@@ -12,6 +12,7 @@ import browser
 import oracle
 import support
 import test_page
+from snapshot_support import IN_BSS, SnapshotScript
 from support import Script
 from test_page import PLACES, churn, kept, whole
 
@@ -136,7 +137,7 @@ class Numbers(ExactCase):
                          sum(row["action"] == "Alloc" and bool(row["result"]) for row in rows))
 
     def test_quadrants_between_ticks(self):
-        for name, script in ("churn", churn(5000, 6)), ("kept", kept(True)):
+        for name, script in ("churn", churn(5000, 6)), ("kept", kept(False)):
             with self.subTest(trace=name):
                 self.check_quadrants(self.write(script, name))
 
@@ -225,6 +226,56 @@ class Numbers(ExactCase):
                 if block["released"]:
                     self.assertIn(f" at {block['released']} ", calls[1])
                 self.assertEqual("missing" in calls[-1], block["overlapped"], calls)
+
+    def test_a_lost_block_is_called_lost(self):
+        script = SnapshotScript().basics()
+        script.alloc(0x20000, 100)
+        script.alloc(0x21000, 50, stack=3)
+        script.alloc(0x22000, 30)
+        script.alloc(0x23000, 20)
+        script.alloc(0x24000, 10)
+        script.alloc(0x25000, 40)
+        script.free(0x25000)
+        script.alloc(0x25000 - 16, 128)
+        script.snapshot((0x20008, 0x22000), (IN_BSS, 0, 0x23008), (IN_BSS, 8, 0x24FF0), (0x25008, 0x24000))
+        script.alloc(0x26000, 60)
+        trace = self.write(script.close())
+        self.show_exact(trace)
+        classes = {name: sums["blocks"] for name, sums in self.json_of("leaks", trace)["classes"].items()}
+        seen = collections.Counter()
+        for address in ("0x20000", "0x21000", "0x22000", "0x23000", "0x24000", "0x26000"):
+            self.visit(f"#view=memory&address={address}")
+            self.wait(f"document.querySelector('.owner h3')?.textContent.includes({address!r})")
+            said = self.texts(".owner .calls > p")[0]
+            block = self.json_of("history", trace, "--address", address)["blocks"][-1]
+            self.assertTrue(said.startswith("Never released"), said)
+            self.assertEqual("lost after" in said, bool(block.get("lost_before")), (said, block))
+            if block.get("lost_before"):
+                self.assertIn(f" lost after {block['lost_after']} ", said)
+                self.assertIn(f" at {block['lost_before']} at the latest", said)
+            seen[said.split("; ")[-1].split(" after")[0].split(", by")[0]] += 1
+        self.assertEqual(seen["definitely lost"], classes["definitely_lost"])
+        self.assertEqual(seen["indirectly lost"], classes["indirectly_lost"])
+        self.assertEqual(seen["possibly lost"], classes["possibly_lost"])
+        self.assertEqual(seen["held by stale words"], classes["held_by_stale"])
+        self.assertEqual(seen["Never released."], 1)
+        self.check_silence()
+
+    def test_the_search_takes_positions_as_commands_do(self):
+        trace = self.write(churn(5000, 5))
+        self.show_exact(trace)
+        for text in ("0%", "33.3%", "50%", "100%", "#1234", "+0.5ms", "+1us"):
+            self.enter(text)
+            evaluate("Promise.resolve(heapPage.exact.run).then(() => 1)")
+            self.settle()
+            found = self.json_of("state", trace, "--at", text)
+            self.assertEqual(evaluate("heapPage.heap.bytes[heapPage.state.get('at')]"), found["live_bytes"], text)
+
+    def enter(self, text):
+        evaluate(f"heapPage.state.set({{ search: {text!r} }}), 1")
+        self.settle()
+        evaluate("heapPage.searchField.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter' })), 1")
+        self.settle()
 
     def test_calls_are_those_of_events(self):
         trace = self.write(oracle.random_script(random.Random(9), 3000))

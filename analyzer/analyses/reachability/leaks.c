@@ -335,12 +335,14 @@ void heap_leaks_free(struct heap_leaks *leaks)
     leaks->runtime_blocks = NULL;
     free(leaks->lost_ranges);
     free(leaks->lost);
+    free(leaks->doubtful);
     free(leaks->below);
     free(leaks->holders);
     free(leaks->regions);
     heap_places_free(&leaks->places);
     leaks->lost_ranges = NULL;
     leaks->lost = NULL;
+    leaks->doubtful = NULL;
     leaks->below = NULL;
     leaks->holders = NULL;
     leaks->regions = NULL;

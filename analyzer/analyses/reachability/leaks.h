@@ -82,6 +82,12 @@ struct heap_leaks_range {
     struct ttd_position last;
 };
 
+/** A block that no pointer certainly leads to, known by the event that acquired it. */
+struct heap_doubtful_block {
+    uint64_t event;
+    enum heap_leak_kind kind;
+};
+
 struct heap_leaks_options {
     struct ttd_position at;
     /** Only blocks that were allocated in this range; NULL for all. */
@@ -98,6 +104,8 @@ struct heap_leaks_options {
     /** Finds out when definitely lost blocks were lost; with `covering` also indirectly lost ones.
      * Takes a replay to each earlier snapshot. */
     bool tells_when;
+    /** Lists the blocks of the kinds before HEAP_REACHABLE. */
+    bool lists_doubtful;
     /** Takes over outcome, snapshot and nodes, for heap_held_build(): all zero, and set by
      * heap_leaks_end(); NULL if not wanted. */
     struct heap_reach *reach;
@@ -128,6 +136,9 @@ struct heap_leaks {
     /** By group of definitely lost blocks, and heap_group.lost points here; with options.covering
      * by element of `lost`. NULL if nothing was dated. */
     struct heap_lost_range *lost_ranges;
+    /** With options.lists_doubtful, in the order of their addresses. */
+    struct heap_doubtful_block *doubtful;
+    size_t doubtful_count;
     /** Targets of heap_group.below and heap_group.holder, and the places of roots. */
     struct heap_below *below;
     struct heap_holder *holders;

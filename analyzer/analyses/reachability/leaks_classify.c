@@ -248,12 +248,31 @@ static enum ttd_status classify_list_dated(struct leaks_search *search)
     return status;
 }
 
+static enum ttd_status classify_list_doubtful(struct leaks_search *search)
+{
+    struct heap_leaks *leaks = search->leaks;
+    enum ttd_status status = TTD_OK;
+    for (uint32_t node = 0; node < search->reach.nodes.count && status == TTD_OK; node++) {
+        enum heap_leak_kind kind = classify_kind_of(&search->reach.verdicts, node);
+        if (!search->is_leak[node] || kind >= HEAP_REACHABLE)
+            continue;
+        status = grow_array((void **)&leaks->doubtful, &search->doubtful_capacity,
+                            leaks->doubtful_count + 1, sizeof *leaks->doubtful);
+        if (status == TTD_OK)
+            leaks->doubtful[leaks->doubtful_count++] = (struct heap_doubtful_block){
+                heap_nodes_get(&search->reach.nodes, node, HEAP_NODE_EVENT), kind};
+    }
+    return status;
+}
+
 static enum ttd_status classify_sort_out(struct leaks_search *search)
 {
     const struct graph_classes *classes = &search->reach.verdicts;
     enum ttd_status status = classify_group(search);
     if (status == TTD_OK && search->tells_when)
         status = classify_list_dated(search);
+    if (status == TTD_OK && search->options.lists_doubtful)
+        status = classify_list_doubtful(search);
     struct leaks_below below = {.count = 0};
     map_init(&below.index);
     /* A total goes to the group of the leader; it exists by now. */

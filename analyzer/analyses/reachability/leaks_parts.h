@@ -19,6 +19,7 @@ struct leaks_search {
     bool are_nodes_live;
     struct heap_snapshots snapshots;
     size_t lost_capacity;
+    size_t doubtful_capacity;
     /** Number of strays at the position of the snapshot: see heap_count_strays(). */
     uint64_t strays;
 };

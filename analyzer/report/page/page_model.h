@@ -244,6 +244,8 @@ struct page_heap {
     /** The tree that receives the frames of call sites. Written last, when all parts have added
      * theirs. */
     struct page_calls *calls;
+    /** The page has the trace, and so single blocks. */
+    bool has_blocks;
     /** Limit on the call sites: PAGE_SITES_MAX, or SIZE_MAX. */
     size_t sites_max;
 };
@@ -292,6 +294,9 @@ enum ttd_status page_peak_json(struct row *row, const struct heap_ticks *ticks,
                                struct page_sites *sites);
 enum ttd_status page_lost_json(struct row *row, const struct heap_leaks *leaks,
                                struct page_sites *sites);
+/** Writes the member `doubtful`: the blocks in leaks->doubtful, as arrays of their events by class.
+ */
+void page_doubtful_json(struct row *row, const struct heap_leaks *leaks);
 
 /** Writes the member `kept`: the call sites whose blocks the runtimes keep, and the other blocks
  * that they keep, which the ticks count and no command does. */

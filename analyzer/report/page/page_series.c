@@ -467,6 +467,28 @@ enum ttd_status page_peak_json(struct row *row, const struct heap_ticks *ticks,
     return status;
 }
 
+void page_doubtful_json(struct row *row, const struct heap_leaks *leaks)
+{
+    static const char *const names[] = {[HEAP_DEFINITELY_LOST] = "definitely_lost",
+                                        [HEAP_POSSIBLY_LOST] = "possibly_lost",
+                                        [HEAP_INDIRECTLY_LOST] = "indirectly_lost",
+                                        [HEAP_HELD_BY_STALE] = "held_by_stale",
+                                        [HEAP_HELD_WEAKLY] = "held_by_stack"};
+    row_begin_object(row, "doubtful");
+    for (size_t kind = 0; kind < sizeof names / sizeof names[0]; kind++) {
+        uint64_t before = 0;
+        row_begin_array(row, names[kind]);
+        for (size_t i = 0; i < leaks->doubtful_count; i++) {
+            if (leaks->doubtful[i].kind != kind)
+                continue;
+            row_difference(row, NULL, before, leaks->doubtful[i].event);
+            before = leaks->doubtful[i].event;
+        }
+        row_end_array(row);
+    }
+    row_end_object(row);
+}
+
 /* Writes the blocks that are lost, by kind; null if no snapshot has it. */
 enum ttd_status page_lost_json(struct row *row, const struct heap_leaks *leaks,
                                struct page_sites *sites)
