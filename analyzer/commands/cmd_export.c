@@ -469,11 +469,13 @@ static int export_read_rows(struct export_row_pass *pass)
     return status;
 }
 
-static int export_begin_rows(struct session *session, bool has_filter)
+static int export_begin_rows(struct session *session, struct export_row_pass *pass)
 {
-    int status = has_filter ? session_names(session, true)
-                            : source_define(&session->source, TTD_KIND_BIT(TTD_KIND_HEAPS),
-                                            &session->definitions);
+    *pass = (struct export_row_pass){.session = session,
+                                     .has_filter = view_has_filter(&session->options.view)};
+    int status = pass->has_filter ? session_names(session, true)
+                                  : source_define(&session->source, TTD_KIND_BIT(TTD_KIND_HEAPS),
+                                                  &session->definitions);
     if (status == STATUS_OK)
         status = session_output(session, false);
     /* All events were asked for, however many. */
@@ -484,10 +486,9 @@ static int export_begin_rows(struct session *session, bool has_filter)
 
 static int export_text(struct session *session, const struct export_options *options)
 {
-    struct export_row_pass pass = {.session = session,
-                                   .has_filter = view_has_filter(&session->options.view)};
+    struct export_row_pass pass;
     (void)options;
-    int status = export_begin_rows(session, pass.has_filter);
+    int status = export_begin_rows(session, &pass);
     if (status != STATUS_OK)
         return status;
     pass.rows = report_rows_begin(&session->report, source_has_times(&session->source));
@@ -500,10 +501,9 @@ static int export_text(struct session *session, const struct export_options *opt
 
 static int export_database(struct session *session, const struct export_options *options)
 {
-    struct export_row_pass pass = {.session = session,
-                                   .has_filter = view_has_filter(&session->options.view)};
+    struct export_row_pass pass;
     (void)options;
-    int status = export_begin_rows(session, pass.has_filter);
+    int status = export_begin_rows(session, &pass);
     if (status != STATUS_OK)
         return status;
     pass.database = event_database_begin(session);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** The temporary files of SQLite, in which a query sorts what memory has no room for. They have no
- * name by the time they are written to, and limits_files() limits what all of them take. */
+/** The temporary files of SQLite, in which a query sorts rows that memory has no room for. They have no
+ * name by the time they are written to, and limits_files() limits the bytes of all of them. */
 #ifndef ANALYZER_QUERY_QUERY_FILES_H
 #define ANALYZER_QUERY_QUERY_FILES_H
 

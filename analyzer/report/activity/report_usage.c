@@ -136,8 +136,8 @@ static void usage_text_soon(struct report *report, const struct heap_usage *usag
     uint64_t more = total->soon > total->temporary ? total->soon - total->temporary : 0;
     if (more && more >= total->allocations / 100)
         say(report->output, grouped(more), " more (",
-            percent(100 * (double)more / (double)total->allocations), ") freed within ",
-            number(HEAP_USAGE_SOON), " more calls of their thread (--steps ",
+            percent(100 * (double)more / (double)total->allocations), ") with at most ",
+            number(HEAP_USAGE_SOON), " calls of their thread between (--steps ",
             number(HEAP_USAGE_SOON), ")\n");
 }
 

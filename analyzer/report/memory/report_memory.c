@@ -419,7 +419,7 @@ struct csv_word {
     const struct ttd_snapshot *snapshot;
     const struct heap_block *block;
     bool is_older;
-    /** NULL for a word in a block, and for what the search found. */
+    /** NULL for a word in a block, and for a hit of the search. */
     const struct heap_place *root;
 };
 

@@ -45,8 +45,8 @@ void out_init(struct text_output *output, int descriptor, bool has_color);
 /** Writes the buffer to the descriptor. False if anything has failed so far. */
 bool out_flush(struct text_output *output);
 
-/** Writes the whole pages in the buffer, which takes the system much less than parts of them; what
- * remains is less than a page. For output without a width. */
+/** Writes the whole pages in the buffer: parts of pages take the system much longer. Less than a
+ * page remains. For output without a width. */
 void out_flush_pages(struct text_output *output);
 
 /** Writes characters without a new line. */

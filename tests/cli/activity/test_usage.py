@@ -59,9 +59,9 @@ class Usage(TestCase):
         self.assertIn("1 of 2 allocations (50 %) was temporary, 100 bytes\n    #0  g(int)", text)
         self.assertIn("All: 1 of 7 allocations (14 %) was temporary, 100 bytes\n", text)
         soon = self.json_of("temporary", self.trace, "--steps", "3")["temporary"]
-        self.assertIn(f"\n{soon - 1} more ({100 * (soon - 1) / 7:.0f} %) freed within 3 more calls of "
-                      "their thread (--steps 3)\n", text)
-        self.assertNotIn("more calls", self.run_ok("temporary", "--steps", "3", self.trace).text)
+        self.assertIn(f"\n{soon - 1} more ({100 * (soon - 1) / 7:.0f} %) with at most 3 calls of "
+                      "their thread between (--steps 3)\n", text)
+        self.assertNotIn("between", self.run_ok("temporary", "--steps", "3", self.trace).text)
         self.assertNotIn("libwork", text)
 
     def test_lifetimes(self):
