@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/** The temporary files of SQLite, in which a query sorts rows that memory has no room for. They have no
- * name by the time they are written to, and limits_files() limits the bytes of all of them. */
+/** The temporary files of SQLite, in which a query sorts rows that memory has no room for. They
+ * have no name by the time they are written to, and limits_files() limits the bytes of all of them.
+ */
 #ifndef ANALYZER_QUERY_QUERY_FILES_H
 #define ANALYZER_QUERY_QUERY_FILES_H
 
