@@ -63,7 +63,7 @@ class Totals(TestCase):
                 (("leaks", "--tree", "bottom-up"), "All: 5,009 bytes in 2 blocks"),
                 (("state",), "Live at 1:3: 2 blocks, 5,009 bytes, from 2 stacks"),
                 (("peak",), "Peak at 1:2: 5,009 bytes in 2 blocks, from 2 stacks"),
-                (("diff",), "AIFO, allocated inside the range, not freed in it: 2 blocks, 5,009 bytes"),
+                (("diff",), "Change: +5,009 bytes, +2 blocks"),
                 (("diff", self.trace), "Old: 5,009 bytes in 2 blocks at 1:3"),
                 (("moves",), "All: 1 reallocation: 1 moved, 0 in place"),
                 (("temporary",), "All: 0 of 3 allocations were temporary, 0 bytes"),
