@@ -17,6 +17,7 @@ struct layout_search {
     const struct snapshot_subject *subject;
     const struct layout_thread *threads; /* sorted by tid */
     size_t thread_count;
+    bool has_unknown; /* a living thread without registers */
     uint32_t pid;
     struct regions *regions;
     struct regions refined;
@@ -292,18 +293,44 @@ static void layout_add_living(struct layout_search *search, const struct layout_
                       is_within ? thread->stack_begin : glibc_thread.block_begin);
 }
 
+static bool layout_has_unknown(const struct layout_thread *threads, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!threads[i].is_known)
+            return true;
+    return false;
+}
+
+/* Returns the living thread whose structure the library has in a list; NULL if there is none. The
+ * thread pointer decides: the number in a structure is one of the program's own PID namespace, or,
+ * in a child that a system call of the program's own has forked, of the parent's thread. The system
+ * clears it when the thread ends. */
+static const struct layout_thread *layout_living_find(const struct layout_search *search,
+                                                      const struct glibc_thread *thread)
+{
+    const struct layout_thread *same =
+        thread->tid != 0 ? layout_thread_find(search, thread->tid) : NULL;
+    if (thread->tid == 0 || (same && same->thread_pointer == thread->pointer))
+        return same;
+    for (size_t i = 0; i < search->thread_count; i++)
+        if (search->threads[i].is_known && search->threads[i].thread_pointer == thread->pointer)
+            return &search->threads[i];
+    return same;
+}
+
 /* Adds a thread that the library has in a list: one that has ended, or whose registers are not
  * known. A thread that has ended still uses its vector of thread-local storage, and, until it is
  * joined, the value that it returned. */
 static void layout_add_listed(void *context, const struct glibc_thread *thread)
 {
     struct layout_search *search = context;
-    const struct layout_thread *living =
-        thread->tid != 0 ? layout_thread_find(search, thread->tid) : NULL;
-    if (thread->block_begin == 0 || (living && living->is_known))
+    if (thread->block_begin == 0)
         return;
-    if (living) {
-        layout_add_thread(search, thread, thread->tid, thread->block_begin);
+    const struct layout_thread *living = layout_living_find(search, thread);
+    if (living && living->is_known)
+        return;
+    if (living || (thread->tid != 0 && search->has_unknown)) {
+        layout_add_thread(search, thread, living ? living->tid : 0, thread->block_begin);
         return;
     }
     struct region used_region = {.begin = thread->pointer + 8,
@@ -495,6 +522,7 @@ bool layout_find(struct layout *layout, uint32_t pid, const struct memory *memor
                                    .subject = subject,
                                    .threads = threads,
                                    .thread_count = thread_count,
+                                   .has_unknown = layout_has_unknown(threads, thread_count),
                                    .pid = pid,
                                    .backing = {.pid = pid, .tid = memory->tid},
                                    .regions = &layout->regions};

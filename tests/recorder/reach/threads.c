@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Threads: what they hold while they run, when they have ended, and when one of them ends all. */
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <threads.h>
 #include <unistd.h>
 
@@ -396,4 +398,36 @@ CASE(list_of_thread_kept)
 CASE(list_of_thread_lost)
 {
     run_and_join(list_and_return);
+}
+
+/* The library's structures have other numbers of these threads than the system has. */
+static void *fork_past_library(void *argument)
+{
+    long child = syscall(SYS_fork);
+
+    if (child == 0) {
+        void *volatile held = block(40);
+
+        (void)held;
+        _exit(0);
+    }
+    waitpid((pid_t)child, NULL, 0);
+    return argument;
+}
+
+CASE(forked_past_library)
+{
+    run_and_join(fork_past_library);
+}
+
+CASE(running_stack_in_namespace)
+{
+    if (unshare(CLONE_NEWPID) != 0)
+        abort();
+    pid_t child = fork();
+    if (child == 0) {
+        start_and_wait(hold);
+        exit(0);
+    }
+    waitpid(child, NULL, 0);
 }
