@@ -314,7 +314,7 @@ size_t command_list_options(struct option long_options[COMMAND_OPTIONS_MAX],
     "                       readable by you only, and replaced only when complete\n"               \
     "      --no-pager       do not page long output\n"                                             \
     "      --no-index       neither use nor make the index TRACE.idx\n"                            \
-    "      --full-stacks    text shows frames below main() and long template arguments\n"          \
+    "      --full-stacks    text shows all frames and long template arguments\n"                   \
     "      --max-memory SIZE  give up rather than use more memory, such as 2G\n"                   \
     "      --threads N      sum up chunks of events in N threads at most\n"                        \
     "  -h, --help           this text\n"                                                           \

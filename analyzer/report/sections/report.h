@@ -114,8 +114,7 @@ struct report {
     /** NULL for commands that report every finding. */
     const struct report_known_findings *known_findings;
     struct report_runtime runtime;
-    /** Text shows frames below main() or a thread's first function, and template arguments of any
-     * length. */
+    /** Text shows all frames of a stack, and template arguments of any length. */
     bool shows_all;
     /** Whether stacks of the trace have the functions that threads begin with, once that was looked
      * up. */

@@ -17,6 +17,11 @@
 /* Stacks that are shown below a function. */
 #define FUNCTION_STACKS 3
 
+/* So few functions are seen at once without a table; and the smallest share, in percent, that a
+ * table does not show as "<1 %": only such functions have stacks. */
+#define FUNCTIONS_WITHOUT_TABLE 3
+#define SHARE_WITH_STACKS       0.5
+
 /* Groups of one function. They are linked by their indices, in their order. */
 struct function_groups {
     uint64_t weight;
@@ -123,30 +128,75 @@ static size_t functions_sort(struct functions *functions)
     return used;
 }
 
+static double functions_share(const struct functions *functions,
+                              const struct function_groups *function)
+{
+    return functions->weight ? 100 * (double)function->weight / (double)functions->weight : 0;
+}
+
+/* Writes the function of groups, and the file and line of its largest stack. */
+static void functions_text_name(struct report *report, const struct report_functions *data,
+                                const struct function_groups *function)
+{
+    struct text_output *output = report->output;
+    struct heap_key key = data->groups->at(data->groups->context, function->first).key;
+    ttd_id stack = key.stack;
+    if (view_find_key(report->functions, &key) != TTD_OK)
+        return;
+    size_t room = output->width > output->column ? output->width - output->column : 0;
+    report_function_place_text(report, stack, view_find_label(report->functions, key),
+                               !output->width               ? SIZE_MAX
+                               : room < REPORT_FUNCTION_MIN ? output->width - 8
+                                                            : room);
+}
+
+/* Columns of a table of functions. */
+enum { COLUMN_BYTES = 9, COLUMN_COUNT = 20 };
+
+/* Writes a line for each function, so that all of them are seen at once. */
+static void functions_text_table(struct report *report, const struct report_functions *data,
+                                 const struct functions *functions, size_t shown)
+{
+    struct text_output *output = report->output;
+    size_t column_name = 0;
+    for (size_t i = 0; i < shown; i++) {
+        size_t digits =
+            (size_t)snprintf(NULL, 0, "%llu", (unsigned long long)functions->items[i].count);
+        size_t columns = digits + (digits - 1) / 3 + strlen(data->unit) + strlen(" s  ");
+        column_name = COLUMN_COUNT + columns > column_name ? COLUMN_COUNT + columns : column_name;
+    }
+    out_char(output, '\n');
+    for (size_t i = 0; i < shown; i++) {
+        const struct function_groups *function = &functions->items[i];
+        double share = functions_share(functions, function);
+        if (share < SHARE_WITH_STACKS)
+            out_text(output, "   <1 %");
+        else
+            out_format(output, "%5.0f %%", share);
+        say(output, tab(COLUMN_BYTES), rounded(function->bytes), tab(COLUMN_COUNT),
+            counted(function->count, data->unit), tab(column_name));
+        functions_text_name(report, data, function);
+        out_char(output, '\n');
+    }
+}
+
+/* Writes a function with its share, and its heaviest stacks. */
 static void functions_text_one(struct report *report, const struct report_functions *data,
                                const struct functions *functions,
                                const struct function_groups *function)
 {
     struct text_output *output = report->output;
-    struct heap_key key = data->groups->at(data->groups->context, function->first).key;
-    ttd_id stack = key.stack;
-    double share = functions->weight ? (double)function->weight / (double)functions->weight : 0;
+    double share = functions_share(functions, function);
     say(output, "\n", BOLD);
     if (data->is_by_count) {
-        say(output, counted(function->count, data->unit), " (", percent(100 * share), "), ",
+        say(output, counted(function->count, data->unit), " (", percent(share), "), ",
             rounded(function->bytes));
     } else {
-        say(output, rounded(function->bytes), " (", percent(100 * share), ") in ",
+        say(output, rounded(function->bytes), " (", percent(share), ") in ",
             counted(function->count, data->unit));
     }
     out_text(output, " by ");
-    if (view_find_key(report->functions, &key) == TTD_OK) {
-        size_t room = output->width > output->column ? output->width - output->column : 0;
-        report_function_place_text(report, stack, view_find_label(report->functions, key),
-                                   !output->width               ? SIZE_MAX
-                                   : room < REPORT_FUNCTION_MIN ? output->width - 8
-                                                                : room);
-    }
+    functions_text_name(report, data, function);
     say(output, PLAIN, "\n");
     size_t shown = data->limit == SIZE_MAX ? SIZE_MAX : FUNCTION_STACKS;
     size_t index = function->first;
@@ -160,6 +210,32 @@ static void functions_text_one(struct report *report, const struct report_functi
             " more of it (--by stack)\n");
 }
 
+/* Writes the functions, the largest first: many of them as a table, and the stacks of those with a
+ * share worth a look. */
+static void functions_text_all(struct report *report, const struct report_functions *data,
+                               const struct functions *functions, size_t count)
+{
+    struct text_output *output = report->output;
+    size_t shown = report_shown(count, data->limit);
+    bool has_table = shown > FUNCTIONS_WITHOUT_TABLE;
+    size_t detailed = 0;
+    if (has_table)
+        functions_text_table(report, data, functions, shown);
+    if (has_table && count > shown)
+        say(output, tab(COLUMN_BYTES), "… and ", counted(count - shown, "function"),
+            " more (--limit 0 for all)\n");
+    for (; detailed < shown; detailed++) {
+        if (has_table && data->limit != SIZE_MAX &&
+            functions_share(functions, &functions->items[detailed]) < SHARE_WITH_STACKS)
+            break;
+        functions_text_one(report, data, functions, &functions->items[detailed]);
+    }
+    if (detailed < shown)
+        say(output, "\nStacks of functions with less than 1 %: --by stack, or --limit 0\n");
+    else if (!has_table && count > shown)
+        say(output, "\n… and ", counted(count - shown, "function"), " more (--limit 0 for all)\n");
+}
+
 void report_functions_text(struct report *report, const struct report_functions *data)
 {
     struct functions functions = {.items = NULL};
@@ -169,17 +245,10 @@ void report_functions_text(struct report *report, const struct report_functions 
         status = TTD_ERROR_NO_MEMORY;
     for (size_t i = 0; i < data->groups->count && status == TTD_OK; i++)
         status = functions_add(&functions, report->functions, data->groups, i, data->is_by_count);
-    if (status == TTD_OK) {
-        size_t count = functions_sort(&functions);
-        size_t shown = report_shown(count, data->limit);
-        for (size_t i = 0; i < shown; i++)
-            functions_text_one(report, data, &functions, &functions.items[i]);
-        if (count > shown)
-            say(report->output, "\n… and ", counted(count - shown, "function"),
-                " more (--limit 0 for all)\n");
-    } else {
+    if (status == TTD_OK)
+        functions_text_all(report, data, &functions, functions_sort(&functions));
+    else
         report->status = status;
-    }
     free(functions.next);
     free(functions.items);
 }

@@ -75,8 +75,9 @@ void report_function_cut(struct report *report, struct ttd_string name, size_t c
  * function loses its middle. */
 void report_frame_text(struct report *report, const struct frame *frame);
 
-/** Writes the frames of a stack, each in a line of its own, indented. Frames below main(),
- * or below the first function of a thread, are counted, and written only if report->shows_all. */
+/** Writes the frames of a stack, each in a line of its own, indented. Frames below main() or a
+ * thread's first function, and in the middle of a deep stack, are only counted unless
+ * report->shows_all. */
 void report_stack_text(struct report *report, ttd_id stack);
 
 /** Writes the frames of a stack as an array of objects, or its number: see report->stacks; in CSV

@@ -181,11 +181,62 @@ static uint64_t stack_text_frame(struct report *report, const struct frame *fram
     return 1;
 }
 
-/* Writes frames; frames of a recursion only once. */
+/* Frames at both ends of a deep stack that are always written, and the smallest number of frames
+ * between them that is left out. */
+enum { HEAD_FRAMES = 8, TAIL_FRAMES = 4, ELIDED_MIN = 3 };
+
+/* The frames in the middle of a stack that are written as well: the innermost one that is the
+ * program's own, and the innermost one of the module that the stack began in. */
+struct stack_middle {
+    size_t own;
+    size_t began;
+};
+
+static struct stack_middle stack_find_middle(const struct report *report, size_t count)
+{
+    const struct frame *frames = report->frames.frames;
+    struct stack_middle middle = {count, count};
+    for (size_t i = count; i-- > 0;) {
+        if (!report->definitions || stack_is_foreign(report, &frames[i]))
+            continue;
+        middle.own = i;
+        if (frames[i].module_id == frames[count - 1].module_id)
+            middle.began = i;
+    }
+    return middle;
+}
+
+/* Returns how many frames are left out at an index: none if they are few. A place where frames were
+ * not recorded is always written. */
+static size_t stack_count_elided(const struct report *report, size_t count,
+                                 const struct stack_middle *middle, size_t index)
+{
+    size_t end = index;
+    if (report->shows_all || index < HEAD_FRAMES)
+        return 0;
+    while (end + TAIL_FRAMES < count && end != middle->own && end != middle->began &&
+           report->frames.frames[end].module_id)
+        end++;
+    return end - index < ELIDED_MIN ? 0 : end - index;
+}
+
+/* Writes how many frames of a recursion follow. */
+static void stack_text_rounds(struct report *report, const struct frame *frame, size_t size,
+                              size_t rounds)
+{
+    out_format(report->output, "    … %zu × ", rounds);
+    if (size == 1)
+        report_function_text(report, frame->function);
+    else
+        out_format(report->output, "the %zu frames above", size);
+    out_char(report->output, '\n');
+}
+
+/* Writes frames; frames of a recursion only once, and of a deep stack its two ends. */
 static void stack_text_frames(struct report *report, size_t count)
 {
-    struct text_output *output = report->output;
     const struct frame *frames = report->frames.frames;
+    struct stack_middle middle = stack_find_middle(report, count);
     size_t rounds = 0, size = 0;
     uint64_t number = 0;
     for (size_t i = 0, folded_at = count; i < count; i++) {
@@ -193,16 +244,16 @@ static void stack_text_frames(struct report *report, size_t count)
             (size = stack_find_recursion(&frames[i], count - i, &rounds)))
             folded_at = i + size;
         if (i == folded_at) {
-            out_format(output, "    … %zu × ", rounds);
-            if (size == 1)
-                report_function_text(report, frames[i].function);
-            else
-                out_format(output, "the %zu frames above", size);
-            out_char(output, '\n');
+            stack_text_rounds(report, &frames[i], size, rounds);
             i += rounds * size;
             number += rounds * size;
             folded_at = count;
         }
+        size_t elided = folded_at == count ? stack_count_elided(report, count, &middle, i) : 0;
+        if (elided)
+            say(report->output, "    … ", counted(elided, "frame"), "\n");
+        i += elided;
+        number += elided;
         if (i < count)
             number += stack_text_frame(report, &frames[i], number);
     }

@@ -64,6 +64,37 @@ class ByFunction(TestCase):
         self.assertEqual(text.count("  … and 3 stacks more of it (--by stack)\n"), 2)
         self.assertIn("\n… and 3 functions more (--limit 0 for all)\n", text)
 
+    def test_many_functions_are_a_table(self):
+        groups = self.json_of("peak", self.trace, "--by", "function", "--limit", "4")["groups"]
+        total = sum(group["bytes"] for group in
+                    self.json_of("peak", self.trace, "--by", "function", "--limit", "0")["groups"])
+        text = self.run_ok("peak", self.trace, "--limit", "4").text
+        table = text.split("\n\n")[1].splitlines()
+        for line, group in zip(table, groups):
+            share = round(100 * group["bytes"] / total)
+            function = group["function"]
+            self.assertRegex(line, rf"^ +{share} %  [\d.]+ kB +{group['blocks']} blocks  {function} "
+                                   rf"\(f\.c:{function[1:]}\)$")
+        self.assertEqual(table[4:], ["         … and 1 function more (--limit 0 for all)"])
+        self.assertEqual(len(re.findall(r"(?m)^\d.* %\) in ", text)), 4)
+
+    def test_small_functions_of_a_table_have_no_stacks(self):
+        script = Script().basics()
+        for function, size in enumerate((10000, 5000, 3000, 2000, 120, 90)):
+            script.add("stack", parent=1, module=1, offset=0x2000 + 0x10 * function)
+            script.add("symbol", module=1, offset=0x2000 + 0x10 * function,
+                       frames=f"g{function}@g.c@{function}")
+            script.alloc(0x1000 + 0x10000 * function, size, stack=5 + function)
+        path = self.write(script.close(), "small")
+        text = self.run_ok("peak", path).text
+        self.assertIn("\n    1 %  120 bytes  1 block   g4 (g.c:4)\n", text)
+        self.assertIn("\n   <1 %  90 bytes   1 block   g5 (g.c:5)\n", text)
+        self.assertIn("\n120 bytes (1 %) in 1 block by g4 ", text)
+        self.assertNotIn(" by g5", text)
+        self.assertTrue(text.endswith("\nStacks of functions with less than 1 %: --by stack, or "
+                                      "--limit 0\n"))
+        self.assertIn("\n90 bytes (0 %) in 1 block by g5 ", self.run_ok("peak", path, "--limit", "0").text)
+
     def test_by_stack(self):
         """As asked for, and in other formats."""
         text = self.run_ok("peak", self.trace, "--by", "stack").text

@@ -3,6 +3,7 @@
 function are folded."""
 
 import os
+import re
 import unittest
 
 import page_support
@@ -184,6 +185,83 @@ class FoldedStacks(Stacks):
     def test_main_in_a_thread(self):
         self.assertEqual(self.folded((0, 1, "_start"), (1, 1, "main"), (2, 1, "work")),
                          ["work", "main", "1 frame below main"])
+
+
+class DeepStacks(Stacks):
+    """Text has both ends of a deep stack, and a recursion once."""
+
+    def lines(self, *names, others=(), options=()):
+        """The frames of a stack, outermost first; names may begin with the number of a module."""
+        functions = []
+        for depth, name in enumerate(names):
+            module, _, rest = name.rpartition(":")
+            functions.append((depth, int(module or 1), rest))
+        text = self.text(*functions, options=options, others=others)
+        return re.findall(r"(?m)^    (#\d+ +\w+|….*)", text.split("\n\n", 1)[1])
+
+    def test_both_ends(self):
+        names = ["main", *(f"3:f{number}" for number in range(20, 0, -1))]
+        head = [f"#{number:<2} f{number + 1}" for number in range(8)]
+        tail = [f"#{number} f{number + 1}" for number in range(17, 20)] + ["#20 main"]
+        libraries = ("/opt/libwork.so",)
+        self.assertEqual(self.lines(*names, others=libraries), head + ["… 9 frames"] + tail)
+        self.assertEqual(len(self.lines(*names, others=libraries, options=("--full-stacks",))), 21)
+
+    def test_few_frames_are_not_left_out(self):
+        for count, line in ((14, "#8  f9"), (15, "… 3 frames")):
+            names = ["main", *(f"3:f{number}" for number in range(count - 1, 0, -1))]
+            self.assertEqual(self.lines(*names, others=("/opt/libwork.so",))[8], line)
+
+    def test_the_programs_own_frames_stay(self):
+        """Behind frames of libraries, and in the middle of a stack."""
+        names = ["main", *(f"3:f{number}" for number in range(30, 20, -1)), "own",
+                 *(f"2:__libc_f{number}" for number in range(20, 0, -1))]
+        lines = self.lines(*names, others=("/opt/libwork.so",))
+        self.assertEqual(lines[8:11], ["… 12 frames", "#20 own", "… 7 frames"])
+        names = ["main", *(f"3:f{number}" for number in range(30, 20, -1)), "own",
+                 *(f"3:f{number}" for number in range(20, 0, -1))]
+        lines = self.lines(*names, others=("/opt/libwork.so",))
+        self.assertEqual(lines[8:11], ["… 12 frames", "#20 own", "… 7 frames"])
+        names = ["main", "own", *(f"3:f{number}" for number in range(10, 0, -1)),
+                 *(f"2:__libc_f{number}" for number in range(20, 0, -1))]
+        lines = self.lines(*names, others=("/opt/libwork.so",))
+        self.assertEqual(lines[8:12], ["… 12 frames", "#20 f1", "… 7 frames", "#28 f9"])
+
+    def test_frames_that_were_not_recorded(self):
+        """They are said, however deep they are."""
+        script = Script().basics()
+        for depth in range(14):
+            script.add("stack", parent=1 if not depth else 4 + depth, module=2, offset=0x400 + depth)
+        script.add("stack", parent=18, module=0, offset=0xfffffffffffffff9)
+        for depth in range(14):
+            script.add("stack", parent=19 + depth, module=2, offset=0x500 + depth)
+        script.alloc(0x1000, 100, stack=33)
+        text = self.run_ok("leaks", self.write(script.close(), "gap")).text
+        self.assertRegex(text, r"… \d frames\n    … 7 frames were not recorded\n    … \d+ frames\n")
+
+    def recursion(self, name, *functions):
+        """The frames below main of a stack of named functions, outermost first."""
+        script = Script().basics()
+        known = sorted(set(functions))
+        for number, function in enumerate(known):
+            script.add("symbol", module=1, offset=0x500 + number, frames=f"{function}@x.c@1")
+        for depth, function in enumerate(functions):
+            script.add("stack", parent=4 + depth if depth else 1, module=1,
+                       offset=0x500 + known.index(function))
+        script.alloc(0x1000, 100, stack=4 + len(functions))
+        text = self.run_ok("leaks", self.write(script.close(), name)).text
+        return re.findall(r"(?m)^    (#\d+ +\w+|….*)", text.split("\n\n", 1)[1])
+
+    def test_recursion(self):
+        """It is one line, wherever the middle of the stack begins."""
+        self.assertEqual(self.recursion("one", "start", *["walk"] * 9, "leaf"),
+                         ["#0  leaf", "#1  walk", "… 8 × walk", "#10 start", "#11 main"])
+        pairs = ["even", "odd"] * 6
+        self.assertEqual(self.recursion("two", *pairs, "leaf"),
+                         ["#0  leaf", "#1  odd", "#2  even", "… 5 × the 2 frames above", "#13 main"])
+        inner = [f"f{number}" for number in range(7)]
+        self.assertEqual(self.recursion("deep", *pairs, *inner)[7:],
+                         ["#7  odd", "#8  even", "… 5 × the 2 frames above", "#19 main"])
 
 
 if __name__ == "__main__":
