@@ -156,6 +156,7 @@ static int diff_print_sides(struct session *session, const struct diff_options *
     }
     if (status == STATUS_OK)
         status = session_output(session, true);
+    session_lead_with_functions(session);
     if (status != STATUS_OK || session_print_tree(session, "block", "bytes"))
         return status;
     struct report_diff data = {.diff = diff, .lost = lost};

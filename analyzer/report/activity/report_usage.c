@@ -141,25 +141,47 @@ static void usage_text_soon(struct report *report, const struct heap_usage *usag
             number(HEAP_USAGE_SOON), ")\n");
 }
 
+static struct report_amount usage_temporary_at(const void *usage, size_t index)
+{
+    const struct heap_site *site = &((const struct heap_usage *)usage)->sites[index];
+    return (struct report_amount){site->key, site->temporary,
+                                  heap_sum_value(site->temporary_bytes)};
+}
+
+static void usage_temporary_text(struct report *report, const void *usage, size_t index)
+{
+    usage_text_share(report->output, &((const struct heap_usage *)usage)->sites[index]);
+}
+
 static void usage_text_temporary(struct report *report, const struct heap_usage *usage)
 {
+    /* Sites are sorted, and those without temporary blocks come last: they are no groups of this
+     * report. */
+    size_t count = 0;
+    while (count < usage->count && usage->sites[count].temporary)
+        count++;
     out_text(report->output, "All: ");
     usage_text_share(report->output, &usage->total);
     usage_text_soon(report, usage);
     report_certainty_text(report);
-    for (size_t i = 0; i < usage_shown_sites(report, usage) && usage->sites[i].temporary; i++) {
+    if (report->functions) {
+        const struct report_amounts amounts = {count, usage_temporary_at, usage};
+        const struct report_functions functions = {.groups = &amounts,
+                                                   .unit = "block",
+                                                   .is_by_count = true,
+                                                   .limit = report->limit,
+                                                   .amounts = usage_temporary_text};
+        report_functions_text(report, &functions);
+        return;
+    }
+    size_t shown = report_shown(count, report->limit);
+    for (size_t i = 0; i < shown; i++) {
         say(report->output, "\n", BOLD);
-        usage_text_share(report->output, &usage->sites[i]);
+        usage_temporary_text(report, usage, i);
         out_plain(report->output);
         report_site_text(report, usage->sites[i].key);
     }
-    size_t count = 0;
-    /* Sites are sorted, and those without temporary blocks come last: they are no groups of this
-     * report. */
-    while (count < usage->count && usage->sites[count].temporary)
-        count++;
-    if (count > usage_shown_sites(report, usage))
-        report_site_more(report, count - usage_shown_sites(report, usage));
+    report_site_more(report, count - shown);
 }
 
 void report_temporary(struct report *report, const struct heap_usage *usage)

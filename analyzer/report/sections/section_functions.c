@@ -17,10 +17,13 @@
 /* Stacks that are shown below a function. */
 #define FUNCTION_STACKS 3
 
-/* So few functions are seen at once without a table; and the smallest share, in percent, that a
- * table does not show as "<1 %": only such functions have stacks. */
+/* So few functions are seen at once without a table. */
 #define FUNCTIONS_WITHOUT_TABLE 3
-#define SHARE_WITH_STACKS       0.5
+
+/* Percentages, rounded up to by half a percent: the smallest one that a table shows as a number,
+ * and of the functions that have stacks below a table; the first ones of it always have. */
+#define SHARE_MIN         0.5
+#define SHARE_WITH_STACKS 4.5
 
 /* Groups of one function. They are linked by their indices, in their order. */
 struct function_groups {
@@ -169,7 +172,7 @@ static void functions_text_table(struct report *report, const struct report_func
     for (size_t i = 0; i < shown; i++) {
         const struct function_groups *function = &functions->items[i];
         double share = functions_share(functions, function);
-        if (share < SHARE_WITH_STACKS)
+        if (share < SHARE_MIN)
             out_text(output, "   <1 %");
         else
             out_format(output, "%5.0f %%", share);
@@ -225,13 +228,13 @@ static void functions_text_all(struct report *report, const struct report_functi
         say(output, tab(COLUMN_BYTES), "… and ", counted(count - shown, "function"),
             " more (--limit 0 for all)\n");
     for (; detailed < shown; detailed++) {
-        if (has_table && data->limit != SIZE_MAX &&
+        if (detailed >= FUNCTIONS_WITHOUT_TABLE && data->limit != SIZE_MAX &&
             functions_share(functions, &functions->items[detailed]) < SHARE_WITH_STACKS)
             break;
         functions_text_one(report, data, functions, &functions->items[detailed]);
     }
     if (detailed < shown)
-        say(output, "\nStacks of functions with less than 1 %: --by stack, or --limit 0\n");
+        say(output, "\nStacks of functions with less than 5 %: --by stack, or --limit 0\n");
     else if (!has_table && count > shown)
         say(output, "\n… and ", counted(count - shown, "function"), " more (--limit 0 for all)\n");
 }

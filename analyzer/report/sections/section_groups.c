@@ -62,16 +62,22 @@ static void group_amounts_text(struct report *report, const void *groups, size_t
     report_estimate_text(report->output, "    ", &group->estimate);
 }
 
-void report_live_groups_text(struct report *report, const struct heap_groups *groups)
+void report_function_groups_text(struct report *report, const struct heap_groups *groups)
 {
     const struct report_amounts amounts = report_group_amounts(groups);
     const struct report_functions functions = {
         .groups = &amounts, .unit = "block", .limit = report->limit, .amounts = group_amounts_text};
-    report_wrapper_text(report, &amounts);
     if (report->functions)
         report_functions_text(report, &functions);
     else
         report_groups_text(report, groups, false);
+}
+
+void report_live_groups_text(struct report *report, const struct heap_groups *groups)
+{
+    const struct report_amounts amounts = report_group_amounts(groups);
+    report_wrapper_text(report, &amounts);
+    report_function_groups_text(report, groups);
 }
 
 void report_groups_text(struct report *report, const struct heap_groups *groups,

@@ -225,7 +225,11 @@ void row_live_groups(struct row *row, const struct heap_groups *groups);
 void report_groups_text(struct report *report, const struct heap_groups *groups,
                         bool shows_positions);
 
-/** Writes groups of live blocks: by function if report->functions is set. */
+/** Writes groups of blocks: by function if report->functions is set. */
+void report_function_groups_text(struct report *report, const struct heap_groups *groups);
+
+/** Writes groups of live blocks in the same way, and names a wrapper of an allocator among their
+ * functions. */
 void report_live_groups_text(struct report *report, const struct heap_groups *groups);
 
 /* Write the sums of the blocks that the runtimes keep, or their groups if these are to be shown.

@@ -106,7 +106,7 @@ static void text_diff(struct report *report, const struct report_diff *data)
         out_char(report->output, '\n');
         diff_text_quadrant(report, data, i);
         out_text(report->output, ":\n");
-        report_groups_text(report, &data->diff->quadrants[i], false);
+        report_function_groups_text(report, &data->diff->quadrants[i]);
     }
     report_runtime_groups_text(report, false);
 }

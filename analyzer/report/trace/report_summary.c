@@ -185,7 +185,7 @@ static void summary_lost(struct report *report, const struct report_summary *dat
     summary_doubtful(output, data->possible, " possibly lost (--show possible)\n");
     summary_doubtful(output, data->stale, " held by possibly stale words (--show stale)\n");
     if (!data->has_snapshot && data->lost.blocks)
-        say(output, tab(ANSWER_COLUMN), "no snapshot tells which of them are lost\n");
+        say(output, tab(ANSWER_COLUMN), "no snapshot shows which of them are lost\n");
 }
 
 static void summary_temporary(struct report *report, const struct report_summary *data)

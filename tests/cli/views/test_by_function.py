@@ -79,21 +79,52 @@ class ByFunction(TestCase):
         self.assertEqual(len(re.findall(r"(?m)^\d.* %\) in ", text)), 4)
 
     def test_small_functions_of_a_table_have_no_stacks(self):
+        def text(name, sizes, *options):
+            script = Script().basics()
+            for function, size in enumerate(sizes):
+                script.add("stack", parent=1, module=1, offset=0x2000 + 0x10 * function)
+                script.add("symbol", module=1, offset=0x2000 + 0x10 * function,
+                           frames=f"g{function}@g.c@{function + 1}")
+                script.alloc(0x1000 + 0x10000 * function, size, stack=5 + function)
+            return self.run_ok("peak", self.write(script.close(), name), *options).text
+
+        sizes = 10000, 5000, 2000, 1400, 950, 830, 120, 90
+        with_stacks = text("small", sizes)
+        self.assertIn("\n    1 %  120 bytes  1 block   g6 (g.c:7)\n"
+                      "   <1 %  90 bytes   1 block   g7 (g.c:8)\n", with_stacks)
+        self.assertEqual(re.findall(r"(?m)^\d.* by (g\d) ", with_stacks), ["g0", "g1", "g2", "g3", "g4"])
+        self.assertIn("\n950 bytes (5 %) in 1 block by g4 ", with_stacks)
+        self.assertTrue(with_stacks.endswith(
+            "\n\nStacks of functions with less than 5 %: --by stack, or --limit 0\n"))
+        everything = text("all", sizes, "--limit", "0")
+        self.assertEqual(len(re.findall(r"(?m)^\d.* by g\d ", everything)), len(sizes))
+        self.assertIn("\n90 bytes (0 %) in 1 block by g7 ", everything)
+        # In a flat profile the first three have them.
+        flat = text("flat", [1000] * 30)
+        self.assertEqual(len(re.findall(r"(?m)^\d.* by g\d+ ", flat)), 3)
+
+    def test_temporary(self):
         script = Script().basics()
-        for function, size in enumerate((10000, 5000, 3000, 2000, 120, 90)):
+        for function, count in enumerate((5, 4, 2, 1)):
             script.add("stack", parent=1, module=1, offset=0x2000 + 0x10 * function)
             script.add("symbol", module=1, offset=0x2000 + 0x10 * function,
-                       frames=f"g{function}@g.c@{function}")
-            script.alloc(0x1000 + 0x10000 * function, size, stack=5 + function)
-        path = self.write(script.close(), "small")
-        text = self.run_ok("peak", path).text
-        self.assertIn("\n    1 %  120 bytes  1 block   g4 (g.c:4)\n", text)
-        self.assertIn("\n   <1 %  90 bytes   1 block   g5 (g.c:5)\n", text)
-        self.assertIn("\n120 bytes (1 %) in 1 block by g4 ", text)
-        self.assertNotIn(" by g5", text)
-        self.assertTrue(text.endswith("\nStacks of functions with less than 1 %: --by stack, or "
-                                      "--limit 0\n"))
-        self.assertIn("\n90 bytes (0 %) in 1 block by g5 ", self.run_ok("peak", path, "--limit", "0").text)
+                       frames=f"g{function}@g.c@{function + 1}")
+            for _ in range(count):
+                script.alloc(0x1000, 10, stack=5 + function)
+                script.free(0x1000)
+        path = self.write(script.close(), "temporary")
+        text = self.run_ok("temporary", path).text
+        self.assertIn("\n   42 %  50 bytes   5 blocks  g0 (g.c:1)\n", text)
+        self.assertIn("\n5 blocks (42 %), 50 bytes by g0 (g.c:1)\n"
+                      "  5 of 5 allocations were temporary, 50 bytes\n    #0  g0 (g.c:1)", text)
+        self.assertIn("\n5 of 5 allocations were temporary, 50 bytes\n",
+                      self.run_ok("temporary", "--by", "stack", path).text)
+
+    def test_diff(self):
+        text = self.run_ok("diff", "--from", "0:0", self.trace).text
+        added = self.json_of("diff", self.trace, "--by", "function", "--from", "0:0")["aifo"]
+        lines = re.findall(r"(?m)^ +\d+ %  [\d.]+ kB +(\d+) blocks  (f\d) ", text)
+        self.assertEqual(lines, [(str(group["blocks"]), group["function"]) for group in added["groups"]])
 
     def test_by_stack(self):
         """As asked for, and in other formats."""
