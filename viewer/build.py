@@ -3,8 +3,8 @@
 data, as C.
 
 Modules are joined in the order given: each imports only from those before it, and no two declare
-the same name at their top level. The page has the joined script packed like its data, a third of
-its size; the loader, a short script in front of it, unpacks and runs it.
+the same name at their top level. The page has the styles and the joined script packed like its data,
+a third of their size; the loader, a short script in front of them, unpacks them and runs it.
 """
 
 import base64
@@ -25,6 +25,8 @@ WORKER, LOADER = 'worker', 'loader'
 # The places in the page, in order, at which the program puts something in.
 PLACES = ('policy_more', 'data')
 SPLIT = '\0'
+# Separator of styles and script, as the loader has it.
+BETWEEN = '\f'
 COMMENT = re.compile(r'^\s*(?://.*|/\*(?:[^*]|\*(?!/))*\*/)\n', re.MULTILINE)
 INDENT = re.compile(r'^\s+', re.MULTILINE)
 # Digits of packed data, as pairs.js reads them.
@@ -113,8 +115,8 @@ def main():
     policy = (f"default-src 'none'; style-src {hash_of(css)}; "
               f"script-src {hash_of(loader)} {hash_of(script)}")
     text = page.read_text(encoding='utf-8')
-    values = {**dict.fromkeys(PLACES, SPLIT), 'policy': policy, 'style': css, 'loader': loader,
-              'script': pack(script)}
+    values = {**dict.fromkeys(PLACES, SPLIT), 'policy': policy, 'loader': loader,
+              'packed': pack(css + BETWEEN + script)}
     for name, value in values.items():
         text = replace(page, text, name, value)
     pieces = text.split(SPLIT)

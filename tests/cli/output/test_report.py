@@ -249,9 +249,8 @@ class File(Report):
         with open(page, encoding="utf-8") as file:
             text = file.read()
         policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)[1]
-        style = re.search(r"<style>(.*?)</style>", text, re.DOTALL)[1]
-        loaders = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
-        scripts = (*loaders, page_support.element_of(page, "viewer").decode())
+        style, script = page_support.element_of(page, "viewer").decode().split("\f")
+        scripts = (*re.findall(r"<script>(.*?)</script>", text, re.DOTALL), script)
         hashes = [f"'sha256-{base64.b64encode(hashlib.sha256(part.encode()).digest()).decode()}'"
                   for part in (style, *scripts)]
         self.assertEqual(policy, "default-src 'none'; style-src {}; script-src {} {}"
