@@ -3,7 +3,7 @@
 import { button, copyText, element } from './dom.js';
 
 /** Commands that have no filters. */
-const UNFILTERED = ['info', 'retained', 'roots'];
+const UNFILTERED = ['info', 'retained', 'roots', 'history', 'fragmentation'];
 
 /** Quotes a word for a shell. */
 export function quote(word) {

@@ -2,6 +2,7 @@
 // The page: its parts, and their updates when the cursor moves.
 import { LifetimesView, movesView, retainedView } from './activity.js';
 import { aboutView, metadataOf, notesOf } from './about.js';
+import { BlocksView } from './blocks_view.js';
 import { Calls } from './calls.js';
 import { Book, COMPARISON, elementOf } from './book.js';
 import { ClassTable } from './class_table.js';
@@ -17,6 +18,7 @@ import { Figures } from './figures.js';
 import { count, duration, briefName, momentNamed, things } from './format.js';
 import { Heap } from './heap.js';
 import { Keys, TimelinePointer } from './input.js';
+import { KnownBlocks } from './known_blocks.js';
 import { MemoryView } from './memory_view.js';
 import { HeapSource, MEASURES, measureName, measureOf, measuresOf } from './measures.js';
 import { RangeView } from './range.js';
@@ -63,6 +65,7 @@ class Page {
     this.pieces = new Pieces(this.calls, this.heap, this.state, this.scope, this);
     this.notes = notesOf(parts);
     this.timeline = new Timeline(this.heap, this.state, this.notes, this.scope, this);
+    this.known = new KnownBlocks(parts);
     this.verdicts = new Verdicts(this);
     this.ticks = new TimelineTable(this.heap, this.state, this.timeline, this.commands);
     this.figures = new Figures(this.heap, this.state, this.scope, this.timeline);
@@ -93,7 +96,7 @@ class Page {
           this.commands.line('retained', ...at))), ['roots', ...at], 'end',
         false]] : []),
       ['range', 'Range', () => new RangeView(this), null, null, true],
-      ...(this.exact ? this.exactViews() : []),
+      ...(this.exact ? this.exactViews() : [['memory', 'Memory', () => new BlocksView(this, at), null, 'end', false]]),
       ['about', 'Trace', () => made(aboutView(parts, pieces, this.notes)), ['info'], 'trace', false],
     ].map(([key, title, make, words, reach, is_filtered]) =>
       ({ key, title, make, words, reach, is_filtered }));
@@ -227,7 +230,7 @@ class Page {
     const moment = momentNamed(text, Number(this.parts.info.events));
     if (/^[0-9a-f]{1,16}:[0-9a-f]{1,16}$/i.test(text)) this.goTo(text.toUpperCase());
     else if (moment) this.goToMoment(moment);
-    else if (this.exact && ADDRESS.test(text)) this.state.set({ view: 'memory', address: text.toLowerCase(), search: '' });
+    else if (ADDRESS.test(text)) this.state.set({ view: 'memory', address: text.toLowerCase(), search: '' });
     else if (mark && !this.search.chains?.some((is_found) => is_found)) this.goTo(mark.position);
   }
 
@@ -332,7 +335,7 @@ class Page {
     setText(this.note, [...this.scope.ofView(view),
       this.search.is_on && UNSEARCHED.includes(view.key) ? 'The search does not filter this view.' : '',
       this.search.is_on && SUMMED.includes(view.key) ? 'The search filters the lists; sums are of all functions.' : '',
-      address ? 'Addresses are known to the command below, or to a page made with --exact.' : '']
+      address ? this.known.sentence(address) : '']
       .filter((text) => text).join(' '));
     this.ticks.draw();
     view.made.draw?.();

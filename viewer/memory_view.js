@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The memory of an exact page: where the live blocks lie at the cursor, and the biographies of
 // addresses.
+import { sparseText } from './blocks_view.js';
 import { sums } from './data.js';
 import { button, element } from './dom.js';
 import { CallReader, addressLink, hex } from './events_view.js';
@@ -145,8 +146,7 @@ export class MemoryView {
       SPARSE.slice(1).forEach((name, k) => { row[name] += Number(values[i + 1 + k]); });
       rows.set(key, row);
     }
-    this.sparseNote.textContent = `${count(Number(sparse))} of ${things(Number(pages), 'page')} have less than a ` +
-      `quarter in blocks: ${bytes(Number(kept))} are kept by ${bytes(Number(used))}.`;
+    this.sparseNote.textContent = sparseText(...[pages, sparse, kept, used].map(Number));
     this.sparse.setRows([...rows.values()]);
   }
 

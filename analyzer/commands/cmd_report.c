@@ -19,6 +19,9 @@
 /** Groups at most in parts that list stacks with all their frames. */
 #define REPORT_GROUPS_MAX 200
 
+/** Call sites at most that keep sparse pages. */
+#define REPORT_KEEPERS_MAX 50
+
 /* Ticks at most, and changes of call sites: the number that a browser draws at once. And spans of
  * blocks: the room of a page. */
 #define TICKS_MAX   1400
@@ -112,6 +115,20 @@ static int cmd_report_write_retained(struct session *session, const struct page_
     return result == TTD_OK ? status : source_fail(&session->source, result, &error);
 }
 
+/* Writes the sparse pages at the end of the range. An exact page finds those of any moment. */
+static int cmd_report_write_sparse(struct session *session, const struct page_facts *facts,
+                                   struct heap_sparse_pages *sparse)
+{
+    struct heap_site_table sites = heap_sparse_site_table(sparse);
+    if (facts->is_exact)
+        return STATUS_OK;
+    page_begin_report(session, "sparse");
+    int status = session_group(session, &sites);
+    if (status == STATUS_OK)
+        report_sparse_pages(&session->report, sparse, REPORT_KEEPERS_MAX);
+    return status;
+}
+
 static int cmd_report_write_snapshots(struct session *session,
                                       const struct heap_snapshot_list *list)
 {
@@ -143,6 +160,8 @@ static int report_write_parts(struct session *session, const struct page_facts *
         status = cmd_report_write_snapshots(session, &findings->snapshots);
     if (status == STATUS_OK)
         status = page_run_part(session, &command_marks);
+    if (status == STATUS_OK)
+        status = cmd_report_write_sparse(session, facts, &findings->sparse);
     if (status == STATUS_OK && facts->has_snapshot)
         status = cmd_report_write_retained(session, facts, trace, &findings->reach);
     return status;

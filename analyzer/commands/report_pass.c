@@ -35,6 +35,7 @@ static enum ttd_status report_pass_watch_heap(struct session *session,
     enum ttd_status status = heap_snapshot_list_watch(&findings->snapshots, pass);
     if (status == TTD_OK)
         status = heap_ticks_watch(&findings->ticks, range, reading->trace.reader, pass);
+    heap_sparse_pages_watch(&findings->sparse, range->last, pass);
     return status == TTD_OK
                ? heap_leaks_watch(&findings->leaks, &leaks, &reading->trace, pass, error)
                : status;
@@ -266,4 +267,5 @@ void report_findings_free(struct report_findings *findings)
     info_free(&findings->info);
     heap_snapshot_list_free(&findings->snapshots);
     heap_reach_free(&findings->reach);
+    heap_sparse_pages_free(&findings->sparse);
 }

@@ -5,6 +5,7 @@
 #define ANALYZER_COMMANDS_REPORT_PASS_H
 
 #include "analyses/activity/ticks.h"
+#include "analyses/state/fragmentation.h"
 #include "analyses/state/peak.h"
 #include "analyses/trace/trace_stats.h"
 #include "commands/findings.h"
@@ -29,6 +30,8 @@ struct report_findings {
     struct heap_snapshot_list snapshots;
     /** The blocks of the snapshot that leaks were found in. */
     struct heap_reach reach;
+    /** For the page: at the end of the range. */
+    struct heap_sparse_pages sparse;
 };
 
 /**

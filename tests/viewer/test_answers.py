@@ -512,8 +512,8 @@ class Timeline(PageCase):
 
     def test_an_address_names_its_command(self):
         trace = self.write(shop())
-        self.show(trace, "#search=0x100000")
-        self.assertEqual(self.texts("main > .command code"), [f"ttdanalyze history --address 0x100000 {trace}"])
+        self.show(trace, "#search=0x50000000")
+        self.assertEqual(self.texts("main > .command code"), [f"ttdanalyze history --address 0x50000000 {trace}"])
         self.assertIn("--exact", self.texts("main > .scope")[-1])
         self.run_ok(*self.texts("main > .command code")[0].split()[1:])
         self.go("#search=audit")

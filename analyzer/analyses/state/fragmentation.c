@@ -11,6 +11,8 @@
 struct sparse_sweep {
     struct heap_sparse_pages *sparse;
     const struct heap_block *blocks;
+    /** The blocks in order of address; NULL if `blocks` are in that order. */
+    const struct sort_key *keys;
     uint64_t page;
     /** Bytes of the page in blocks, and the last address that is covered up to now. */
     uint64_t covered;
@@ -38,9 +40,14 @@ static enum ttd_status sparse_find_site(struct heap_sparse_pages *sparse, ttd_id
     return TTD_OK;
 }
 
+static const struct heap_block *sparse_block(const struct sparse_sweep *sweep, size_t index)
+{
+    return &sweep->blocks[sweep->keys ? sweep->keys[index].index : index];
+}
+
 static bool sparse_touches(const struct sparse_sweep *sweep, size_t index)
 {
-    return heap_block_last(&sweep->blocks[index]) / HEAP_PAGE >= sweep->page;
+    return heap_block_last(sparse_block(sweep, index)) / HEAP_PAGE >= sweep->page;
 }
 
 /* Returns the number of bytes of the page that a block has. */
@@ -67,13 +74,14 @@ static enum ttd_status sparse_end_page(struct sparse_sweep *sweep, size_t end)
         struct heap_sparse_site *site;
         if (!sparse_touches(sweep, i))
             continue;
-        enum ttd_status status = sparse_find_site(sparse, sweep->blocks[i].stack, &site);
+        const struct heap_block *block = sparse_block(sweep, i);
+        enum ttd_status status = sparse_find_site(sparse, block->stack, &site);
         if (status != TTD_OK)
             return status;
         uint64_t share = kept / remaining--;
         kept -= share;
         site->blocks++;
-        site->bytes += sparse_part(sweep, &sweep->blocks[i]);
+        site->bytes += sparse_part(sweep, block);
         site->kept += share;
     }
     return TTD_OK;
@@ -90,7 +98,7 @@ static void sparse_begin_page(struct sparse_sweep *sweep, uint64_t page, size_t 
 /* Covers the addresses of a block that no block before it does. */
 static enum ttd_status sparse_cover(struct sparse_sweep *sweep, size_t index)
 {
-    const struct heap_block *block = &sweep->blocks[index];
+    const struct heap_block *block = sparse_block(sweep, index);
     uint64_t last = heap_block_last(block);
     uint64_t from = block->address;
     if (index && from <= sweep->last)
@@ -116,7 +124,7 @@ static enum ttd_status sparse_cover(struct sparse_sweep *sweep, size_t index)
 
 static enum ttd_status sparse_add(struct sparse_sweep *sweep, size_t index)
 {
-    uint64_t page = sweep->blocks[index].address / HEAP_PAGE;
+    uint64_t page = sparse_block(sweep, index)->address / HEAP_PAGE;
     if (!sweep->has_page || page > sweep->page) {
         enum ttd_status status = sweep->has_page ? sparse_end_page(sweep, index) : TTD_OK;
         if (status != TTD_OK)
@@ -145,21 +153,59 @@ static int sparse_compare(const void *a, const void *b)
     return heap_key_compare(x->key, y->key);
 }
 
-enum ttd_status heap_sparse_pages_find(const struct heap_block *blocks, size_t count,
-                                       struct heap_sparse_pages *sparse)
+/* Shares the pages of all blocks of a sweep. */
+static enum ttd_status sparse_run(struct sparse_sweep *sweep, size_t count)
 {
-    struct sparse_sweep sweep = {.sparse = sparse, .blocks = blocks};
+    struct heap_sparse_pages *sparse = sweep->sparse;
     enum ttd_status status = TTD_OK;
     *sparse = (struct heap_sparse_pages){.count = 0};
     map_init(&sparse->by_key);
     for (size_t i = 0; i < count && status == TTD_OK; i++)
-        status = sparse_add(&sweep, i);
-    if (status == TTD_OK && sweep.has_page)
-        status = sparse_end_page(&sweep, count);
+        status = sparse_add(sweep, i);
+    if (status == TTD_OK && sweep->has_page)
+        status = sparse_end_page(sweep, count);
     if (sparse->count)
         qsort(sparse->sites, sparse->count, sizeof *sparse->sites, sparse_compare);
     sparse_recount(sparse);
     return status;
+}
+
+enum ttd_status heap_sparse_pages_find(const struct heap_block *blocks, size_t count,
+                                       struct heap_sparse_pages *sparse)
+{
+    struct sparse_sweep sweep = {.sparse = sparse, .blocks = blocks};
+    return sparse_run(&sweep, count);
+}
+
+/* Sorts keys of the live blocks, because copies of the blocks would take far more memory. */
+static enum ttd_status sparse_finish(void *context, struct heap_arrival *arrival,
+                                     struct ttd_error *error)
+{
+    const struct heap_live *live = &arrival->cursor.replay.live;
+    size_t most = (size_t)live->count, count = 0, cursor = 0;
+    struct sort_key *keys = malloc((2 * most + 1) * sizeof *keys);
+    struct sparse_sweep sweep = {.sparse = context, .blocks = live->blocks, .keys = keys};
+    const struct heap_block *block;
+    (void)error;
+    if (!keys)
+        return TTD_ERROR_NO_MEMORY;
+    while (count < most && (block = heap_live_each(live, &cursor)))
+        keys[count++] = heap_block_key(live->blocks, block);
+    heap_sort_blocks(live->blocks, keys, keys + most, count);
+    enum ttd_status status = sparse_run(&sweep, count);
+    free(keys);
+    return status;
+}
+
+void heap_sparse_pages_watch(struct heap_sparse_pages *sparse, struct ttd_position at,
+                             struct heap_pass *pass)
+{
+    struct heap_watcher watcher = {.observer.context = sparse,
+                                   .to = at,
+                                   .wants_blocks_only = heap_is_end(at),
+                                   .finish = sparse_finish};
+    *sparse = (struct heap_sparse_pages){.count = 0};
+    heap_pass_add(pass, &watcher);
 }
 
 void heap_sparse_pages_free(struct heap_sparse_pages *sparse)

@@ -6,7 +6,7 @@
 #include "base/hash_map.h"
 #include "heap/heap_live.h"
 #include "heap/site_table.h"
-#include "travel/replay_to.h"
+#include "travel/pass.h"
 
 /* Sparse pages: pages where live blocks cover little, so that a few blocks keep much more memory
  * than they have. */
@@ -46,6 +46,14 @@ struct heap_sparse_pages {
 enum ttd_status heap_sparse_pages_find(const struct heap_block *blocks, size_t count,
                                        struct heap_sparse_pages *sparse);
 void heap_sparse_pages_free(struct heap_sparse_pages *sparse);
+
+/**
+ * Finds them during a pass, of the blocks that are live at a position.
+ *
+ * @param sparse  release with heap_sparse_pages_free(), also on failure; stays where it is
+ */
+void heap_sparse_pages_watch(struct heap_sparse_pages *sparse, struct ttd_position at,
+                             struct heap_pass *pass);
 
 /** The sites as a table. Their weight is `kept`. */
 struct heap_site_table heap_sparse_site_table(struct heap_sparse_pages *sparse);

@@ -78,13 +78,14 @@ static void fragmentation_row_region_sums(struct row *row, const struct heap_reg
     row_unsigned(row, "largest_gap", region->largest_gap);
 }
 
-static void fragmentation_row_sparse(struct row *row, const struct heap_sparse_pages *sparse)
+static void fragmentation_row_sparse(struct row *row, const struct heap_sparse_pages *sparse,
+                                     size_t shown)
 {
     row_unsigned(row, "pages", sparse->pages);
     row_unsigned(row, "sparse_pages", sparse->sparse);
     row_unsigned(row, "kept_bytes", sparse->total.kept);
     row_begin_array(row, "keepers");
-    for (size_t i = 0; i < sparse->count; i++) {
+    for (size_t i = 0; i < shown; i++) {
         row_begin_object(row, NULL);
         row_unsigned(row, "kept_bytes", sparse->sites[i].kept);
         row_unsigned(row, "blocks", sparse->sites[i].blocks);
@@ -93,6 +94,16 @@ static void fragmentation_row_sparse(struct row *row, const struct heap_sparse_p
         row_end_object(row);
     }
     row_end_array(row);
+}
+
+void report_sparse_pages(struct report *report, const struct heap_sparse_pages *sparse, size_t most)
+{
+    struct row row;
+    row_open(&row, report);
+    row_unsigned(&row, "bytes", sparse->total.bytes);
+    row_unsigned(&row, "total_keepers", sparse->count);
+    fragmentation_row_sparse(&row, sparse, report_shown(sparse->count, most));
+    row_end_object(&row);
 }
 
 void report_fragmentation(struct report *report, const struct heap_fragmentation *fragmentation)
@@ -114,6 +125,6 @@ void report_fragmentation(struct report *report, const struct heap_fragmentation
         row_hex(&row, "last", region->last);
         fragmentation_row_region_sums(&row, region);
     }
-    fragmentation_row_sparse(&row, &fragmentation->sparse);
+    fragmentation_row_sparse(&row, &fragmentation->sparse, fragmentation->sparse.count);
     row_end_object(&row);
 }

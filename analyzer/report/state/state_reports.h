@@ -82,6 +82,9 @@ void report_peak(struct report *report, const struct heap_peak_state *peak);
 void report_diff(struct report *report, const struct report_diff *data);
 void report_compare(struct report *report, const struct report_compare *data);
 void report_fragmentation(struct report *report, const struct heap_fragmentation *fragmentation);
+/** Writes the sparse pages and their first keepers, `most` at most, in JSON. */
+void report_sparse_pages(struct report *report, const struct heap_sparse_pages *sparse,
+                         size_t most);
 
 /** Whether an owner was not released, and may have been in a gap of recording. */
 bool report_owner_is_unknown(const struct report *report, const struct heap_owner *owner);

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+"""What the page knows of an address and of sparse pages, as test_page.py; all numbers are those of the
+commands."""
+
+import shlex
+import sys
+
+import browser
+import support
+import test_page
+from snapshot_support import SnapshotScript
+from test_answers import shop
+from test_page import NAME, PageCase
+
+
+def evaluate(expression):
+    return test_page.opened.evaluate(expression)
+
+
+def setUpModule():
+    test_page.setUpModule()
+
+
+def tearDownModule():
+    test_page.tearDownModule()
+
+
+def workshop():
+    """A program whose function work() allocates, and calls pack(), which grows a block; with lost blocks, blocks
+    that are freed at once and a few calls later, and a release too much."""
+    script = SnapshotScript().basics()
+    for i, (parent, name) in enumerate(((1, "shop::work(int)@work.cpp@10"), (1, "shop::work(int)@work.cpp@12"),
+                                        (5, "shop::pack()@work.cpp@30"), (5, "shop::idle()@work.cpp@50"))):
+        script.add("stack", parent=parent, module=1, offset=0x2000 + i)   # 5, 6, 7, 8
+        script.add("symbol", module=1, offset=0x2000 + i, frames=name)
+    script.alloc(0x100000, 16, stack=7, wall=0)
+    for i in range(60):
+        wall = 4_200_000 + i * 10**6
+        script.alloc(0x200000 + 0x1000 * i, 300, stack=5, wall=wall)
+        script.alloc(0x400000 + 0x2000 * i, 50 + i, stack=6 if i % 3 else 8, wall=wall)
+        script.realloc(0x100000 + 0x10 * i, 0x100000 + 0x10 * (i + 1), 32 + 16 * i, stack=7, wall=wall)
+        script.alloc(0x900000, 24, stack=7, wall=wall)
+        script.free(0x900000, wall=wall)
+        if i % 2:
+            script.alloc(0x910000, 40, stack=5, wall=wall)
+            script.alloc(0x920000, 8, stack=6, wall=wall)
+            script.free(0x910000, wall=wall)
+            script.free(0x920000, wall=wall)
+        if i > 40:
+            script.free(0x200000 + 0x1000 * (i - 30), wall=wall)
+    script.snapshot((0x200008, 0x201000))
+    script.free(0x200000 + 0x1000 * 20, stack=8)
+    return script.close(wall=70 * 10**6)
+
+
+class Memory(PageCase):
+    def test_sparse_pages_are_those_of_the_command(self):
+        trace = self.write(workshop())
+        self.show(trace, "#view=memory")
+        found = self.json_of("fragmentation", trace)
+        self.assertGreater(len(found["keepers"]), 3)
+        self.assertEqual(self.texts("main > .command code"), [f"ttdanalyze fragmentation {trace}"])
+        self.assertIn(f"{found['sparse_pages']:,} of {found['pages']:,} pages have less than a quarter in blocks",
+                      self.texts(".view .said")[0])
+        rows = evaluate("[...document.querySelectorAll('[aria-label=sparse] tbody tr')].map((row) => "
+                        "[row.cells[1].title, row.cells[2].textContent, row.cells[3].title])")
+        self.assertEqual(sorted(rows), sorted([f"{keeper['kept_bytes']:,} bytes", f"{keeper['blocks']:,}", f"{keeper['bytes']:,} bytes"]
+                                              for keeper in found["keepers"]))
+        evaluate("void document.querySelector('[aria-label=sparse] tbody tr').click(), 1")
+        self.settle()
+        self.assertGreater(len(self.texts("[aria-label=sparse] .stack li")), 1)
+        self.go(f"#view=memory&at={self.positions()[5]}")
+        for command in self.texts(".command code"):
+            self.run_ok(*shlex.split(command)[1:])
+        self.check_silence()
+
+    def test_sparse_pages_of_a_part(self):
+        trace = self.write(workshop())
+        self.show(trace, "#view=memory", "--to", "50%", "--include", "shop")
+        command, = self.texts("main > .command code")
+        self.assertNotIn("--include", command)
+        found = self.json_of("fragmentation", trace, *shlex.split(command)[2:-1])
+        self.assertIn(f"{found['sparse_pages']:,} of {found['pages']:,} pages", self.texts(".view .said")[0])
+        self.assertEqual(evaluate("document.querySelectorAll('[aria-label=sparse] tbody tr').length"), len(found["keepers"]))
+        self.assertIn("The filters of this page do not apply", self.texts("main > .scope")[-1])
+
+    def search(self, text):
+        evaluate(f"heapPage.state.set({{ search: {text!r} }}), 1")
+        self.settle()
+        said = self.texts("main > .scope")[-1]
+        evaluate("heapPage.searchField.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter' })), 1")
+        self.settle()
+        return said
+
+    def test_an_address_shows_what_is_known_of_its_block(self):
+        trace = self.write(workshop())
+        self.show(trace)
+        group = next(group for group in self.json_of("leaks", trace)["groups"] if group["class"] == "definitely_lost")
+        finding, = self.json_of("errors", trace)["findings"]
+        chain = self.json_of("moves", trace)["chains"][0]
+        for address, word, texts in (
+                (group["address"], "definitely lost", ["At the end definitely lost", f"Allocated at {group['first_position']}"]),
+                (finding["address"], "double free", ["An error concerns it: double free.", "Released by free()"]),
+                (chain["address"], "reallocated", [f"Reallocated {chain['reallocs']} times, from {chain['start_size']:,} to "
+                                                   f"{chain['final_size']:,} bytes"]),
+                (f"{int(chain['address'], 16) + 4:#x}", "reallocated", [f"Reallocated {chain['reallocs']} times"])):
+            said = self.search(address)
+            self.assertIn(word, said)
+            self.assertEqual(evaluate("['view', 'address', 'search'].map((name) => heapPage.state.get(name))"), ["memory", address, ""])
+            shown = " ".join(self.texts(".view .owner"))
+            for text in texts:
+                self.assertIn(text, shown)
+            self.assertEqual(self.texts("main > .command code"), [f"ttdanalyze history --address {address} {trace}"])
+        self.check_silence()
+
+    def test_an_unknown_address_names_what_knows_it(self):
+        self.show(self.write(shop()))
+        said = self.search("0xABC123")
+        self.assertIn("report --exact", said)
+        self.assertEqual(self.texts(".view .owner"), [])
+        self.assertIn("none at 0xabc123", " ".join(self.texts(".view .said")))
+        self.run_ok(*shlex.split(self.texts("main > .command code")[0])[1:])
+        self.go("#view=memory&address=nonsense")
+        self.assertEqual(self.texts("main > .command code")[0].split()[1], "fragmentation")
+        self.check_silence()
+
+
+if __name__ == "__main__":
+    lacking = browser.missing(NAME)
+    if lacking:
+        print(f"not installed: {lacking}")
+        sys.exit(77)
+    support.main()

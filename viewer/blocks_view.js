@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// The memory of a page without its trace: the call sites that keep sparse pages, and the blocks that it
+// knows.
+import { button, element, textField } from './dom.js';
+import { CommandLine } from './commands.js';
+import { cutNote, numberColumn, panel, stackColumn } from './findings.js';
+import { bytes, count, things } from './format.js';
+import { Table } from './table.js';
+
+/** The sentence about sparse pages. */
+export function sparseText(pages, sparse, kept, used) {
+  return `${count(sparse)} of ${things(pages, 'page')} have less than a quarter in blocks: ` +
+    `${bytes(kept)} are kept by ${bytes(used)}.`;
+}
+
+export class BlocksView {
+  /** @param end  the words of a command for the end of the page's range */
+  constructor({ parts, pieces, heap, state, commands, known }, end) {
+    Object.assign(this, { sparse: parts.sparse, pieces, heap, state, commands, known, end });
+    this.now = new CommandLine('', 'At the cursor');
+    this.story = element('div');
+    this.node = element('div', {}, this.makeSparse(), panel('Biography of an address', element('div', { class: 'bar' },
+      textField(state, 'address', 'Address, such as 0x1f00')), this.story));
+  }
+
+  makeSparse() {
+    const { pieces, sparse } = this;
+    const table = new Table('sparse', [stackColumn(pieces, (row) => row.stack_id), numberColumn('Kept', 'kept_bytes', bytes),
+      numberColumn('Blocks', 'blocks'), numberColumn('Bytes', 'bytes', bytes)],
+    { sort: 1, detail: (row) => pieces.stack(row.stack) });
+    table.setRows(sparse.keepers);
+    return panel('Call sites that keep sparse pages', element('p', { class: 'said' },
+      sparseText(Number(sparse.pages), Number(sparse.sparse_pages), Number(sparse.kept_bytes), Number(sparse.bytes))),
+    cutNote(sparse.keepers.length, Number(sparse.total_keepers), 'call sites') || '', table.tools, table.node, this.now.node);
+  }
+
+  words() {
+    const address = this.state.get('address');
+    return /^0x[0-9a-f]{1,16}$/i.test(address) ? ['history', '--address', address] : ['fragmentation', ...this.end];
+  }
+
+  draw() {
+    this.now.set(this.commands.line('fragmentation', '--at', this.heap.position[this.state.get('at')]));
+    const address = this.state.get('address').trim();
+    if (this.told === address) return;
+    this.told = address;
+    const is_address = /^0x[0-9a-f]{1,16}$/i.test(address);
+    const found = is_address ? this.known.find(address) : [];
+    this.story.replaceChildren(...found.map((record) => this.tell(record)),
+      !is_address ? '' : element('p', { class: 'said' }, found.length
+        ? 'These are the findings of this page; the whole life of the address is in the command below, and in a page made with report --exact.'
+        : this.known.sentence(address)));
+  }
+
+  tell({ address, size, text, calls }) {
+    const { pieces } = this;
+    return element('article', { class: 'finding owner' },
+      element('h3', { class: 'own' }, `${size ? things(size, 'byte') : 'A block'} at ${address}`), element('p', {}, text),
+      element('div', { class: 'calls' }, ...calls.filter(([, call]) => call).map(([title, call]) => (call.api || call.action
+        ? pieces.call(title, call) : element('section', { class: 'call' }, element('h4', {}, `${title} at `,
+          pieces.position(call.position), pieces.timeOf(call.position)), call.stack === undefined ? '' : pieces.stack(call.stack))))));
+  }
+}
