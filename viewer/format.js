@@ -46,9 +46,11 @@ export function duration(value) {
   return scaled(value, ['ns', 'µs', 'ms', 's']);
 }
 
-/** A moment, in nanoseconds since the start, with digits enough to distinguish a `step`. */
-export function moment(value, step = 1e6) {
-  const digits = Math.max(0, Math.min(9, Math.ceil(9 - Math.log10(Math.max(step, 1)))));
+/** A moment, in nanoseconds since the start, with digits enough to distinguish a `step`; with three at least, unless
+ * it is a multiple of the step. */
+export function moment(value, step = 1e6, is_multiple = false) {
+  const finest = value && !is_multiple ? Math.min(step, Math.abs(value) / 100) : step;
+  const digits = Math.max(0, Math.min(9, Math.ceil(9 - Math.log10(Math.max(finest, 1)))));
   return `+${(value / 1e9).toFixed(digits)} s`;
 }
 
@@ -68,12 +70,16 @@ export function momentNamed(text, events) {
 /** When something was that is between two moments: "at" one, where a step does not distinguish them. */
 export function momentBetween(times, step) {
   const [from, to] = times.map((value) => moment(value, step));
-  return from === to ? `at ${from}` : `between ${from} and ${to}`;
+  return from === to ? `at ${from}` : `between ${times[0] ? from : START} and ${to}`;
 }
+
+/** The first moment, as the earlier of two. */
+export const START = 'the start';
 
 export function percent(part, whole) {
   if (!whole) return '';
   const value = 100 * part / whole;
+  if (value > 0 && value < 0.05) return '< 0.1 %';
   return `${Math.abs(value) < 10 ? value.toFixed(1) : value.toFixed(0)} %`;
 }
 

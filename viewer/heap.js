@@ -216,6 +216,9 @@ export class Heap {
       this.usage[name] = new Float64Array(this.sites.length);
       this.usage[name].set(numbers(values));
     }
+    const { usage } = this;
+    usage.soon = usage.temporary.map((value, site) => value + usage.later[site]);
+    usage.soon_bytes = usage.temporary_bytes.map((value, site) => value + usage.later_bytes[site]);
     this.lost = part.lost && Object.fromEntries(Object.entries(part.lost).map(([kind, groups]) =>
       [kind, this.readGroups(groups)]));
   }

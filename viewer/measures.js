@@ -3,6 +3,12 @@
 import { ThreadColors, changeColor, changeLegend } from './flame_colors.js';
 import { bytes, count, signed, things } from './format.js';
 
+/** Calls of a thread between the allocation of a block and its release soon after: the engine counts so many. */
+export const SOON = 3;
+
+/** The measures of allocations, not of blocks. */
+const OF_ALLOCATIONS = ['allocated', 'temporary', 'soon'];
+
 /** Each measure: its title, the amounts by call site in a unit, and the words of the command that
  * prints it. Position of the cursor and range come from the state. `has_nested` says whether blocks that lie within
  * others count, `is_of_change` that the amounts are of stacks that changed: their sums are no differences. */
@@ -45,6 +51,12 @@ export const MEASURES = {
     values: (heap, state, unit) => heap.usage[unit === 'bytes' ? 'temporary_bytes' : 'temporary'],
     has_nested: true,
     words: () => ['temporary'],
+  },
+  soon: {
+    title: `Freed within ${SOON} calls, in the whole trace`,
+    values: (heap, state, unit) => heap.usage[unit === 'bytes' ? 'soon_bytes' : 'soon'],
+    has_nested: true,
+    words: () => ['temporary', '--steps', SOON],
   },
   peak: {
     title: 'At the peak',
@@ -91,6 +103,11 @@ export function measureOf(state) {
   const name = state.get('measure');
   const found = Object.hasOwn(MEASURES, name) ? MEASURES[name] : MEASURES.live;
   return found.is_there && !found.is_there(state.heap) ? MEASURES.live : found;
+}
+
+/** Whether the measure that is shown counts allocations. */
+export function countsAllocations(state) {
+  return OF_ALLOCATIONS.includes(state.get('measure'));
 }
 
 /** The name of the measure that is shown. */
@@ -174,6 +191,6 @@ export class HeapSource {
   }
 
   counted() {
-    return ['allocated', 'temporary'].includes(this.state.get('measure')) ? 'allocation' : 'block';
+    return countsAllocations(this.state) ? 'allocation' : 'block';
   }
 }

@@ -3,7 +3,7 @@
 import { breakable, choice, element, menu, setText } from './dom.js';
 import { baseName, bytes, count, percent, signed, things } from './format.js';
 import { AT, FROM, TO } from './heap.js';
-import { MEASURES, measureOf, nestedText, valuesOf } from './measures.js';
+import { MEASURES, countsAllocations, measureOf, nestedText, valuesOf } from './measures.js';
 import { palette } from './surface.js';
 import { Table, shareOf } from './table.js';
 import { curveNode } from './verdicts.js';
@@ -253,7 +253,7 @@ export class SitesView {
   /** The subject of a row's numbers. */
   get counted() {
     const { by } = this;
-    return ['allocated', 'temporary'].includes(this.state.get('measure')) && by !== 'thread' && by !== 'heap'
+    return countsAllocations(this.state) && by !== 'thread' && by !== 'heap'
       ? 'Allocations' : 'Blocks';
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Stacks, positions and other pieces of findings.
 import { breakable, button, element, setText } from './dom.js';
-import { baseName, moment, momentBetween, things } from './format.js';
+import { START, baseName, moment, momentBetween, things } from './format.js';
 
 /** Frames below this many are shown on demand. */
 const FRAMES_SHOWN = 12;
@@ -56,7 +56,7 @@ export class Pieces {
   when(position) {
     const node = this.position(position);
     const time = this.knownTime(position) ||
-      this.timeOf(position).slice(2, -1).replace('between ', '').replace(' and ', ' – ');
+      this.timeOf(position).slice(2, -1).replace(`between ${START} and `, '≤ ').replace('between ', '').replace(' and ', ' – ');
     if (time) {
       setText(node, time);
       node.title = `Position ${position}. ${node.title}`;

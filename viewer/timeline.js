@@ -204,7 +204,7 @@ export class Timeline {
     }
     const across = roundStep(to - from, Math.max(2, (right - LEFT) / 110));
     for (let value = Math.ceil(from / across) * across; value <= to; value += across) {
-      const label = this.axis === 'time' ? moment(value, across) : count(value);
+      const label = this.axis === 'time' ? moment(value, across, true) : count(value);
       surface.line([x(value), TOP, x(value), bottom + STRIP], colors.line);
       const is_last = x(value) > surface.width - LEFT / 2 && right > surface.width - LEFT / 2;
       if (is_last && label.length * LETTER > x(value) - x(value - across)) continue;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The verdicts: the findings of `summary`, as cards that name their owners, and lead there.
 import { button, element } from './dom.js';
-import { baseName, bytes, count, duration, moment, briefName, percent, short, things } from './format.js';
+import { START, baseName, bytes, count, duration, moment, briefName, percent, short, things } from './format.js';
+import { SOON } from './measures.js';
 import { palette } from './surface.js';
 
 const CURVE = 60;
 /** A leak is steady if it has so many blocks, and each of so many parts of its time adds so much. */
-const FEW_CALLS = 3;
 const STEADY = { blocks: 8, parts: 4, share: 0.08 };
 
 /** The number of an owner's function; -1 if no call site has it. */
@@ -65,9 +65,10 @@ export class Verdicts {
     }
     // A hundredth of it leaves three digits.
     const [first, end] = all.map((value) => moment(value, value / 100 || 1e9));
-    if (first === end) return `at ${first}`;
+    if (first === end) return `at ${all[1] ? first : START}`;
     const is_exact = position !== last && from[0] === from[1] && to[0] === to[1];
-    return is_exact ? `from ${first} to ${end}` : `between ${first} and ${end}`;
+    const start = all[0] ? first : START;
+    return is_exact ? `from ${start} to ${end}` : `between ${start} and ${end}`;
   }
 
   /** Where a function is in the sources. */
@@ -84,7 +85,8 @@ export class Verdicts {
       element('h2', {}, title, doubt ? element('span', { class: 'badge', title: doubt }, 'uncertain') : ''),
       element('div', { class: 'value' }, value, curve || ''),
       whole ? element('code', { title: whole }, briefName(whole)) : '',
-      element('p', {}, lines.filter((line) => line).join('; '), doubt ? `. Uncertain: ${doubt}` : ''),
+      element('p', {}, ...lines.filter((line) => line).join('; ').split(/(\(temporary [^)]*\))/)
+        .map((part, i) => (i % 2 ? element('span', { class: 'together' }, part) : part)), doubt ? `. Uncertain: ${doubt}` : ''),
       owner && this.place(owner) ? element('p', { class: 'place' }, this.place(owner)) : '',
       action ? button(`${action[0]} →`, () => this.go(action[1], number), { class: 'act' }) : '');
     node.dataset.verdict = kind;
@@ -185,24 +187,23 @@ export class Verdicts {
     return [...lines, (found.is_steady && this.scope.has_times && length ? `about one every ${duration(length / (blocks - 1))} ` : '') + times];
   }
 
-  /** A sentence about blocks that live through a few calls, if they are far more than the temporary. */
-  shortLived(temporary) {
-    const list = this.parts.lifetimes.by_calls;
-    const sum = (rows) => rows.reduce((all, row) => all + Number(row.blocks), 0);
-    const [blocks, total] = [sum(list.filter((row) => Number(row.longest) <= FEW_CALLS)), sum(list)];
-    return blocks > 1.5 * temporary && blocks > total / 10
-      ? `${percent(blocks, total)} of the released blocks lived through at most ${FEW_CALLS} calls: temporary --steps ${FEW_CALLS}` : '';
+  /** A sentence about the blocks that are freed a few calls later, if they are many more, as `temporary` says it. */
+  freedLater(temporary, all) {
+    const later = this.heap.usage.later.reduce((sum, number) => sum + number, 0);
+    return later && later >= all / 100 ? `${count(later)} ${temporary ? 'more ' : ''}(${percent(later, all)}) within ` +
+      `${SOON} calls of it (temporary --steps ${SOON})` : '';
   }
 
   temporary() {
     const { temporary, allocated } = this.summary;
     const [blocks, all] = [Number(temporary.blocks), Number(allocated.blocks)];
+    const later = this.freedLater(blocks, all);
     return this.card({ kind: 'temporary', title: 'Temporary', owner: blocks ? temporary.owner : null,
       value: blocks ? `${short(blocks)} of ${short(all)}` : 'None', doubt: blocks ? this.doubt : '',
       lines: blocks ? [`${things(blocks, 'allocation')} (${percent(blocks, all)}) freed by the next call of their thread`,
-        temporary.owner && temporary.owner.share < 0.995 ? `${percent(temporary.owner.share, 1)} by it` : '', this.shortLived(blocks)]
-        : ['no block is freed by the next call of its thread', this.shortLived(0)],
-      action: blocks ? ['See who makes them', { measure: 'temporary', unit: 'blocks' }] : null });
+        temporary.owner && temporary.owner.share < 0.995 ? `${percent(temporary.owner.share, 1)} by it` : '', later]
+        : ['no block is freed by the next call of its thread', later],
+      action: blocks || later ? ['See who makes them', { measure: blocks ? 'temporary' : 'soon', unit: 'blocks' }] : null });
   }
 
   moves() {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What the page knows of an address and of sparse pages, as test_page.py; all numbers are those of the
-commands."""
+"""What the page knows of an address, of sparse pages and of blocks that are freed soon, as
+test_page.py; all numbers are those of the commands."""
 
 import shlex
 import sys
@@ -9,8 +9,9 @@ import browser
 import support
 import test_page
 from snapshot_support import SnapshotScript
+from support import Script
 from test_answers import shop
-from test_page import NAME, PageCase
+from test_page import NAME, PageCase, leaking
 
 
 def evaluate(expression):
@@ -123,6 +124,65 @@ class Memory(PageCase):
         self.go("#view=memory&address=nonsense")
         self.assertEqual(self.texts("main > .command code")[0].split()[1], "fragmentation")
         self.check_silence()
+
+
+class Temporary(PageCase):
+    def test_blocks_that_are_freed_soon(self):
+        trace = self.write(workshop())
+        self.show(trace)
+        card, = self.texts("[data-verdict=temporary]")
+        at_once, soon = (self.json_of("temporary", trace, *steps, "--by", "function", "--limit", "0") for steps in ((), ("--steps", "3")))
+        more = soon["temporary"] - at_once["temporary"]
+        self.assertGreater(more, 30)
+        self.assertIn(f"{more:,} more (", card)
+        self.assertIn("(temporary --steps 3)", card)
+        self.assertIn(f"{more:,} more (", self.run_ok("temporary", trace).text)
+        for measure, found in ("temporary", at_once), ("soon", soon):
+            for unit in ("bytes", "blocks"):
+                self.go(f"#measure={measure}&unit={unit}")
+                words = shlex.split(self.texts("main > .command code")[0])[1:]
+                self.assertEqual(self.json_of(words[0], trace, *words[1:-1], "--by", "function", "--limit", "0"), found)
+                shown = evaluate("heapPage.sites.table.csv().slice(1).map((row) => [row[0], row[4], row[5]])")
+                self.assertEqual(sorted(shown), sorted([group["function"], group["temporary_bytes"], group["temporary"]]
+                                                       for group in found["groups"] if group["temporary"]))
+        self.assertIn("Freed within 3 calls", self.texts(".sites-panel .said")[0])
+        self.check_silence()
+
+    def test_only_freed_later(self):
+        script = Script().basics()
+        for i in range(50):
+            script.alloc(0x1000, 40, wall=i)
+            script.alloc(0x2000 + i * 0x100, 8, wall=i)
+            script.free(0x1000, wall=i)
+        trace = self.write(script.close())
+        self.show(trace)
+        self.assertIn("50 (50 %) within 3 calls of it (temporary --steps 3)", self.texts("[data-verdict=temporary]")[0])
+        evaluate("void document.querySelector('[data-verdict=temporary] .act').click(), 1")
+        self.settle()
+        self.assertEqual(evaluate("heapPage.state.get('measure')"), "soon")
+        self.show(self.write(leaking(), "none"))
+        self.assertNotIn("--steps", self.texts("[data-verdict=temporary]")[0])
+
+
+class Times(PageCase):
+    def test_moments_have_three_digits(self):
+        script = Script(events_per_chunk=500).basics()
+        for i in range(20):
+            script.alloc(0x800000 + 0x100 * i, 16, wall=4_200_000)
+        for i in range(3000):
+            script.alloc(0x100000 + 0x100 * i, 16, wall=20 * 10**9 + i * 10**7)
+            script.free(0x100000 + 0x100 * i, wall=20 * 10**9 + i * 10**7)
+            if i == 1:
+                script.alloc(0x1000, 99, stack=3, wall=20 * 10**9 + i * 10**7)
+        trace = self.write(script.close(wall=60 * 10**9))
+        self.show(trace, "#at=" + self.json_of("state", trace, "--at", "#0")["position"])
+        first = evaluate("heapPage.heap.time.find((time) => time > 0)")
+        self.assertEqual(first, 4_200_000)
+        evaluate("heapPage.state.set({ at: heapPage.heap.time.indexOf(4200000) }), 1")
+        self.settle()
+        self.assertIn("+0.00420 s", self.texts("main > section > .figures dd")[0])
+        self.assertIn("+0.00420 s", evaluate("heapPage.timeline.canvas.getAttribute('aria-valuetext')"))
+        self.assertNotRegex("".join(self.texts("main")), r"\+0(\.0*)? s(?! *live)")
 
 
 if __name__ == "__main__":

@@ -152,7 +152,7 @@ class Filter(PageCase):
         self.show(self.write(between_moments()), "#view=leaks")
         for cells in self.rows(".view"):
             for text, _ in cells[4:6]:
-                self.assertRegex(text, r"^\+[\d.]+ s( – \+[\d.]+ s)?$")
+                self.assertRegex(text, r"^(≤ )?\+[\d.]+ s( – \+[\d.]+ s)?$")
 
 
 class Measures(PageCase):
@@ -209,9 +209,9 @@ class Measures(PageCase):
             for k in (1, 2):
                 script.free(0x1000 * k, wall=i * 10**6)
         self.show(self.write(script.close(wall=10**8)))
-        self.assertIn("100 % of the released blocks lived through at most 3 calls", self.texts("[data-verdict=temporary]")[0])
+        self.assertIn("200 (100 %) within 3 calls", self.texts("[data-verdict=temporary]")[0])
         self.show(self.write(shop(), "shop"))
-        self.assertNotIn("lived through", self.texts("[data-verdict=temporary]")[0])
+        self.assertNotIn("within 3 calls", self.texts("[data-verdict=temporary]")[0])
 
 
 class Pointer(PageCase):

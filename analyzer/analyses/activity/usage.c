@@ -124,8 +124,12 @@ static enum ttd_status usage_release(struct usage_finder *finder, const struct h
     enum ttd_status status = usage_count_between(finder, effect, birth, &calls);
     if (status != TTD_OK)
         return status;
-    site->soon += calls <= HEAP_USAGE_SOON;
-    finder->usage->total.soon += calls <= HEAP_USAGE_SOON;
+    if (calls <= HEAP_USAGE_SOON) {
+        site->soon++;
+        finder->usage->total.soon++;
+        heap_sum_add(&site->soon_bytes, block->size);
+        heap_sum_add(&finder->usage->total.soon_bytes, block->size);
+    }
     if (calls != UINT64_MAX && calls <= finder->usage->options.steps) {
         site->temporary++;
         finder->usage->total.temporary++;
@@ -456,6 +460,7 @@ static void usage_merge_sites(void *target, const void *source)
     sum->temporary += site->temporary;
     usage_add_sum(&sum->temporary_bytes, site->temporary_bytes);
     sum->soon += site->soon;
+    usage_add_sum(&sum->soon_bytes, site->soon_bytes);
     sum->never_released += site->never_released;
     sum->destroyed += site->destroyed;
     sum->byte_seconds += site->byte_seconds;

@@ -22,6 +22,7 @@ struct heap_site {
     struct heap_sum temporary_bytes;
     /** The same with at most HEAP_USAGE_SOON calls between; 0 with options.only_temporary. */
     uint64_t soon;
+    struct heap_sum soon_bytes;
     /** Blocks live at the end of the trace; and blocks that ended with their heap. */
     uint64_t never_released;
     uint64_t destroyed;

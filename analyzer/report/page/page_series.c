@@ -229,10 +229,13 @@ static void series_add_to_others(struct heap_site *others, const struct heap_sit
 {
     others->allocations += site->allocations;
     others->temporary += site->temporary;
+    others->soon += site->soon;
     heap_sum_add(&others->bytes, site->bytes.low);
     others->bytes.high += site->bytes.high;
     heap_sum_add(&others->temporary_bytes, site->temporary_bytes.low);
     others->temporary_bytes.high += site->temporary_bytes.high;
+    heap_sum_add(&others->soon_bytes, site->soon_bytes.low);
+    others->soon_bytes.high += site->soon_bytes.high;
 }
 
 /* Lists the written members of the usage, by number of the call site: those that are not among the
@@ -254,11 +257,13 @@ static struct heap_site *series_list_usage(const struct heap_usage *usage, struc
     return list;
 }
 
-/* Writes the amounts that call sites have in the whole trace: those of heap_site. */
+/* Writes the amounts that call sites have in the whole trace: those of heap_site, and by how much
+ * the blocks that are released soon exceed the temporary ones. */
 enum ttd_status page_usage_json(struct row *row, const struct heap_usage *usage,
                                 struct page_sites *sites)
 {
-    static const char *const names[] = {"allocations", "bytes", "temporary", "temporary_bytes"};
+    static const char *const names[] = {"allocations",     "bytes", "temporary",
+                                        "temporary_bytes", "later", "later_bytes"};
     size_t count;
     struct heap_site *list = series_list_usage(usage, sites, &count);
     if (!list)
@@ -268,8 +273,13 @@ enum ttd_status page_usage_json(struct row *row, const struct heap_usage *usage,
         row_begin_array(row, names[column]);
         for (size_t i = 0; i < count; i++) {
             const struct heap_site *site = &list[i];
-            const uint64_t values[] = {site->allocations, heap_sum_value(site->bytes),
-                                       site->temporary, heap_sum_value(site->temporary_bytes)};
+            uint64_t temporary_bytes = heap_sum_value(site->temporary_bytes);
+            const uint64_t values[] = {site->allocations,
+                                       heap_sum_value(site->bytes),
+                                       site->temporary,
+                                       temporary_bytes,
+                                       site->soon - site->temporary,
+                                       heap_sum_value(site->soon_bytes) - temporary_bytes};
             row_unsigned(row, NULL, values[column]);
         }
         row_end_array(row);

@@ -202,6 +202,10 @@ class Parts(Report):
         part = self.parts(trace)["heap"]
         groups = {group["stack_id"]: group
                   for group in self.json_of("hot", trace, "--limit", "0")["groups"]}
+        for group in self.json_of("temporary", trace, "--steps", "3", "--limit", "0")["groups"]:
+            of_hot = groups[group["stack_id"]]
+            of_hot["later"] = group["temporary"] - of_hot["temporary"]
+            of_hot["later_bytes"] = group["temporary_bytes"] - of_hot["temporary_bytes"]
         for i, stack in enumerate(page_support.sums(part["sites"]["stack"])):
             for name, values in part["usage"].items():
                 self.assertEqual(values[i], groups[stack][name], (stack, name))
