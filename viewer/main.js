@@ -29,6 +29,7 @@ import { Search } from './search.js';
 import { Pieces } from './stacks.js';
 import { State } from './state.js';
 import { inkOn } from './surface.js';
+import { FunctionPanel } from './function_panel.js';
 import { FunctionColors } from './top_functions.js';
 import { Timeline } from './timeline.js';
 import { TimelineTable } from './timeline_table.js';
@@ -73,6 +74,7 @@ class Page {
     this.flame = new FlameView(this.makeSource(), this.state);
     this.sites = new SitesView(this.heap, this.state, this.pieces, this.makeClasses());
     this.command = new CommandLine();
+    this.panel = new FunctionPanel(this);
     this.makeViews();
     this.build();
     this.listen();
@@ -170,7 +172,7 @@ class Page {
       element('section', { class: 'panel', 'aria-label': 'Timeline' }, this.makeTimelineBar(),
         this.timeline.node, this.figures.node), this.ticks.node,
       element('div', { class: 'tab-row' }, this.tabs, this.onlyChip), this.note, this.place,
-      this.command.node, this.keys.help);
+      this.command.node, this.panel.node, this.keys.help);
   }
 
   /** The sentences that hold for all that the page shows. */
@@ -339,6 +341,7 @@ class Page {
       .filter((text) => text).join(' '));
     this.ticks.draw();
     view.made.draw?.();
+    this.panel.draw();
     const words = typeof view.words === 'function' ? view.words() : view.words;
     const line = address ? ['history', '--address', address] : words || view.made.words?.() ||
       measureOf(this.state).words(this.heap, this.state, this.scope);

@@ -17,9 +17,11 @@ export class Pieces {
     const kind = made.own ? 'own' : 'foreign';
     const line = calls.line(number);
     const module = baseName(made.module);
+    const name = button('', () => this.state.set({ search: made.name, root: '' }), { class: 'name' });
+    name.append(element('b', {}, ...breakable(made.short)));
     return element('li', { class: kind, title: `${made.name}\n${calls.line(number, true)}\n` +
         `${made.module}` },
-    element('b', {}, ...breakable(made.short)), line ? ` ${line}` : '',
+    name, line ? ` ${line}` : '',
     element('span', {}, module ? ` in ${module}` : '', calls.isInlined(number) ? ' (inlined)' : ''));
   }
 

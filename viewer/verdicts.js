@@ -84,7 +84,8 @@ export class Verdicts {
     const node = element('article', { class: `verdict${action ? '' : ' calm'}` },
       element('h2', {}, title, doubt ? element('span', { class: 'badge', title: doubt }, 'uncertain') : ''),
       element('div', { class: 'value' }, value, curve || ''),
-      whole ? element('code', { title: whole }, briefName(whole)) : '',
+      whole ? element('code', { title: whole }, number < 0 ? briefName(whole)
+        : button(briefName(whole), () => this.state.set({ search: whole, root: '' }), { class: 'name' })) : '',
       element('p', {}, ...lines.filter((line) => line).join('; ').split(/(\(temporary [^)]*\))/)
         .map((part, i) => (i % 2 ? element('span', { class: 'together' }, part) : part)), doubt ? `. Uncertain: ${doubt}` : ''),
       owner && this.place(owner) ? element('p', { class: 'place' }, this.place(owner)) : '',

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the page knows of an address, of sparse pages and of blocks that are freed soon, as
+"""What the page knows of one function, of an address, of sparse pages and of blocks that are freed soon, as
 test_page.py; all numbers are those of the commands."""
 
 import shlex
@@ -52,6 +52,121 @@ def workshop():
     script.snapshot((0x200008, 0x201000))
     script.free(0x200000 + 0x1000 * 20, stack=8)
     return script.close(wall=70 * 10**6)
+
+
+class OneFunction(PageCase):
+    def panel(self):
+        """The sums in the panel by row and title: the text of each cell, and its title."""
+        return evaluate("((node) => node.hidden ? null : Object.fromEntries([...node.querySelectorAll('tbody tr')].map((row) => "
+                        "[row.cells[0].textContent, Object.fromEntries([...row.cells].slice(1).map((cell, i) => "
+                        "[node.querySelectorAll('thead th')[i + 1].textContent, [cell.textContent, cell.title]]))])))"
+                        "(document.querySelector('.function-panel'))")
+
+    def exact(self, cell):
+        return int(cell[1].split(" ")[0].replace(",", "").replace("−", "-"))
+
+    def commands(self):
+        return [shlex.split(text)[1:] for text in self.texts(".function-panel .command code")]
+
+    def group(self, words, name):
+        """The amounts of a function in the output of a command by function, and in all stacks with it."""
+        found = self.json_of(words[0], words[-1], *words[1:-1], "--limit", "0")
+        found.setdefault("groups", found.get("changes"))
+        return found, next((group for group in found["groups"] if group["function"] == name), None)
+
+    def check_panel(self, trace, name, rows):
+        panel = self.panel()
+        self.assertEqual(list(panel), rows)
+        commands = self.commands()
+        self.assertEqual([words[0] for words in commands],
+                         ["state", "diff", "hot", "temporary", "temporary", "leaks", "moves"])
+        for words in commands:
+            self.assertEqual(words[-1], trace)
+            self.assertEqual(words[words.index("--include") + 1], name)
+        state, diff, hot, temporary, soon, leaks, moves = (self.group(words, name) for words in commands)
+        for row, sums in panel.items():
+            def amount(found, member):
+                whole, group = found
+                return sum(group[member] for group in whole["groups"]) if row != "itself" else (group or {}).get(member, 0)
+            self.assertEqual(self.exact(sums["Live at the cursor"]), amount(state, "bytes"))
+            self.assertEqual(sums["Blocks"][0], f"{amount(state, 'blocks'):,}")
+            self.assertEqual(self.exact(sums["Allocated"]), amount(hot, "bytes"))
+            self.assertEqual(sums["Allocations"][0], f"{amount(hot, 'allocations'):,}")
+            self.assertEqual(sums["Temporary"][0], f"{amount(temporary, 'temporary'):,}")
+            self.assertEqual(sums["Within 3 calls"][0], f"{amount(soon, 'temporary'):,}")
+            self.assertEqual(self.exact(sums["Copied"]) if "Copied" in sums else 0, amount(moves, "bytes_copied_at_most"))
+            lost = [group for group in leaks[0]["groups"] if group["class"] == "definitely_lost" and
+                    (row != "itself" or group["function"] == name)]
+            self.assertEqual(self.exact(sums["Definitely lost"]), sum(group["bytes"] for group in lost))
+            self.assertEqual(self.exact(sums["Grew in the range"]), amount(diff, "change_bytes"), diff)
+        return panel
+
+    def test_a_search_shows_the_sums_of_the_function(self):
+        trace = self.write(workshop())
+        self.show(trace)
+        self.assertIsNone(self.panel())
+        for name, rows in (("shop::work(int)", ["itself", "with all that it calls"]), ("shop::pack()", ["itself"]),
+                           ("main", ["with all that it calls"])):
+            evaluate(f"heapPage.state.set({{ search: {name!r} }}), 1")
+            self.settle()
+            self.check_panel(trace, name, rows)
+        self.check_silence()
+
+    def test_it_follows_cursor_and_range(self):
+        trace = self.write(workshop())
+        self.show(trace)
+        places = self.positions()
+        for at, first, last in ((3, 0, -1), (9, 4, 12), (15, 2, 17)):
+            self.go(f"#search=shop::work(int)&at={places[at]}&from={places[first]}&to={places[last]}")
+            self.check_panel(trace, "shop::work(int)", ["itself", "with all that it calls"])
+        self.check_silence()
+
+    def test_everything_that_names_a_function_leads_there(self):
+        trace = self.write(workshop())
+        self.show(trace)
+        title = "((node) => node.hidden ? '' : node.querySelector('h2').textContent)(document.querySelector('.function-panel'))"
+        box = "(({ canvas, boxes, picture: { tree, is_icicle } }) => { const box = boxes.find(({ node }) => node >= 0 && " \
+            "tree.function(node).plain === 'shop::pack'); const place = canvas.getBoundingClientRect(); canvas.dispatchEvent(" \
+            "new MouseEvent('click', { clientX: place.left + box.x + 2, clientY: place.top + 22 * box.depth + 5 })); })(heapPage.flame)"
+        for click, name in (
+                ("[...document.querySelectorAll('.sites-panel tbody tr')].find((row) => row.textContent.includes('idle')).click()", "shop::idle"),
+                (box, "shop::pack"),
+                ("[...document.querySelectorAll('.timeline-box .legend button')].find((node) => node.textContent.includes('idle')).click()",
+                 "shop::idle"),
+                ("document.querySelector('[data-verdict=peak] code button').click()", None),
+                ("heapPage.state.set({ search: 'pack' })", "shop::pack"), ("heapPage.state.set({ search: 'shop' })", ""),
+                ("heapPage.state.set({ search: 'work.cpp' })", "")):
+            evaluate("heapPage.state.set({ search: '', root: '' }), 1")
+            self.settle()
+            self.assertEqual(evaluate(title), "")
+            evaluate(f"void {click}, 1")
+            self.settle()
+            wanted = evaluate("document.querySelector('[data-verdict=peak] code').textContent") if name is None else name
+            self.assertEqual(evaluate(title), wanted, click)
+        self.go("#view=errors")
+        evaluate("void document.querySelector('.view .stack button.name').click(), 1")
+        self.settle()
+        self.assertEqual(evaluate(title), self.texts(".view .stack button.name")[0].split("(")[0])
+        evaluate("void document.querySelector('[aria-label=\"Close the function\"]').click(), 1")
+        self.settle()
+        self.assertEqual(evaluate("[heapPage.state.get('search'), document.querySelector('.function-panel').hidden]"), ["", True])
+        self.check_silence()
+
+    def test_the_line_and_the_stack_of_most(self):
+        trace = self.write(workshop())
+        self.show(trace, "#search=shop::work(int)")
+        said = " ".join(self.texts(".function-panel .said"))
+        at = evaluate("heapPage.heap.position[heapPage.state.get('at')]")
+        groups = [group for group in self.json_of("state", trace, "--at", at, "--limit", "0")["groups"]
+                  if group["stack"][0]["function"] == "shop::work(int)"]
+        total = sum(group["bytes"] for group in groups)
+        most = max(groups, key=lambda group: group["bytes"])
+        self.assertIn(f"Heaviest line: work.cpp:{most['stack'][0]['line']}, {100 * most['bytes'] / total:.0f} % of its live bytes", said)
+        self.assertEqual(len(groups), 2)
+        evaluate("document.querySelector('.function-panel details').open = true, 1")
+        self.assertIn(f"work.cpp:{most['stack'][0]['line']}", self.texts(".function-panel .stack li")[0])
+        self.go("#search=shop::idle()")
+        self.assertIn("1 error: double free", self.texts(".function-panel button"))
 
 
 class Memory(PageCase):
