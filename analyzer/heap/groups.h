@@ -20,6 +20,9 @@ struct heap_choice {
     bool is_made;
     /** All blocks that are live at a snapshot or at the end are there, and no others. */
     bool is_live_only;
+    /** All blocks that the process had when the recorder was attached are there, and all calls
+     * from then on. */
+    bool has_earlier;
     /** Mean number of bytes from one recorded block to the next; 0 if the blocks are no sample. */
     uint64_t sample;
     /** Size of the smallest recorded blocks, if they are no sample. */

@@ -361,9 +361,9 @@ enum ttd_status heap_reach_read(struct heap_reach *reach, const struct heap_trac
     status = reach_builder_init(&builder, reach, options);
     /* The process had blocks that the trace does not list: from its beginning, or because the
      * recorder has not chosen them. */
-    builder.keeps_between =
-        trace->choice.is_made ||
-        (ttd_reader_trace(trace->reader)->flags & (TTD_TRACE_INHERITS | TTD_TRACE_ATTACHED)) != 0;
+    uint32_t flags = ttd_reader_trace(trace->reader)->flags;
+    builder.keeps_between = trace->choice.is_made || flags & TTD_TRACE_INHERITS ||
+                            (flags & TTD_TRACE_ATTACHED && !trace->choice.has_earlier);
     if (status == TTD_OK)
         status = reach_read_references(&builder, trace->reader, error);
     /* Parts that are missing in a damaged file make the snapshot incomplete, as the recorder would

@@ -155,6 +155,8 @@ struct ttd_position heap_gaps_end(struct heap_gaps *gaps, struct ttd_position po
 #define CHOICE_LEAST  "blocks of at least "
 #define CHOICE_LIVE   "blocks that are live"
 #define POOLED_KEY    "pooled"
+#define EARLIER_KEY   "before"
+#define MISSING_KEY   "unrecorded"
 
 static bool choice_begins(struct ttd_string text, const char *begin)
 {
@@ -184,8 +186,11 @@ static void choice_add_pooled(struct heap_choice *choice, struct ttd_string text
         memcpy(choice->pooled[choice->pooled_count++], text.data, text.size);
 }
 
-static void choice_see(struct heap_choice *choice, const struct ttd_metadata *record)
+static void choice_see(struct heap_choice *choice, const struct ttd_metadata *record,
+                       bool *has_missing)
 {
+    choice->has_earlier |= choice_is_key(record->key, EARLIER_KEY);
+    *has_missing |= choice_is_key(record->key, MISSING_KEY);
     if (choice_is_key(record->key, POOLED_KEY))
         choice_add_pooled(choice, record->value);
     if (!choice_is_key(record->key, CHOICE_KEY))
@@ -205,16 +210,18 @@ enum ttd_status heap_choice_read(struct ttd_reader *reader, struct heap_choice *
                                  struct ttd_error *error)
 {
     struct heap_choice found = {.is_made = false};
+    bool has_missing = false;
     enum ttd_status status = ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_METADATA));
     while (status == TTD_OK) {
         struct ttd_batch batch;
         status = ttd_reader_next(reader, &batch, error);
         for (size_t i = 0; status == TTD_OK && batch.kind == TTD_KIND_METADATA && i < batch.count;
              i++)
-            choice_see(&found, &batch.u.metadata[i]);
+            choice_see(&found, &batch.u.metadata[i], &has_missing);
     }
     if (status == TTD_ERROR_NO_MEMORY || status == TTD_ERROR_IO)
         return status;
+    found.has_earlier = found.has_earlier && !has_missing;
     *choice = found;
     return TTD_OK;
 }

@@ -85,6 +85,37 @@ int main(int, char **arguments)
 """
 
 
+# Loses blocks of 104 usable bytes. Behind each lies free memory, which the allocator links to the
+# next: it points at the last word of the block before. The free memory of "kept" has the address of
+# the last block.
+LINKED = r"""
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <sys/prctl.h>
+#include <unistd.h>
+int main()
+{
+    static void *holders[20];
+    for (void *&holder : holders) {
+        std::memset(malloc(100), 0, 100);
+        holder = std::calloc(1, 2000);
+        std::memset(malloc(100), 0, 100);
+    }
+    static_cast<void **>(holders[0])[100] = std::calloc(1, 200);
+    for (void *&holder : holders) {
+        free(holder);
+        holder = nullptr;
+    }
+    char byte;
+    prctl(PR_SET_PTRACER, -1UL, 0, 0, 0);
+    std::puts("ready");
+    std::fflush(stdout);
+    _exit(read(0, &byte, 1) < 0);
+}
+"""
+
+
 class Calls(Attach):
 
     def counts(self):
@@ -443,6 +474,26 @@ class Ends(Attach):
 
 class Moments(Attach):
 
+    def compile(self, name, text):
+        source = self.directory / f'{name}.cpp'
+        source.write_text(text)
+        subprocess.run([*os.environ['COMPILER_CXX'].split(), '-O1', '-fno-builtin', '-w', '-pthread',
+                        '-o', self.directory / name, source], check=True)
+        return self.directory / name
+
+    def test_free_memory_from_before_holds_nothing_for_certain(self):
+        process = self.start(self.compile('linked', LINKED),
+                             env={**os.environ, 'MALLOC_PERTURB_': '0'})
+        recorder = self.attach(process)
+        process.stdin.close()
+        self.assertEqual(recorder.wait(PATIENCE), 0)
+        classes = {}
+        for group in analyze('leaks', self.trace, '--show', 'all', '--limit', '0')['groups']:
+            self.assertEqual([frame['function'] for frame in group['stack']], [FOUND])
+            classes[group['class']] = group['blocks'], group['bytes']
+        self.assertEqual(classes['definitely_lost'], (40, 40 * 104))
+        self.assertEqual(classes['possibly_lost'], (1, 200))
+
     def test_a_thread_allocates_at_that_moment(self):
         """Its blocks may be listed as live or not, so that nothing is certain."""
         for command, is_certain in ('calls 2', True), ('lock', False):
@@ -459,12 +510,9 @@ class Moments(Attach):
     def test_threads_that_are_in_calls_nearly_always(self):
         """They are waited for; those that are not seen outside make nothing certain. No call that
         had begun before is taken for an error of the program."""
-        source = self.directory / 'calling.cpp'
-        source.write_text(CALLING)
-        subprocess.run([*os.environ['COMPILER_CXX'].split(), '-O1', '-fno-builtin', '-w', '-pthread',
-                        '-o', self.directory / 'calling', source], check=True)
+        calling = self.compile('calling', CALLING)
         for way in '0', '1', '2':
-            process = self.start(self.directory / 'calling', way)
+            process = self.start(calling, way)
             for _ in range(3):
                 recorder = self.attach(process)
                 process.stdin.write('r')
