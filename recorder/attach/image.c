@@ -409,6 +409,28 @@ static int reserve_begin_take_channel(const struct attachment *attachment, uint3
     return open(path, O_RDWR | O_CLOEXEC);
 }
 
+/* Opens the channel's file there anew, in place of the descriptor that made it: only a file that
+ * was opened counts as held, also by a child that has not allocated anything yet (host_is_held()).
+ */
+static void reserve_reopen_channel(const struct attachment *attachment, struct threads *threads,
+                                   uint64_t address)
+{
+    const struct borrowed_code code = attach_own_code(attachment);
+    char path[64];
+    int size = snprintf(path, sizeof path, "/proc/thread-self/fd/%d", attachment->file);
+    if (!attach_write(attachment, address, path, (size_t)size + 1))
+        return;
+    int64_t file =
+        attach_call(threads, &code, SYS_openat,
+                    (const uint64_t[6]){(uint64_t)AT_FDCWD, address, O_RDWR | O_CLOEXEC, 0, 0, 0});
+    if (file < 0)
+        return;
+    attach_call(
+        threads, &code, SYS_dup3,
+        (const uint64_t[6]){(uint64_t)file, (uint64_t)attachment->file, O_CLOEXEC, 0, 0, 0});
+    attach_call(threads, &code, SYS_close, (const uint64_t[6]){(uint64_t)file, 0, 0, 0, 0, 0});
+}
+
 /* Makes the channel's file there, and takes a descriptor of it. */
 static bool reserve_make_channel(struct attachment *attachment, struct threads *threads)
 {
@@ -427,8 +449,11 @@ static bool reserve_make_channel(struct attachment *attachment, struct threads *
     attachment->file = (int)file;
     attach_write(attachment, note, &attachment->file, sizeof attachment->file);
     attachment->channel = reserve_begin_take_channel(attachment, attach_living(threads));
-    return attachment->channel >= 0 ||
-           attach_refuse(attachment, "its descriptors cannot be taken over: %s", strerror(errno));
+    if (attachment->channel < 0)
+        return attach_refuse(attachment, "its descriptors cannot be taken over: %s",
+                             strerror(errno));
+    reserve_reopen_channel(attachment, threads, address);
+    return true;
 }
 
 /* Goes on where it was refused the last time. */

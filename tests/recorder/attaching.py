@@ -2,11 +2,12 @@
 """Shared by the tests of ttdrecord attach."""
 
 import hashlib
+import os
 import pathlib
 import re
 import subprocess
 
-from support import PATIENCE, RECORDER, Recording
+from support import PATIENCE, RECORDER, Recording, analyze
 
 
 # Confines itself: no memory may be mapped or made accessible, nor a file be made in memory.
@@ -32,7 +33,50 @@ for line in sys.stdin:
 """
 
 
+# Forks a child that forks another, which allocates for the first time when both others have ended.
+DAEMON = r"""
+#include <cstdio>
+#include <cstdlib>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main()
+{
+    char byte;
+    free(malloc(30));
+    prctl(PR_SET_PTRACER, -1UL, 0, 0, 0);
+    std::puts("ready");
+    std::fflush(stdout);
+    if (read(0, &byte, 1) < 0)
+        _exit(1);
+    pid_t child = fork();
+    if (child == 0) {
+        free(malloc(60));
+        if (fork() != 0)
+            _exit(0);
+        usleep(300000);
+        free(malloc(61));
+        _exit(0);
+    }
+    waitpid(child, nullptr, 0);
+}
+"""
+
+
 class Attach(Recording):
+
+    def compile(self, name, text, *options):
+        source = self.directory / f'{name}.cpp'
+        source.write_text(text)
+        subprocess.run([*os.environ['COMPILER_CXX'].split(), '-O1', '-fno-builtin', '-w', '-pthread',
+                        *options, '-o', self.directory / name, source], check=True)
+        return self.directory / name
+
+    def check_daemon(self):
+        """Both processes that DAEMON forks are recorded."""
+        sizes = [event['size'] for trace in self.directory.glob('trace.bin.*')
+                 for event in analyze('events', trace) if event['action'] == 'Alloc']
+        self.assertEqual(sorted(sizes), [60, 61])
 
     def start(self, *command, **others):
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,

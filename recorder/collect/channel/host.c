@@ -17,7 +17,7 @@
 
 #include "channel_pool.h"
 
-enum { PROBES = 3, PROBE_US = 1000 };
+enum { PROBES = 4, PROBE_US = 1000 };
 
 static uint64_t host_monotonic_ns(void)
 {
@@ -56,17 +56,35 @@ char *channel_map(struct channel_view *view, uint32_t index)
     return window;
 }
 
-/* Opens the channel once more, for leases. Nobody can hold it yet: if they are not granted, they do
- * not work here, or a command that asks all recorders just looks at it. */
-static void host_open_probe(struct host *host)
+/* Opens a memory file for leases. Whoever opens it while a lease is held has this process
+ * signalled. SIGWINCH does no harm, and is passed on to no program. */
+static int host_open_for_leases(const char *path)
 {
-    host->probe = open(host->path, O_RDWR | O_CLOEXEC);
-    /* Whoever opens the channel while a lease is held has this process signalled. SIGWINCH does no
-       harm, and is passed on to no program. */
-    if (host->probe >= 0)
-        fcntl(host->probe, F_SETSIG, SIGWINCH);
-    if (host_stays_held(host, PROBES) && close(host->probe) == 0)
-        host->probe = -1;
+    int file = open(path, O_RDWR | O_CLOEXEC);
+    if (file >= 0)
+        fcntl(file, F_SETSIG, SIGWINCH);
+    return file;
+}
+
+/* Whether the system grants leases on memory files: tried with one that is nobody else's. Somebody
+ * who looks at all files of the system may have it open for a moment. */
+static bool host_grants_leases(void)
+{
+    char path[64];
+    int memfd = memfd_create("lease", MFD_CLOEXEC);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", memfd);
+    int file = memfd >= 0 ? host_open_for_leases(path) : -1;
+    bool is_granted = false;
+    for (int i = 0; file >= 0 && !is_granted && i < PROBES; i++) {
+        if (i > 0)
+            usleep(PROBE_US);
+        is_granted = fcntl(file, F_SETLEASE, F_WRLCK) == 0;
+    }
+    if (file >= 0)
+        close(file);
+    if (memfd >= 0)
+        close(memfd);
+    return is_granted;
 }
 
 int host_open(struct host *host, uint32_t flags)
@@ -88,7 +106,7 @@ int host_adopt(struct host *host, int memfd, uint32_t flags)
     host_describe(host->channel, flags);
     host->start = host->channel->start;
     snprintf(host->path, sizeof host->path, "/proc/%d/fd/%d", (int)getpid(), host->memfd);
-    host_open_probe(host);
+    host->probe = host_grants_leases() ? host_open_for_leases(host->path) : -1;
     /* A process that queries this lock learns the collector's id in its own pid namespace. */
     fcntl(host->memfd, F_SETLK, &(struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET});
     host->has_barriers = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0) > 0;
@@ -124,11 +142,12 @@ uint64_t host_tick(struct host *host)
 
 bool host_is_held(const struct host *host)
 {
-    /* A write lease is granted only if nobody else has the file open or mapped. */
+    /* A write lease is granted only if nobody else has the file open or mapped; it is denied if the
+     * file belongs to another user. */
     if (host->probe < 0)
         return false;
     if (fcntl(host->probe, F_SETLEASE, F_WRLCK) != 0)
-        return true;
+        return errno == EAGAIN;
     fcntl(host->probe, F_SETLEASE, F_UNLCK);
     return false;
 }

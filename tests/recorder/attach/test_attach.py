@@ -15,7 +15,7 @@ import time
 import types
 import unittest
 
-from attaching import CONFINED, Attach
+from attaching import CONFINED, DAEMON, Attach
 from support import ANALYZER, PATIENCE, RECORDER, analyze, marks, program
 
 # Its only thread gets a signal of a timer more often than it can be stopped and let go.
@@ -474,13 +474,6 @@ class Ends(Attach):
 
 class Moments(Attach):
 
-    def compile(self, name, text):
-        source = self.directory / f'{name}.cpp'
-        source.write_text(text)
-        subprocess.run([*os.environ['COMPILER_CXX'].split(), '-O1', '-fno-builtin', '-w', '-pthread',
-                        '-o', self.directory / name, source], check=True)
-        return self.directory / name
-
     def test_free_memory_from_before_holds_nothing_for_certain(self):
         process = self.start(self.compile('linked', LINKED),
                              env={**os.environ, 'MALLOC_PERTURB_': '0'})
@@ -563,6 +556,13 @@ class Families(Attach):
         self.assertEqual(self.tell(process, 'wait'), [signal.SIGTERM])
         trace, = self.directory.glob(f'trace.bin.{child}.*')
         self.assertEqual(analyze('verify', trace)['problems'], [])
+
+    def test_child_that_has_not_allocated_when_the_others_have_ended(self):
+        process = self.start(self.compile('daemon', DAEMON))
+        recorder = self.attach(process)
+        process.stdin.close()
+        self.assertEqual(recorder.wait(PATIENCE), 0)
+        self.check_daemon()
 
     def test_children_that_execute_programs(self):
         process = self.start(program('counted'))

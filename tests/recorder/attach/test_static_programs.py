@@ -9,7 +9,7 @@ import subprocess
 import time
 import unittest
 
-from attaching import Attach
+from attaching import DAEMON, Attach
 from support import PATIENCE, RECORDER, analyze, program
 
 STATIC = 'counted_static', 'counted_static_pie'
@@ -216,6 +216,11 @@ class Launched(Static):
         result = self.record(script)
         self.assertEqual((result.returncode, result.stdout), (0, b'80 200\n'), result.stderr)
         self.assert_whole(failed=40)
+
+    def test_child_that_has_not_allocated_when_the_others_have_ended(self):
+        result = self.record(self.compile('daemon', DAEMON, '-static'), stdin=subprocess.DEVNULL)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.check_daemon()
 
     def test_as_without_a_recorder(self):
         """Its environment, descriptors and signals are its own, and no tracer is left."""
