@@ -280,6 +280,7 @@ static int leaks_print_list(struct session *session, const struct leaks_options 
                                 .is_attached = ttd_reader_trace(session->source.reader)->flags &
                                                TTD_TRACE_ATTACHED,
                                 .choice = &session->source.choice};
+    session_lead_with_functions(session);
     report_leaks(&session->report, &data);
     heap_tree_free(&heaps);
     return STATUS_OK;

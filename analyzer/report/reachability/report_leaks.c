@@ -103,11 +103,66 @@ static struct heap_call leaks_creation(const struct report *report, const struct
     return heap ? heap->created : heap_call_none();
 }
 
+/* The table of groups. */
+
+struct leaks_columns {
+    size_t kind;
+    size_t name;
+};
+
+enum { COLUMN_GROUP = 2, COLUMN_BYTES = 12, COLUMN_BLOCKS = 23 };
+
+static uint64_t leaks_total_blocks(const struct heap_group *group)
+{
+    return group->total_blocks > group->blocks ? group->total_blocks : group->blocks;
+}
+
+/* Groups have their kind in the table only if they are of several. */
+static struct leaks_columns leaks_find_columns(const struct heap_groups *groups, size_t count)
+{
+    struct leaks_columns columns = {0, 0};
+    size_t longest = 0;
+    bool is_one_kind = true;
+    for (size_t i = 0; i < count; i++) {
+        const struct heap_group *group = &groups->items[i];
+        size_t end = COLUMN_BLOCKS + report_count_columns(leaks_total_blocks(group), "block") + 2;
+        size_t kind = strlen(report_leak_kinds[group->kind].text) + 2;
+        columns.kind = end > columns.kind ? end : columns.kind;
+        longest = kind > longest ? kind : longest;
+        is_one_kind = is_one_kind && group->kind == groups->items[0].kind;
+    }
+    columns.name = columns.kind + (is_one_kind ? 0 : longest);
+    return columns;
+}
+
+/* Writes a line for each of many groups, with the blocks that hang below it, so that all of them
+ * are seen at once. */
+static void leaks_text_table(struct report *report, const struct heap_groups *groups, size_t count)
+{
+    struct text_output *output = report->output;
+    struct leaks_columns columns = leaks_find_columns(groups, count);
+    if (!report->functions || count <= REPORT_WITHOUT_TABLE)
+        return;
+    out_char(output, '\n');
+    for (size_t i = 0; i < count; i++) {
+        const struct heap_group *group = &groups->items[i];
+        uint64_t blocks = leaks_total_blocks(group);
+        say(output, tab(COLUMN_GROUP), "group ", number(i + 1), tab(COLUMN_BYTES),
+            rounded(blocks > group->blocks ? group->total_bytes : group->bytes), tab(COLUMN_BLOCKS),
+            blocks(blocks), tab(columns.kind));
+        if (columns.name != columns.kind)
+            say(output, report_leak_kinds[group->kind].text, tab(columns.name));
+        report_key_function_text(report, group->key);
+        out_char(output, '\n');
+    }
+}
+
 static void leaks_text_groups(struct report *report, const struct report_leaks *data)
 {
     struct text_output *output = report->output;
     size_t listed = leaks_listed(data);
     size_t count = report_shown(listed, report->limit);
+    leaks_text_table(report, data->groups, count);
     for (size_t i = 0; i < count; i++) {
         const struct heap_group *group = &data->groups->items[i];
         say(output, "\n", BOLD, bytes(group->bytes), " in ", blocks(group->blocks), PLAIN);

@@ -17,9 +17,6 @@
 /* Stacks that are shown below a function. */
 #define FUNCTION_STACKS 3
 
-/* So few functions are seen at once without a table. */
-#define FUNCTIONS_WITHOUT_TABLE 3
-
 /* Percentages, rounded up to by half a percent: the smallest one that a table shows as a number,
  * and of the functions that have stacks below a table; the first ones of it always have. */
 #define SHARE_MIN         0.5
@@ -137,12 +134,9 @@ static double functions_share(const struct functions *functions,
     return functions->weight ? 100 * (double)function->weight / (double)functions->weight : 0;
 }
 
-/* Writes the function of groups, and the file and line of its largest stack. */
-static void functions_text_name(struct report *report, const struct report_functions *data,
-                                const struct function_groups *function)
+void report_key_function_text(struct report *report, struct heap_key key)
 {
     struct text_output *output = report->output;
-    struct heap_key key = data->groups->at(data->groups->context, function->first).key;
     ttd_id stack = key.stack;
     if (view_find_key(report->functions, &key) != TTD_OK)
         return;
@@ -151,6 +145,19 @@ static void functions_text_name(struct report *report, const struct report_funct
                                !output->width               ? SIZE_MAX
                                : room < REPORT_FUNCTION_MIN ? output->width - 8
                                                             : room);
+}
+
+/* Writes the function of groups, and the file and line of its largest stack. */
+static void functions_text_name(struct report *report, const struct report_functions *data,
+                                const struct function_groups *function)
+{
+    report_key_function_text(report, data->groups->at(data->groups->context, function->first).key);
+}
+
+size_t report_count_columns(uint64_t count, const char *unit)
+{
+    int digits = snprintf(NULL, 0, "%llu", (unsigned long long)count);
+    return (size_t)digits + (size_t)(digits - 1) / 3 + strlen(" ") + strlen(unit) + strlen("s");
 }
 
 /* Columns of a table of functions. */
@@ -163,10 +170,8 @@ static void functions_text_table(struct report *report, const struct report_func
     struct text_output *output = report->output;
     size_t column_name = 0;
     for (size_t i = 0; i < shown; i++) {
-        size_t digits =
-            (size_t)snprintf(NULL, 0, "%llu", (unsigned long long)functions->items[i].count);
-        size_t columns = digits + (digits - 1) / 3 + strlen(data->unit) + strlen(" s  ");
-        column_name = COLUMN_COUNT + columns > column_name ? COLUMN_COUNT + columns : column_name;
+        size_t end = COLUMN_COUNT + report_count_columns(functions->items[i].count, data->unit) + 2;
+        column_name = end > column_name ? end : column_name;
     }
     out_char(output, '\n');
     for (size_t i = 0; i < shown; i++) {
@@ -220,7 +225,7 @@ static void functions_text_all(struct report *report, const struct report_functi
 {
     struct text_output *output = report->output;
     size_t shown = report_shown(count, data->limit);
-    bool has_table = shown > FUNCTIONS_WITHOUT_TABLE;
+    bool has_table = shown > REPORT_WITHOUT_TABLE;
     size_t detailed = 0;
     if (has_table)
         functions_text_table(report, data, functions, shown);
@@ -228,7 +233,7 @@ static void functions_text_all(struct report *report, const struct report_functi
         say(output, tab(COLUMN_BYTES), "… and ", counted(count - shown, "function"),
             " more (--limit 0 for all)\n");
     for (; detailed < shown; detailed++) {
-        if (detailed >= FUNCTIONS_WITHOUT_TABLE && data->limit != SIZE_MAX &&
+        if (detailed >= REPORT_WITHOUT_TABLE && data->limit != SIZE_MAX &&
             functions_share(functions, &functions->items[detailed]) < SHARE_WITH_STACKS)
             break;
         functions_text_one(report, data, functions, &functions->items[detailed]);

@@ -285,6 +285,16 @@ struct report_functions {
  * groups them. */
 void report_functions_text(struct report *report, const struct report_functions *data);
 
+/** So many groups are seen at once without a table. */
+#define REPORT_WITHOUT_TABLE 3
+
+/** Writes the function that report->functions finds in the stack of a key, and its file and line,
+ * in the rest of the line. */
+void report_key_function_text(struct report *report, struct heap_key key);
+
+/** Returns the columns that a number and its unit take at most: "12,345 blocks". */
+size_t report_count_columns(uint64_t count, const char *unit);
+
 /** Sets report->frames to the frames of a stack, and returns the frame of a function; NULL if there
  * is none. */
 const struct frame *report_function_frame(struct report *report, ttd_id stack,

@@ -205,7 +205,8 @@ class Ways(SnapshotCase):
             "    1 block held by a pointer 40 bytes into the block\n"
             "    2 blocks held in several such ways\n"
             "    1 block held by others that are possibly lost"])
-        _, *groups, _ = self.run_ok("leaks", "--show", "possible", self.trace).text.split("\n\n")
+        _, _table, *groups, _ = self.run_ok("leaks", "--show", "possible",
+                                            self.trace).text.split("\n\n")
         self.assertEqual([group.splitlines()[1] for group in groups], [
             "    held by a pointer 16 bytes into the block",
             "    held by a pointer 40 bytes into the block",

@@ -126,6 +126,21 @@ class ByFunction(TestCase):
         lines = re.findall(r"(?m)^ +\d+ %  [\d.]+ kB +(\d+) blocks  (f\d) ", text)
         self.assertEqual(lines, [(str(group["blocks"]), group["function"]) for group in added["groups"]])
 
+    def test_leaks(self):
+        """A table of the groups, by stack, with the function of each; by other keys there is none."""
+        groups = self.json_of("leaks", self.trace)["groups"]
+        text = self.run_ok("leaks", self.trace).text
+        table = re.findall(r"(?m)^  group (\d+) +([\d.]+) kB +(\d+) blocks? +(\w+) \(f\.c:(\d)\)$", text)
+        self.assertEqual([(number, blocks, function, line) for number, _, blocks, function, line in table],
+                         [(str(number), str(group["blocks"]), group["stack"][0]["function"],
+                           group["stack"][0]["function"][1:])
+                          for number, group in enumerate(groups, 1)])
+        for (_, size, *_), group in zip(table, groups):
+            self.assertAlmostEqual(1000 * float(size), group["bytes"], delta=group["bytes"] / 199)
+        self.assertEqual(len(table), 20)
+        self.assertNotIn("\n  group 1  ", self.run_ok("leaks", "--limit", "3", self.trace).text)
+        self.assertNotIn("\n  group 1  ", self.run_ok("leaks", "--by", "function", self.trace).text)
+
     def test_by_stack(self):
         """As asked for, and in other formats."""
         text = self.run_ok("peak", self.trace, "--by", "stack").text
