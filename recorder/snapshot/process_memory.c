@@ -53,8 +53,12 @@ static ssize_t memory_read_file(int file, uint64_t address, void *bytes, size_t 
 
 bool memory_open(struct memory *memory, uint32_t pid, uint32_t tid)
 {
-    *memory =
-        (struct memory){.pid = pid, .tid = tid, .file = -1, .direct = NOT_OPENED, .has_scan = true};
+    *memory = (struct memory){.pid = pid,
+                              .tid = tid,
+                              .file = -1,
+                              .direct = NOT_OPENED,
+                              .has_scan = true,
+                              .has_guards = true};
     memory->pagemap = process_memory_open_of(memory, "pagemap");
     if (memory->pagemap < 0)
         return false;
@@ -285,11 +289,18 @@ struct scan_arguments {
 
 #define SCAN_IOCTL _IOWR('f', 16, struct scan_arguments)
 
-enum { SCAN_FILE = 1 << 2, SCAN_PRESENT = 1 << 3, SCAN_SWAPPED = 1 << 4, SCAN_ZERO = 1 << 5 };
+enum {
+    SCAN_FILE = 1 << 2,
+    SCAN_PRESENT = 1 << 3,
+    SCAN_SWAPPED = 1 << 4,
+    SCAN_ZERO = 1 << 5,
+    SCAN_GUARD = 1 << 8, /* Linux 6.15: nothing can be there, though it counts as swapped */
+};
 
 /* Entries of the page map. */
 #define ENTRY_TOUCHED (UINT64_C(3) << 62)
 #define ENTRY_FILE    (UINT64_C(1) << 61)
+#define ENTRY_GUARD   (UINT64_C(1) << 58)
 enum { ENTRIES = 4096 };
 
 /* Addresses of programs end here, but for those that ask for more. */
@@ -298,15 +309,15 @@ enum { ENTRIES = 4096 };
 /* Pages that the system looks at in one call, at most: it is not interrupted meanwhile. */
 enum { PAGES_AT_ONCE = 1 << 18 };
 
-/* Asks the system for regions of pages without any of the categories in `without`, at most
- * MEMORY_SPANS of them, and moves `*begin` on to where it ended. Returns their number; 0 and no
- * `has_scan` any more if the system does not know. */
-static size_t memory_pages_ask(struct memory *memory, uint64_t *begin, uint64_t end,
-                               uint64_t without, struct scan_region regions[MEMORY_SPANS])
+/* Asks the system for regions of pages with none of the categories in `without`, from *begin on.
+ * Returns their number and, in *walk_end, where it ended; a negative number if it does not know. */
+static int memory_pages_walk(const struct memory *memory, uint64_t begin, uint64_t end,
+                             uint64_t without, struct scan_region regions[MEMORY_SPANS],
+                             uint64_t *walk_end)
 {
     struct scan_arguments arguments = {
         .size = sizeof arguments,
-        .start = *begin,
+        .start = begin,
         .end = end,
         .regions = (uintptr_t)regions,
         .region_count = MEMORY_SPANS,
@@ -319,7 +330,23 @@ static size_t memory_pages_ask(struct memory *memory, uint64_t *begin, uint64_t 
     reader_enter();
     int count = ioctl(memory->pagemap, SCAN_IOCTL, &arguments);
     reader_leave();
-    if (count < 0 || arguments.walk_end <= *begin || arguments.walk_end > end) {
+    *walk_end = arguments.walk_end;
+    return count;
+}
+
+/* Asks the system for regions of pages without any of the categories in `without`, at most
+ * MEMORY_SPANS of them, and moves `*begin` on to where it ended. Returns their number; 0 and no
+ * `has_scan` any more if the system does not know. */
+static size_t memory_pages_ask(struct memory *memory, uint64_t *begin, uint64_t end,
+                               uint64_t without, struct scan_region regions[MEMORY_SPANS])
+{
+    uint64_t walk_end, guard = memory->has_guards ? SCAN_GUARD : 0;
+    int count = memory_pages_walk(memory, *begin, end, without | guard, regions, &walk_end);
+    if (count < 0 && guard != 0) {
+        memory->has_guards = false;
+        count = memory_pages_walk(memory, *begin, end, without, regions, &walk_end);
+    }
+    if (count < 0 || walk_end <= *begin || walk_end > end) {
         memory->has_scan = false;
         return 0;
     }
@@ -333,7 +360,7 @@ static size_t memory_pages_ask(struct memory *memory, uint64_t *begin, uint64_t 
         regions[kept++] = region;
         *begin = region.end;
     }
-    *begin = arguments.walk_end > *begin ? arguments.walk_end : *begin;
+    *begin = walk_end > *begin ? walk_end : *begin;
     return kept;
 }
 
@@ -422,7 +449,8 @@ static size_t memory_find_pages(struct memory *memory, uint64_t *begin, uint64_t
             return count;
         *begin = first;
     }
-    return memory_pages_look(memory, begin, end, is_for_written ? ENTRY_FILE : 0, spans);
+    return memory_pages_look(memory, begin, end, ENTRY_GUARD | (is_for_written ? ENTRY_FILE : 0),
+                             spans);
 }
 
 size_t memory_touched(struct memory *memory, uint64_t *begin, uint64_t end,

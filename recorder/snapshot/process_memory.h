@@ -23,10 +23,11 @@ struct memory {
     uint32_t pid;
     uint32_t tid; /* a thread of the process that has its memory still */
     int pagemap;
-    int file;      /* of the memory, for reading it; or -1 */
-    int direct;    /* the memory as a file: protected pages can be read by it; -1 if it was not
-                    * opened yet, or cannot be */
-    bool has_scan; /* PAGEMAP_SCAN works */
+    int file;        /* of the memory, for reading it; or -1 */
+    int direct;      /* the memory as a file: protected pages can be read by it; -1 if it was not
+                      * opened yet, or cannot be */
+    bool has_scan;   /* PAGEMAP_SCAN works */
+    bool has_guards; /* and knows pages that the program has made guards (MADV_GUARD_INSTALL) */
     struct memory_image *image; /* see memory_hold(); NULL if there is none */
     /** CLOCK_MONOTONIC; memory_read() fails from then on, so that no structure that the process has
        in memory, such as a list in a circle, takes more time. 0 for never. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "child.h"
 #include "snapshot/process_memory.h"
@@ -231,6 +232,50 @@ Test(memory, written_pages_of_a_file_are_found)
 {
     check_written(true);
     check_written(false);
+}
+
+/* Whether the page map calls a page a guard: Linux 6.15. */
+static bool is_guard(const unsigned char *page)
+{
+    uint64_t entry = 0;
+    int file = open("/proc/self/pagemap", O_RDONLY);
+    ssize_t size =
+        pread(file, &entry, sizeof entry, (off_t)((uintptr_t)page / MEMORY_PAGE * sizeof entry));
+    close(file);
+    return size == sizeof entry && entry >> 58 & 1;
+}
+
+/* Four pages of which one was touched, and another one before both next ones were made guards. */
+static void install_guards(volatile struct child_shared *shared)
+{
+    enum { INSTALL = 102 /* MADV_GUARD_INSTALL; headers may be older */ };
+    unsigned char *memory = map(UINT64_C(4) * MEMORY_PAGE);
+    memory[0] = memory[2 * MEMORY_PAGE] = 1;
+    shared->values[0] = (uintptr_t)memory;
+    shared->values[1] = madvise(memory + MEMORY_PAGE, UINT64_C(2) * MEMORY_PAGE, INSTALL) == 0 &&
+                        is_guard(memory + MEMORY_PAGE);
+    child_wait(shared);
+}
+
+static void check_guards(bool has_scan)
+{
+    struct child child = child_start(install_guards);
+    struct memory memory;
+    struct memory_span spans[MEMORY_SPANS];
+    uint64_t begin = child.shared->values[0], at = begin, end = begin + 4 * MEMORY_PAGE;
+    cr_assert(memory_open(&memory, (uint32_t)child.pid, (uint32_t)child.pid));
+    memory.has_scan &= has_scan;
+    size_t count = memory_touched(&memory, &at, end, spans);
+    if (child.shared->values[1])
+        cr_assert(count == 1 && spans[0].begin == begin && spans[0].end == begin + MEMORY_PAGE);
+    memory_close(&memory);
+    cr_assert(child_end(&child) == 0);
+}
+
+Test(memory, guards_have_no_contents)
+{
+    check_guards(true);
+    check_guards(false);
 }
 
 Test(memory, nothing_is_read_after_the_deadline)
