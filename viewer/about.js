@@ -57,8 +57,7 @@ export function aboutView(parts, pieces, notes) {
     ? pieces.heap.time[pieces.heap.tickAt(position)] : null);
   const moments = new Table('moments', [
     { ...positionColumn(pieces, 'At', 'position'), show: ({ position }) => pieces.position(position) },
-    { title: 'Time', value: timeOf, csv: [['Not before', timeOf]], show: ({ position }) => pieces.knownTime(position) ||
-      pieces.timeOf(position).slice(2, -1) },
+    { title: 'Time', value: timeOf, csv: [['Not before', timeOf]], show: ({ position }) => pieces.shortTime(position) },
     { title: 'What', is_number: false, class: 'name', value: (row) => row.text }],
   { is_down: false });
   moments.setRows(notes);

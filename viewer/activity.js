@@ -2,9 +2,9 @@
 // Moves, lifetimes and sizes, retained sizes.
 import { CommandLine } from './commands.js';
 import { doubts, element } from './dom.js';
-import { bytes, count, duration, percent, things } from './format.js';
+import { bytes, count, duration, percent, positionRank, things } from './format.js';
 import { blocksAndBytes, cutNote, numberColumn, panel, stackColumn, positionColumn, wantsOf } from './findings.js';
-import { Table, shareOf } from './table.js';
+import { Table, nameColumn, shareOf } from './table.js';
 
 function growthText(row) {
   if (row.growth === 'linear') return `linear, ${bytes(Number(row.growth_bytes))} a time`;
@@ -34,13 +34,13 @@ export function movesView(moves, pieces) {
     numberColumn('In place', 'in_place'), numberColumn('Largest', 'largest_size', bytes),
     growthColumn], { detail, wants, sort: 1 });
   const chains = new Table('chains', [
-    { ...numberColumn('Copied at most', 'bytes_copied_at_most', bytes),
-      key: (row) => row.first_position },
+    { ...nameColumn('Function', (row) => pieces.functionOf(row.stack_id)), key: (row) => row.first_position },
+    numberColumn('Copied at most', 'bytes_copied_at_most', bytes),
     numberColumn('Calls', 'reallocs'), numberColumn('Moved', 'moved'),
     numberColumn('Remapped', 'remapped'), numberColumn('Avoidable', 'bytes_avoidable', bytes),
     numberColumn('From', 'start_size', bytes), numberColumn('To', 'final_size', bytes),
     positionColumn(pieces, 'Allocated', 'first_position'),
-    positionColumn(pieces, 'Last', 'last_position')]);
+    positionColumn(pieces, 'Last', 'last_position')], { sort: 1 });
   const inferred = new Table('replaced', [
     stackColumn(pieces, key), numberColumn('At most', 'bytes_copied_at_most', bytes),
     numberColumn('Times', 'replaced'), numberColumn('Largest', 'largest_size', bytes),
@@ -136,7 +136,7 @@ export function retainedView(retained, roots, pieces, line) {
     numberColumn('Reaches', 'reachable_bytes', bytes)]);
   const blocks = new Table('retained', [...columns('Block'),
     { title: 'Allocated', is_number: false, value: (row) => row.block?.allocated?.position || '',
-      show: (row) => pieces.position(row.block?.allocated?.position) }],
+      rank: (row) => positionRank(row.block?.allocated?.position), show: (row) => pieces.when(row.block?.allocated?.position) }],
   { detail: (row) => (row.block?.allocated ? pieces.stack(row.block.allocated.stack)
     : element('p', {}, 'Its allocation is not known.')) });
   held.setRows(roots.retainers);

@@ -52,12 +52,14 @@ export class BlocksView {
         : this.known.sentence(address)));
   }
 
-  tell({ address, size, text, calls }) {
+  tell({ address, size, records }) {
     const { pieces } = this;
+    const call = ([title, made]) => (made.api || made.action ? pieces.call(title, made)
+      : element('section', { class: 'call' }, element('h4', {}, `${title} at `, pieces.position(made.position),
+        pieces.timeOf(made.position)), made.stack === undefined ? '' : pieces.stack(made.stack)));
     return element('article', { class: 'finding owner' },
-      element('h3', { class: 'own' }, `${size ? things(size, 'byte') : 'A block'} at ${address}`), element('p', {}, text),
-      element('div', { class: 'calls' }, ...calls.filter(([, call]) => call).map(([title, call]) => (call.api || call.action
-        ? pieces.call(title, call) : element('section', { class: 'call' }, element('h4', {}, `${title} at `,
-          pieces.position(call.position), pieces.timeOf(call.position)), call.stack === undefined ? '' : pieces.stack(call.stack))))));
+      element('h3', { class: 'own' }, `${size ? things(size, 'byte') : 'A block'} at ${address}`),
+      ...records.flatMap(({ text, calls }) => [element('p', {}, text), element('div', { class: 'calls' },
+        ...calls.filter(([, made]) => made).map(call))]));
   }
 }

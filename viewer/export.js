@@ -27,7 +27,8 @@ export function graphButtons(name, canvas, draw) {
   return element('span', { class: 'tools' },
     button('SVG', () => {
       const colors = palette();
-      const surface = new SvgSurface(canvas.clientWidth, canvas.clientHeight, colors);
+      const { width, height } = sizeOf(canvas);
+      const surface = new SvgSurface(width, height, colors);
       draw(surface, colors);
       saveFile(`${name}.svg`, new Blob([surface.toString()], { type: 'image/svg+xml' }));
     }, { 'aria-label': `Save ${name} as SVG` }),

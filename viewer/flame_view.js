@@ -6,7 +6,7 @@ import { baseName, bytes, briefName, percent, things } from './format.js';
 import { BoxColors, ModuleColors } from './flame_colors.js';
 import { LEVELS_MAX, boxAt, boxLines, depthOf, drawBoxes, flameHeight, foldedOf, layOut } from './flame.js';
 import { graphButtons } from './export.js';
-import { CanvasSurface, palette, sizeOf } from './surface.js';
+import { CanvasSurface, palette, placeOf, scaleOf, sizeOf } from './surface.js';
 import { Search } from './search.js';
 
 /** A flame graph of a source, which has: `calls`, `sites`, and functions that return the title of
@@ -97,7 +97,7 @@ export class FlameView {
     this.boxes = layOut(tree, sums.total, root, whole, width, this.opened);
     const height = flameHeight(this.boxes);
     const is_icicle = state.get('tree') !== 'flame';
-    if (this.drawn !== height) this.canvas.style.height = `${height}px`;
+    if (this.drawn !== height) this.canvas.style.height = `${height * scaleOf()}px`;
     this.scroll.classList.toggle('from-below', !is_icicle);
     this.drawn = height;
     this.picture = {
@@ -122,9 +122,9 @@ export class FlameView {
   /** The part of the picture that can be seen: its top and its bottom. */
   seen(height) {
     const { scroll } = this;
-    const room = Math.max(340, innerHeight * 0.45);
+    const room = Math.max(340, innerHeight * 0.45) / scaleOf();
     if (height <= room) return [0, height];
-    const top = this.is_scrolled ? scroll.scrollTop : 0;
+    const top = this.is_scrolled ? scroll.scrollTop / scaleOf() : 0;
     return this.picture.is_icicle ? [top, top + room] : [height + top - room, height + top];
   }
 
@@ -174,7 +174,7 @@ export class FlameView {
   }
 
   boxOf(event) {
-    return boxAt(this.boxes, event.offsetX, event.offsetY, this.picture);
+    return boxAt(this.boxes, ...placeOf(event), this.picture);
   }
 
   listen() {

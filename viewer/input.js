@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Keys, and the pointer on the timeline.
 import { button, element } from './dom.js';
-import { sizeOf } from './surface.js';
+import { placeOf, sizeOf } from './surface.js';
 
 const SHORTCUTS = [['← →', 'one step'], ['Shift ← →', 'the range'], ['Page Up, Page Down', 'ten steps'],
   ['Home, End', 'beginning and end'], ['p', 'the peak'], ['[ ]', 'range begins, ends here'], ['Space', 'play'], ['/', 'search'],
@@ -83,8 +83,9 @@ export class TimelinePointer {
     canvas.addEventListener('pointerdown', (event) => this.drag(event));
     canvas.addEventListener('wheel', (event) => this.zoom(event), { passive: false });
     canvas.addEventListener('pointermove', (event) => {
-      timeline.preview(event.offsetX, event);
-      canvas.style.cursor = timeline.isStrip(event.offsetY) ? 'ew-resize' : '';
+      const [x, y] = placeOf(event);
+      timeline.preview(x, event);
+      canvas.style.cursor = timeline.isStrip(y) ? 'ew-resize' : '';
     });
     canvas.addEventListener('pointerleave', () => timeline.hidePreview());
     addEventListener('resize', () => timeline.hidePreview(), { signal: ending.signal });
@@ -100,18 +101,20 @@ export class TimelinePointer {
   drag(event) {
     const { timeline, exact } = this;
     const { canvas } = timeline;
-    const start = timeline.tickAt(event.offsetX);
-    const handle = timeline.handleAt(event.offsetX, event.offsetY);
-    const is_range = event.shiftKey || timeline.isStrip(event.offsetY);
+    const [x, y] = placeOf(event);
+    const start = timeline.tickAt(x);
+    const handle = timeline.handleAt(x, y);
+    const is_range = event.shiftKey || timeline.isStrip(y);
     const move = (moved) => {
-      const tick = timeline.tickAt(moved.offsetX);
+      const [to] = placeOf(moved);
+      const tick = timeline.tickAt(to);
       if (is_range) {
         if (moved === event && !event.shiftKey) return;
         this.state.set({ ...this.rangeOf(handle, start, tick), ...(event.shiftKey ? { at: tick } : {}) });
         return;
       }
-      if (exact?.is_ready && timeline.isCoarse(moved.offsetX)) {
-        exact.go('at', { [timeline.axis]: timeline.valueAt(moved.offsetX) });
+      if (exact?.is_ready && timeline.isCoarse(to)) {
+        exact.go('at', { [timeline.axis]: timeline.valueAt(to) });
         return;
       }
       this.state.set({ at: tick });
@@ -131,7 +134,7 @@ export class TimelinePointer {
     event.preventDefault();
     const { timeline, heap } = this;
     const scale = timeline.scale(sizeOf(timeline.canvas).width);
-    const middle = scale.value(event.offsetX);
+    const middle = scale.value(placeOf(event)[0]);
     const factor = event.deltaY < 0 ? 0.8 : 1.25;
     const values = heap[timeline.axis];
     const from = Math.max(values[0], middle - (middle - scale.from) * factor);

@@ -48,18 +48,26 @@ export class KnownBlocks {
     this.list = () => [...leakRecords(leaks), ...errorRecords(errors), ...heldRecords(retained), ...movedRecords(moves)];
   }
 
-  /** The records of the blocks that an address, a text, lies in. */
+  /** The blocks that an address, a text, lies in: each an address, the largest size of it, and its records. */
   find(address) {
     this.records ||= this.list().map((record) => ({ ...record, begin: BigInt(record.address) }));
     const wanted = BigInt(address);
-    return this.records.filter(({ begin, size }) => wanted === begin ||
-      (wanted > begin && wanted < begin + BigInt(Math.max(0, size))));
+    const found = new Map();
+    for (const record of this.records) {
+      const { begin, size, address: text } = record;
+      if (wanted !== begin && !(wanted > begin && wanted < begin + BigInt(size))) continue;
+      const block = found.get(text) || { address: text, size: 0, records: [] };
+      block.size = Math.max(block.size, size);
+      block.records.push(record);
+      found.set(text, block);
+    }
+    return [...found.values()];
   }
 
   /** One sentence about an address, for which `history` has the rest. */
   sentence(address) {
     const found = this.find(address);
-    return found.length ? `Address ${address}: ${[...new Set(found.map(({ title }) => title))].join(', ')}; Enter shows its block.`
+    return found.length ? `Address ${address}: ${[...new Set(found.flatMap(({ records }) => records.map(({ title }) => title)))].join(', ')}; Enter shows its block.`
       : `This page has only the blocks of its findings, and none at ${address}: its whole life is in the ` +
         'command below, and in a page made with report --exact.';
   }

@@ -15,7 +15,7 @@ import { Exact } from './exact.js';
 import { errorsView, leaksView } from './findings.js';
 import { FlameView } from './flame_view.js';
 import { Figures } from './figures.js';
-import { count, duration, briefName, momentNamed, things } from './format.js';
+import { baseName, briefName, count, duration, momentNamed, things } from './format.js';
 import { Heap } from './heap.js';
 import { Keys, TimelinePointer } from './input.js';
 import { KnownBlocks } from './known_blocks.js';
@@ -146,8 +146,11 @@ class Page {
   build() {
     const { state, parts } = this;
     const command = metadataOf(parts.info, 'command');
-    const title = parts.facts.title || `Heap of ${command || parts.facts.path}`;
+    const named = (text) => parts.facts.title || `Heap of ${text}`;
+    const title = named(command || parts.facts.path);
     document.title = title;
+    // Words that are paths are long, and mostly known by their last parts.
+    const brief = named((command || parts.facts.path).split(' ').map((word) => (word.startsWith('/') ? baseName(word) : word)).join(' '));
     this.tabs = element('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Views' });
     this.note = element('p', { class: 'scope' });
     this.place = element('div', { class: 'view', role: 'tabpanel' });
@@ -161,7 +164,7 @@ class Page {
     this.searchField = textField(state, 'search', 'Find a function, file, address, position…  /', { root: '' });
     this.searchField.addEventListener('keydown', (event) => this.find(event));
     document.getElementById('page').replaceChildren(
-      element('header', {}, element('h1', {}, title), this.book.chooser(parts.facts.paths) || '', element('p', { class: 'dim' },
+      element('header', {}, element('h1', { title }, brief), this.book.chooser(parts.facts.paths) || '', element('p', { class: 'dim' },
         [parts.info.trace?.start_time, this.scope.has_times
           ? duration(Number(parts.info.last_wall_time_ns)) : '',
         `${things(Number(parts.info.events), 'event')}${this.scope.is_part ? ' in the whole trace' : ''}`]

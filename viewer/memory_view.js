@@ -9,7 +9,7 @@ import { graphButtons } from './export.js';
 import { positionText } from './exact.js';
 import { CLASSES } from './findings.js';
 import { bytes, comparePositions, count, cutMiddle, percent, things } from './format.js';
-import { CanvasSurface, palette } from './surface.js';
+import { CanvasSurface, palette, placeOf, sizeOf } from './surface.js';
 import { Table, nameColumn } from './table.js';
 
 /** Gaps of so many bytes separate regions, as `fragmentation` has it. */
@@ -71,9 +71,9 @@ export class MemoryView {
     this.canvas = element('canvas', {
       class: 'memory', role: 'img', tabindex: 0, 'aria-label': 'Map of the memory that blocks lie in',
     });
-    this.canvas.addEventListener('click', (event) => this.pick(event.offsetX, event.offsetY));
+    this.canvas.addEventListener('click', (event) => this.pick(...placeOf(event)));
     this.canvas.addEventListener('pointermove', (event) => {
-      const cell = this.cellAt(event.offsetX, event.offsetY);
+      const cell = this.cellAt(...placeOf(event));
       this.canvas.title = cell ? `${hex(cell.first)} to ${hex(cell.last)}` : '';
     });
     this.legend = element('ul', { class: 'legend', 'aria-label': 'Colours of the functions' });
@@ -209,8 +209,9 @@ export class MemoryView {
     const largest = [...regions].sort((a, b) => b.used - a.used).slice(0, DRAWN)
       .sort((a, b) => (a.first < b.first ? -1 : 1));
     this.canvas.classList.toggle('empty', !regions.length);
-    const columns = Math.max(1, Math.floor(this.canvas.clientWidth / CELL));
-    const layout = layOutRegions(chosen.length ? chosen : largest, columns, this.canvas.clientHeight);
+    const { width, height } = sizeOf(this.canvas);
+    const columns = Math.max(1, Math.floor(width / CELL));
+    const layout = layOutRegions(chosen.length ? chosen : largest, columns, height);
     const { size, places } = layout;
     const cells = places.length ? await engine.ask(...places.map(({ region }) =>
       ['cells', moment, region.first, region.last, size])) : [];

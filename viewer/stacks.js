@@ -25,6 +25,12 @@ export class Pieces {
     element('span', {}, module ? ` in ${module}` : '', calls.isInlined(number) ? ' (inlined)' : ''));
   }
 
+  /** The function of the program that a stack of the trace belongs to; "" if the page does not have it. */
+  functionOf(stack) {
+    const site = this.heap.siteOf(stack);
+    return site === undefined ? '' : this.calls.functions[this.heap.functionOf[site]].short;
+  }
+
   /** A stack by its number: its frames, innermost first. Those behind main() are folded. */
   stack(number) {
     const frames = this.calls.stack(number);
@@ -54,11 +60,16 @@ export class Pieces {
     return known ? known[0] : '';
   }
 
-  /** A position as its time, or as those that the page knows before and after it. */
+  /** The time of a position, or those that the page knows before and after it; "" if it has none. */
+  shortTime(position) {
+    return this.knownTime(position) || this.timeOf(position).slice(2, -1).replace(`between ${START} and `, '≤ ')
+      .replace('between ', '').replace(' and ', ' – ');
+  }
+
+  /** A position as such a time. */
   when(position) {
     const node = this.position(position);
-    const time = this.knownTime(position) ||
-      this.timeOf(position).slice(2, -1).replace(`between ${START} and `, '≤ ').replace('between ', '').replace(' and ', ' – ');
+    const time = this.shortTime(position);
     if (time) {
       setText(node, time);
       node.title = `Position ${position}. ${node.title}`;

@@ -115,6 +115,19 @@ function fitMeasured(text, width, measure) {
   return low ? `${text.slice(0, low)}…` : '';
 }
 
+/** By how much texts and graphs are larger than usual, as style.css has it: on a wide screen. */
+let scale = 0;
+addEventListener('resize', () => { scale = 0; });
+export function scaleOf() {
+  scale ||= parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+  return scale;
+}
+
+/** The place of the pointer in a graph. */
+export function placeOf({ offsetX, offsetY }) {
+  return [offsetX / scaleOf(), offsetY / scaleOf()];
+}
+
 const sizes = new WeakMap();
 const sizeObserver = new ResizeObserver((entries) => entries.forEach(({ target, contentRect }) =>
   sizes.set(target, { width: Math.round(contentRect.width), height: Math.round(contentRect.height) })));
@@ -122,12 +135,13 @@ const sizeObserver = new ResizeObserver((entries) => entries.forEach(({ target, 
 /** The size at which a canvas is shown. It is remembered: asking for it has the browser lay out the
  * page. */
 export function sizeOf(canvas) {
-  const known = sizes.get(canvas);
-  if (known?.width) return known;
-  if (!known) sizeObserver.observe(canvas);
-  const size = { width: canvas.clientWidth, height: canvas.clientHeight };
-  sizes.set(canvas, size);
-  return size;
+  let size = sizes.get(canvas);
+  if (!size) sizeObserver.observe(canvas);
+  if (!size?.width) {
+    size = { width: canvas.clientWidth, height: canvas.clientHeight };
+    sizes.set(canvas, size);
+  }
+  return { width: size.width / scaleOf(), height: size.height / scaleOf() };
 }
 
 /** Sets the number of pixels, which also clears a canvas, only where it changes. */
@@ -138,7 +152,7 @@ function setSize(canvas, width, height) {
 
 export class CanvasSurface {
   constructor(canvas, colors, { width, height } = sizeOf(canvas)) {
-    const ratio = devicePixelRatio || 1;
+    const ratio = (devicePixelRatio || 1) * scaleOf();
     Object.assign(this, { canvas, ratio, width, height });
     setSize(canvas, Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio)));
     this.pen = canvas.getContext('2d', { alpha: false });

@@ -3,7 +3,7 @@
 import { button, element, setText } from './dom.js';
 import { bytes, count, duration, moment, briefName, percent, short, signed, things } from './format.js';
 import { graphButtons } from './export.js';
-import { CanvasSurface, palette, sizeOf } from './surface.js';
+import { CanvasSurface, palette, placeOf, scaleOf, sizeOf } from './surface.js';
 
 const LEFT = 64;
 /** Room for the names of functions, where the picture is wide enough. */
@@ -354,10 +354,10 @@ export class Timeline {
     if (this.said !== grown || this.saidOf !== text) {
       Object.assign(this, { said: grown, saidOf: text });
       setText(this.chipText, this.rangeText(from, to, grown.bytes));
-      this.chip.size = this.chip.offsetWidth;
+      this.chip.size = this.chip.offsetWidth / scaleOf();
     }
     const middle = (Math.max(LEFT, x(heap[this.axis][from])) + Math.min(right, x(heap[this.axis][to]))) / 2;
-    this.chip.style.left = `${Math.max(LEFT, Math.min(right - this.chip.size, middle - this.chip.size / 2))}px`;
+    this.chip.style.left = `${scaleOf() * Math.max(LEFT, Math.min(right - this.chip.size, middle - this.chip.size / 2))}px`;
   }
 
   rangeText(from, to, grown) {
@@ -399,12 +399,12 @@ export class Timeline {
       return element('div', { class: 'share' }, swatch, element('span', {}, row.name),
         element('b', {}, percent(row.values[tick], total[tick])));
     }), near ? element('div', {}, near.text) : '');
-    this.line.style.left = `${x}px`;
+    this.line.style.left = `${x * scaleOf()}px`;
     const left = event.clientX + 16 + this.hint.offsetWidth > innerWidth
       ? event.clientX - 16 - this.hint.offsetWidth : event.clientX + 16;
     this.hint.style.left = `${Math.max(4, left)}px`;
     // At the lower edge below the pointer: the range says there what it added.
-    this.hint.style.top = this.isStrip(event.offsetY) ? `${event.clientY + 20}px`
+    this.hint.style.top = this.isStrip(placeOf(event)[1]) ? `${event.clientY + 20}px`
       : `${Math.max(4, event.clientY - 20 - this.hint.offsetHeight)}px`;
   }
 
