@@ -58,7 +58,7 @@ export function aboutView(parts, pieces, notes) {
   const moments = new Table('moments', [
     { ...positionColumn(pieces, 'At', 'position'), show: ({ position }) => pieces.position(position) },
     { title: 'Time', value: timeOf, csv: [['Not before', timeOf]], show: ({ position }) => pieces.shortTime(position) },
-    { title: 'What', is_number: false, class: 'name', value: (row) => row.text }],
+    { title: 'Event', is_number: false, class: 'name', value: (row) => row.text }],
   { is_down: false });
   moments.setRows(notes);
   return element('div', { class: 'columns' }, panel('The trace', doubts(info), facts(parts)),

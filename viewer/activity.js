@@ -7,7 +7,7 @@ import { blocksAndBytes, cutNote, numberColumn, panel, stackColumn, positionColu
 import { Table, nameColumn, shareOf } from './table.js';
 
 function growthText(row) {
-  if (row.growth === 'linear') return `linear, ${bytes(Number(row.growth_bytes))} a time`;
+  if (row.growth === 'linear') return `linear, ${bytes(Number(row.growth_bytes))} each time`;
   return row.growth === 'geometric' ? `by a factor of ${Number(row.growth_factor).toPrecision(3)}` : row.growth;
 }
 
@@ -118,7 +118,7 @@ export class LifetimesView {
     })).filter((row) => row.blocks);
     const table = histogram('sizes', 'Size', ' (bytes)', rows);
     this.gaps.set(this.commands.line('fragmentation', '--at', this.heap.position[this.state.get('at')]));
-    this.sizes.replaceChildren(panel('Sizes of what is live at the cursor', table.tools,
+    this.sizes.replaceChildren(panel('Sizes of the live blocks at the cursor', table.tools,
       table.node, this.gaps.node));
   }
 }
@@ -142,9 +142,9 @@ export function retainedView(retained, roots, pieces, line) {
   held.setRows(roots.retainers);
   blocks.setRows(retained.retainers);
   return element('div', {},
-    panel('What holds memory', doubts(roots), element('p', {},
-      `Of ${blocksAndBytes(roots.total_blocks, roots.total_bytes)} in snapshot ` +
-      `${roots.snapshot?.number}: what would become free without each root.`),
+    panel('Roots that hold memory', doubts(roots), element('p', {},
+      `Bytes that would become free without each root, of ${blocksAndBytes(roots.total_blocks, roots.total_bytes)} in ` +
+      `snapshot ${roots.snapshot?.number}.`),
     cutNote(roots.retainers.length, roots.total_retainers, 'roots'), held.tools, held.node),
     panel('Blocks that hold most', doubts(retained), cutNote(retained.retainers.length,
       retained.total_retainers, 'blocks'), blocks.tools, blocks.node, new CommandLine(line).node));

@@ -24,7 +24,7 @@ export class ClassTable {
         show: (row) => percent(Number(row.bytes), total) },
       numberColumn('Blocks', 'blocks'),
       { ...numberColumn('Holds', 'retained_bytes', bytes),
-        hint: 'What would become free without all blocks of the class' },
+        hint: 'Bytes that would become free without all blocks of the class' },
       { title: 'Class', is_number: false, class: 'name', value: classNameOf,
         show: (row) => element('span', { class: row.class ? 'own' : 'foreign' }, classNameOf(row)) }]);
     this.node = element('div', {}, doubts(part), cutNote(part.retainers.length,

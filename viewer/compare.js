@@ -184,7 +184,7 @@ export class ComparePage {
     const link = button('Copy link', () => {
       state.write();
       copyText(location.href, link);
-    }, { title: 'The address of this page has what is shown' });
+    }, { title: 'The link shows the same view' });
     const kinds = ['new', 'gone', 'grown', 'shrunk', 'same'].map((kind) =>
       `${count(Number(diff[`${kind}_stacks`]))} ${kind}`);
     document.getElementById('page').replaceChildren(
@@ -213,7 +213,7 @@ export class ComparePage {
   scopeText() {
     const { diff, facts } = this.parts;
     const kept = BOTH.map((name) => Number(diff[name].runtime_blocks));
-    return [`What is live at the end of ${facts.to === null ? 'both traces'
+    return [`Live blocks at the end of ${facts.to === null ? 'both traces'
       : 'the chosen range of both traces'}, by call site.`, ...this.scope.ofFilters(),
     kept.some((number) => number) ? `Blocks that the C and C++ runtimes keep, ${kept.map(count)
       .join(' and ')}, do not count.` : ''].join(' ');

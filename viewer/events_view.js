@@ -82,7 +82,7 @@ export class EventsView {
     const { state, heap, scope } = pieces;
     Object.assign(this, { state, heap });
     this.table = new Table('calls', [
-      { title: 'Call', value: (call) => call.number, show: (call) => `#${count(call.number)}`,
+      { title: 'Number', value: (call) => call.number, show: (call) => `#${count(call.number)}`,
         key: (call) => call.number },
       { title: 'Position', value: positionsOf, is_number: false, rank: (call) => positionRank(call.position),
         show: (call) => (call.position === positionsOf(call) ? pieces.position(call.position)
@@ -91,7 +91,7 @@ export class EventsView {
       ...(scope.has_times ? [{ title: 'Time', value: (call) => call.time,
         show: (call) => moment(call.time) }] : []),
       { title: 'Thread', value: (call) => call.thread },
-      { title: 'What was called', value: callText, is_number: false, class: 'name',
+      { title: 'Call', value: callText, is_number: false, class: 'name',
         show: (call) => element('span', { class: 'own' },
           ...callText(call).split(/(0x[0-9a-f]+)/).map((part, i) => (i % 2 ? addressLink(state, part) : part)),
           element('small', {}, ` ${call.size ? bytes(call.size) : ''}`)) },

@@ -148,8 +148,8 @@ export function leaksView(leaks, pieces) {
   ], { sort: 1, wants: wantsOf(pieces), detail: (row) => element('div', {}, lostWhen(row, pieces), pieces.stack(row.stack)) });
   table.setRows(leaks.groups);
   const title = leaks.snapshot
-    ? `Live blocks, by what points at them (snapshot ${leaks.snapshot.number}${leaks.snapshot.reason === 'exit' ? ', at exit' : ''})`
-    : 'What was never released (there is no snapshot that tells what is lost)';
+    ? `Live blocks, by the pointers to them (snapshot ${leaks.snapshot.number}${leaks.snapshot.reason === 'exit' ? ', at exit' : ''})`
+    : 'Blocks that were never released (no snapshot shows which of them are lost)';
   const node = panel(title, doubts(leaks), leakClasses(leaks),
     element('p', {}, `${blocksAndBytes(leaks.total_blocks, leaks.total_bytes)} ` +
       `${leaks.snapshot ? `live at ${leaks.position}` : 'never released'}; the C and C++ runtimes keep ` +
@@ -174,12 +174,11 @@ function damageText({ address, damage, block }) {
   if (!damage) return '';
   const header = `The header at ${address} is ${damage.header} in snapshot ${damage.snapshot}.`;
   if (damage.adjacent) {
-    return `${header} The block, or one that lay there before, was written ` +
-      `${things(Number(damage.bytes_beyond), 'byte')} or more beyond its end; or the next one ` +
-      'before its start.';
+    return `${header} The program wrote ${things(Number(damage.bytes_beyond), 'byte')} or more beyond the ` +
+      'end of the block, or of an earlier one there; or in front of the next block.';
   }
   return `${header} ${block ? 'Memory of the allocator behind the block is damaged.'
-    : 'It is that of this block.'}`;
+    : 'The header belongs to this block.'}`;
 }
 
 function errorNode(finding, pieces) {

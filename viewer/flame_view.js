@@ -158,7 +158,7 @@ export class FlameView {
     if (root) said += `, in ${tree.function(root).plain}`;
     if (this.state.get('direction') === 'outward') said += `, at most ${OUTWARD_LEVELS} levels`;
     if (depthOf(this.boxes) >= LEVELS_MAX) said += ', deeper calls are not drawn';
-    if (this.search.is_on) said += `, ${percent(sums.total[0], this.all) || 'none'} of all: only what “${briefName(this.search.text)}” leads to`;
+    if (this.search.is_on) said += `, ${percent(sums.total[0], this.all) || 'none'} of all: only stacks with “${briefName(this.search.text)}”`;
     const title = this.search.text || (root ? tree.function(root).name : '');
     if (this.said.title !== title) this.said.title = title;
     if (box) said = this.linesOf(box).join(' · ');

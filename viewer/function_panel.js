@@ -71,7 +71,7 @@ export class FunctionPanel {
     }
     const masks = [Uint8Array.from(heap.functionOf, (number) => (is_it[number] ? 1 : 0)),
       Uint8Array.from(heap.sites, (node) => (node >= 0 ? this.chains[node] : 0))];
-    const [own, all] = masks.map((mask, i) => new Amounts(i ? 'with all that it calls' : 'itself', mask, heap, timeline));
+    const [own, all] = masks.map((mask, i) => new Amounts(i ? 'with its callees' : 'itself', mask, heap, timeline));
     this.is_it = is_it;
     this.lists = own.sites.length === 0 ? [all] : own.sites.length === all.sites.length ? [own] : [own, all];
     this.columns = this.columnsOf();
@@ -97,7 +97,7 @@ export class FunctionPanel {
     const is_filter = search.is_on && search.text === name;
     this.node.replaceChildren(element('div', { class: 'bar' }, swatch,
       element('h2', { title: `${name}\n${module}` }, ...breakable(plain)), this.place = element('small'),
-      curveNode(this.curve(lists[0]), 160, 24, 'Its live bytes in the course of time'),
+      curveNode(this.curve(lists[0]), 160, 24, 'Its live bytes over time'),
       element('span', { class: 'tools' }, is_filter ? '' : button('Show only its calls', () => state.set({ search: name, root: '' })),
         button('✕', () => state.set({ search: '', root: '' }), { 'aria-label': 'Close the function', title: 'Esc' }))),
     element('div', { class: 'table-box' }, element('table', { 'aria-label': 'Sums of the function' },
@@ -130,7 +130,7 @@ export class FunctionPanel {
         number(`Within ${SOON} calls`, `Freed with at most ${SOON} calls of their thread between`, (list) => list.of(usage.soon))] : []),
       ...(lost ? LOST_KINDS.filter(([name]) => has(lost[name].blocks)).map(([name, title]) => ({
         ...size(title, 'By the last snapshot', (list) => list.of(lost[name].bytes)) })) : []),
-      size('Left at the end', 'Live at the end of the trace, or of the range of this page', (list) => list.live.bytes[heap.last]),
+      size('Left at the end', 'Live at the end of the trace or of the range of this page', (list) => list.live.bytes[heap.last]),
       ...(lists.some((list) => this.copied(list)) ? [{ title: 'Copied', hint: 'By reallocations, if each that moved copied all of the old block',
         show: (list) => (is_cut ? '≥ ' : '') + bytes(this.copied(list)), exact: (list) => `${count(this.copied(list))} bytes` }] : []),
     ];
@@ -199,7 +199,7 @@ export class FunctionPanel {
     return [['At the cursor', ['state', '--at', heap.position[state.get('at')], ...by]],
       ['In the range', ['diff', '--changes', '--from', heap.position[state.get('from')], '--to', heap.position[state.get('to')], ...by]],
       ['Allocated', ['hot', ...by]], ['Temporary', ['temporary', ...by]], [`Within ${SOON} calls`, ['temporary', '--steps', SOON, ...by]],
-      [parts.leaks.snapshot ? 'Lost' : 'Never released', ['leaks', ...end, ...by]], ['Copied', ['moves', ...by]]];
+      [parts.leaks.snapshot ? 'Lost' : 'Never released', ['leaks', ...(parts.leaks.snapshot ? ['--show', 'definite,indirect,possible'] : []), ...end, ...by]], ['Copied', ['moves', ...by]]];
   }
 
   update() {

@@ -21,7 +21,7 @@ function errorRecords({ findings, fatal_signal: fatal }) {
   return [...findings.filter(({ address, block }) => address || block).map((finding) => {
     const kind = finding.kind.replaceAll('-', ' ');
     return { address: finding.block?.address || finding.address, size: Number(finding.block?.size ?? 0), title: kind,
-      text: `An error concerns it: ${kind}.`, calls: [['Allocated', finding.allocated],
+      text: `Error: ${kind}.`, calls: [['Allocated', finding.allocated],
         ['Released', finding.released], ['Conflicts with a call', finding.conflict], [kind, finding]] };
   }), ...places.filter(([, at]) => at?.address).map(([title, at]) => ({ address: at.address, size: 0, title,
     text: `The program died with it in ${title}: ${at.where}.`,
@@ -31,15 +31,15 @@ function errorRecords({ findings, fatal_signal: fatal }) {
 function heldRecords(retained) {
   return (retained?.retainers || []).filter(({ block }) => block).map(({ block, retained_bytes: held, retained_blocks: number }) => ({
     address: block.address, size: Number(block.size), title: 'live',
-    text: `Live in snapshot ${retained.snapshot?.number}, where ${things(Number(number), 'block')} of ` +
-      `${bytes(Number(held))} would become free with it.`, calls: [['Allocated', block.allocated]] }));
+    text: `Live in snapshot ${retained.snapshot?.number}; without it, ${things(Number(number), 'block')} of ` +
+      `${bytes(Number(held))} would become free.`, calls: [['Allocated', block.allocated]] }));
 }
 
 function movedRecords(moves) {
   return (moves.chains || []).filter(({ address }) => address).map((chain) => ({
     address: chain.address, size: Number(chain.final_size), title: 'reallocated',
     text: `Reallocated ${things(Number(chain.reallocs), 'time')}, from ${count(Number(chain.start_size))} to ` +
-      `${things(Number(chain.final_size), 'byte')}, and then at this address.`,
+      `${things(Number(chain.final_size), 'byte')}, last at this address.`,
     calls: [['First allocated', { position: chain.first_position }], ['Last reallocated', { position: chain.last_position }]] }));
 }
 

@@ -160,7 +160,7 @@ class Page {
     const link = button('Copy link', () => {
       state.write();
       copyText(location.href, link);
-    }, { title: 'The address of this page has what is shown' });
+    }, { title: 'The link shows the same view' });
     this.searchField = textField(state, 'search', 'Find a function, file, address, position…  /', { root: '' });
     this.searchField.addEventListener('keydown', (event) => this.find(event));
     document.getElementById('page').replaceChildren(

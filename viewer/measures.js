@@ -152,7 +152,7 @@ export class HeapSource {
     const position = measure === MEASURES.live ? this.heap.position[this.state.get('at')]
       : measure === MEASURES.peak ? this.heap.part.peak.position : null;
     const { others } = this.heap;
-    const known = others ? `; of ${things(others.count, 'other call site')} at most the function is known: --exact has all` : '';
+    const known = others ? `; ${things(others.count, 'other call site')} are known by function only: --exact has all` : '';
     return text + known + nestedText(this.heap, this.state) + (position && !this.search.is_on ? this.heap.kept.text(position) : '');
   }
 

@@ -117,7 +117,7 @@ export class MemoryView {
       { title: 'Ends', value: (row) => hex(row.last), is_number: false },
       { title: 'Blocks', value: (row) => row.blocks, show: (row) => count(row.blocks) },
       amount('Used', 'used'), amount('In gaps', 'unused'),
-      { title: 'Used of it', value: (row) => row.used / (row.used + row.unused || 1),
+      { title: 'Used share', value: (row) => row.used / (row.used + row.unused || 1),
         show: (row) => percent(row.used, row.used + row.unused) },
       { title: 'Gaps', value: (row) => row.gaps, show: (row) => count(row.gaps) },
       amount('Largest gap', 'largest'),

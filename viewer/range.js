@@ -44,12 +44,12 @@ class Quadrant {
 class Sums {
   constructor(name) {
     this.table = new Table(name, [
-      { title: 'What its blocks did', is_number: false, class: 'name',
+      { title: 'Allocated and freed', is_number: false, class: 'name',
         value: (row) => `${row.text} (${row.short})`, rank: (row) => row.name, key: (row) => row.name },
       numberColumn('Blocks', 'blocks'), { ...numberColumn('Size', 'bytes', bytes), csv: [] },
       numberColumn('Bytes', 'bytes')],
     { is_down: false });
-    this.node = panel('Its blocks, by whether they were allocated and freed in it',
+    this.node = panel('Blocks of the range, by allocation and release',
       this.table.tools, this.table.node);
   }
 
@@ -59,8 +59,8 @@ class Sums {
 }
 
 /** The remark on quadrants that the page counts itself, if the runtimes keep all blocks of a call site. */
-const COUNTED = 'Blocks that the C and C++ runtimes keep until the end, which the command tells apart, ' +
-  'count here.';
+const COUNTED = 'Blocks that the C and C++ runtimes keep until the end count here; the command lists them ' +
+  'apart.';
 
 export class RangeView {
   constructor({ parts, pieces, heap, state, scope, exact }) {
@@ -85,8 +85,8 @@ export class RangeView {
     if (!classes || !snapshot) return null;
     const lines = LOST.filter(([name]) => classes[name]).map(([name, title]) =>
       element('li', {}, `${blocksAndBytes(classes[name].blocks, classes[name].bytes)} ${title}`));
-    return element('div', {}, element('p', {}, 'Of the blocks that it added, as snapshot ' +
-      `${snapshot.number} tells:`), element('ul', { class: 'remarks lost' }, ...lines));
+    return element('div', {}, element('p', {}, 'Of the blocks that the range added, by snapshot ' +
+      `${snapshot.number}:`), element('ul', { class: 'remarks lost' }, ...lines));
   }
 
   /** Which quadrants are shown: of the page's range, as the engine counts them, or the sums

@@ -32,8 +32,8 @@ export class Scope {
     return [
       this.include.length ? `Only stacks with ${quoted(this.include)} count.` : '',
       this.exclude.length ? `Stacks with ${quoted(this.exclude)} do not count.` : '',
-      this.client === null ? '' : `Only what ran in islands of client ${this.client} counts.`,
-      this.activity === null ? '' : `Only what ran in islands of activity ${this.activity} counts.`,
+      this.client === null ? '' : `Only islands of client ${this.client} count.`,
+      this.activity === null ? '' : `Only islands of activity ${this.activity} count.`,
     ].filter((text) => text);
   }
 

@@ -222,8 +222,8 @@ export class SitesView {
         value: (row) => row.grown, show: (row) => (row.grown ? signed(row.grown, bytes) : ''),
         title_of: (row) => `${count(row.grown)} bytes` },
       ...(is_series ? [] : [{ title: 'Over time', is_number: false, is_fixed: true,
-        hint: 'What it had live, from the first moment to the last', value: (row) => row.bytes, csv: [],
-        show: (row) => curveNode(this.curvesBy(by)[row.index], 110, 18, 'Live in the course of time') }]),
+        hint: 'Its live bytes, from the first moment to the last', value: (row) => row.bytes, csv: [],
+        show: (row) => curveNode(this.curvesBy(by)[row.index], 110, 18, 'Live bytes over time') }]),
     ];
     this.table = new Table('call-sites', columns, {
       sort: AMOUNT,
@@ -292,7 +292,7 @@ export class SitesView {
     this.table.setRows(all.filter((row) => row.bytes || row.blocks));
     const measure = is_series ? MEASURES.live : measureOf(this.state);
     setText(this.note, `${measure.title}: ${things(this.total, 'byte')} by ${by}` +
-      (is_series ? '' : measure.is_of_change ? ': the sum of its stacks that did; Change sets off growing and shrinking ones, like the command'
+      (is_series ? '' : measure.is_of_change ? ': the sum of the stacks that did; the column Change has the difference, like the command'
       : by === 'function' ? ', counted for the innermost function of your program' : '') +
       nestedText(this.heap, this.state, measure));
   }

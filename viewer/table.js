@@ -17,12 +17,12 @@ addEventListener('resize', () => { rows_visible = rowsThatFit(); });
 
 /** What headings that are not plain mean. */
 const HINTS = {
-  'Copied at most': 'Bytes that reallocations copied, if each that moved copied all of the old block',
-  'At most': 'Bytes that were copied, if all of the old block was',
-  Remapped: 'Moved by the kernel, without a copy', Avoidable: 'Copies that room for the final size would have spared',
+  'Copied at most': 'Bytes that reallocations copied, if each move copied the whole old block',
+  'At most': 'Bytes copied, if each copy was of the whole old block',
+  Remapped: 'Moved by the kernel, without a copy', Avoidable: 'Bytes that room for the final size would have spared',
   'In place': 'Grew or shrank where it was', Moved: 'Got another address',
-  Retained: 'What would become free without it', Itself: 'Its own bytes, without what it holds',
-  Reaches: 'All that pointers lead to from it, even if others lead there too',
+  Retained: 'Bytes that would become free without it', Itself: 'Its own bytes, without what it holds',
+  Reaches: 'Bytes that its pointers lead to, even if others lead there as well',
 };
 
 /** The first `count` of a list as a comparison orders it: a heap of them, the last one on top, spares

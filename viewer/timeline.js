@@ -320,7 +320,7 @@ export class Timeline {
       const swatch = element('i');
       swatch.style.background = colors.series[row.color];
       const value = element('small');
-      const node = element('button', { type: 'button', title: `${name}\nClick: follow it through all views`,
+      const node = element('button', { type: 'button', title: `${name}\nClick: show this function in all views`,
         on: { click: () => this.state.set({ search: this.state.get('search') === name ? '' : name, root: '' }) },
       }, swatch, element('b', {}, row.name), value);
       node.style.color = colors.inks[row.color];

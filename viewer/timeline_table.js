@@ -38,7 +38,7 @@ export class TimelineTable {
       { title: 'Event', value: (tick) => heap.event[tick], rank: (tick) => tick,
         show: (tick) => count(heap.event[tick]) },
       { title: 'Position', is_number: false, value: (tick) => heap.position[tick], rank: (tick) => tick },
-      number('Live', 'bytes', bytes), number('Blocks', 'blocks'), number('Most since', 'peak', bytes),
+      number('Live', 'bytes', bytes), number('Blocks', 'blocks'), number('Most live', 'peak', bytes),
       number('Allocations', 'allocations'), number('Allocated', 'allocated', bytes),
       number('Releases', 'releases'),
     ], { is_down: false, open: (tick) => state.set({ at: tick }) });
@@ -67,10 +67,10 @@ export class TimelineTable {
     this.table.lines.clear();
     this.table.setRows(Array.from(values.keys()).filter((tick) =>
       values[tick] >= from && values[tick] <= to));
-    setText(this.note, `${things(this.table.rows.length, 'moment')}. Amounts that come and go, and the ` +
-      'most that was live, are of the time since the moment before. Enter moves the cursor there. ' +
-      'The command has round stretches of its own' +
-      `${heap.kept.is_empty ? '' : ', and counts what the runtimes keep'}.`);
+    setText(this.note, `${things(this.table.rows.length, 'moment')}. Allocations, releases and the most live bytes ` +
+      'count since the moment before. Enter moves the cursor there. ' +
+      'The command has stretches of a round length' +
+      `${heap.kept.is_empty ? '' : ', and counts the blocks that the runtimes keep'}.`);
     this.command.set(this.commands.line('timeline', '--over',
       timeline.axis === 'event' ? 'position' : 'time', '--points', '200'));
   }

@@ -168,10 +168,10 @@ export class Verdicts {
     const title = is_lost ? `Leak${found?.is_steady ? ', steady' : ''}` : 'Never released';
     return this.card({ kind: 'leak', title, value: bytes(Number(leaks.bytes)), owner,
       lines: [...this.lostWhen(owner, found, is_lost), below, possible,
-        is_lost ? '' : 'no snapshot tells which of them are lost'],
+        is_lost ? '' : 'no snapshot shows which of them are lost'],
       doubt,
       curve: found && curveNode(found.curve, 84, 26, 'Live bytes of its call sites'),
-      action: [is_lost ? 'See what was lost' : 'See what was left',
+      action: [is_lost ? 'See the lost blocks' : 'See the blocks left',
         is_lost ? { measure: 'lost' } : { measure: 'live', at: this.heap.last }] });
   }
 
@@ -191,8 +191,8 @@ export class Verdicts {
   /** A sentence about the blocks that are freed a few calls later, if they are many more, as `temporary` says it. */
   freedLater(temporary, all) {
     const later = this.heap.usage.later.reduce((sum, number) => sum + number, 0);
-    return later && later >= all / 100 ? `${count(later)} ${temporary ? 'more ' : ''}(${percent(later, all)}) within ` +
-      `${SOON} calls of it (temporary --steps ${SOON})` : '';
+    return later && later >= all / 100 ? `${count(later)} ${temporary ? 'more ' : ''}(${percent(later, all)}) with at most ` +
+      `${SOON} calls between (temporary --steps ${SOON})` : '';
   }
 
   temporary() {
@@ -204,7 +204,7 @@ export class Verdicts {
       lines: blocks ? [`${things(blocks, 'allocation')} (${percent(blocks, all)}) freed by the next call of their thread`,
         temporary.owner && temporary.owner.share < 0.995 ? `${percent(temporary.owner.share, 1)} by it` : '', later]
         : ['no block is freed by the next call of its thread', later],
-      action: blocks || later ? ['See who makes them', { measure: blocks ? 'temporary' : 'soon', unit: 'blocks' }] : null });
+      action: blocks || later ? ['See the functions', { measure: blocks ? 'temporary' : 'soon', unit: 'blocks' }] : null });
   }
 
   moves() {
@@ -249,8 +249,8 @@ export class Verdicts {
       name: made?.name || '',
       lines: [...errors.map(({ kind, calls: number }) => `${kind.replaceAll('-', ' ')}: ${things(Number(number), 'call')}`),
         made ? this.calls.line(frame) : ''],
-      doubt: doubtful ? `${doubtful.kind.replaceAll('-', ' ')} may be none` : this.doubt,
-      action: ['See what happened', { view: 'errors',
+      doubt: doubtful ? `${doubtful.kind.replaceAll('-', ' ')} is not certain` : this.doubt,
+      action: ['See the errors', { view: 'errors',
         ...(position && this.scope.has(position) ? { at: this.heap.tickAt(position) } : {}) }] });
   }
 }

@@ -470,7 +470,7 @@ class Timeline(PageCase):
                  "name.includes('fill')).name }), 1")
         self.settle()
         said = evaluate("[heapPage.flame.said.textContent, heapPage.flame.said.title]")
-        self.assertIn("“void_outer::fill<…>” leads to", said[0])
+        self.assertIn("only stacks with “void_outer::fill<…>”", said[0])
         self.assertIn("std::allocator<int>", said[1])
 
     def test_a_long_search_leaves_the_bar_alone(self):

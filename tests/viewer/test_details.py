@@ -95,9 +95,11 @@ class OneFunction(PageCase):
             self.assertEqual(sums["Temporary"][0], f"{amount(temporary, 'temporary'):,}")
             self.assertEqual(sums["Within 3 calls"][0], f"{amount(soon, 'temporary'):,}")
             self.assertEqual(self.exact(sums["Copied"]) if "Copied" in sums else 0, amount(moves, "bytes_copied_at_most"))
-            lost = [group for group in leaks[0]["groups"] if group["class"] == "definitely_lost" and
-                    (row != "itself" or group["function"] == name)]
-            self.assertEqual(self.exact(sums["Definitely lost"]) if "Definitely lost" in sums else 0, sum(group["bytes"] for group in lost))
+            for kind in ("definitely", "indirectly", "possibly"):
+                lost = sum(group["bytes"] for group in leaks[0]["groups"] if group["class"] == f"{kind}_lost" and
+                           (row != "itself" or group["function"] == name))
+                title = f"{kind.capitalize()} lost"
+                self.assertEqual(self.exact(sums[title]) if title in sums else 0, lost, title)
             self.assertEqual(self.exact(sums["Grew in the range"]), amount(diff, "change_bytes"), diff)
         return panel
 
@@ -105,8 +107,8 @@ class OneFunction(PageCase):
         trace = self.write(workshop())
         self.show(trace)
         self.assertIsNone(self.panel())
-        for name, rows in (("shop::work(int)", ["itself", "with all that it calls"]), ("shop::pack()", ["itself"]),
-                           ("main", ["with all that it calls"])):
+        for name, rows in (("shop::work(int)", ["itself", "with its callees"]), ("shop::pack()", ["itself"]),
+                           ("main", ["with its callees"])):
             evaluate(f"heapPage.state.set({{ search: {name!r} }}), 1")
             self.settle()
             self.check_panel(trace, name, rows)
@@ -118,7 +120,7 @@ class OneFunction(PageCase):
         places = self.positions()
         for at, first, last in ((3, 0, -1), (9, 4, 12), (15, 2, 17)):
             self.go(f"#search=shop::work(int)&at={places[at]}&from={places[first]}&to={places[last]}")
-            self.check_panel(trace, "shop::work(int)", ["itself", "with all that it calls"])
+            self.check_panel(trace, "shop::work(int)", ["itself", "with its callees"])
         self.check_silence()
 
     def test_everything_that_names_a_function_leads_there(self):
@@ -216,7 +218,7 @@ class Memory(PageCase):
         chain = self.json_of("moves", trace)["chains"][0]
         for address, word, texts in (
                 (group["address"], "definitely lost", ["At the end definitely lost", f"Allocated at {group['first_position']}"]),
-                (finding["address"], "double free", ["An error concerns it: double free.", "Released by free()"]),
+                (finding["address"], "double free", ["Error: double free.", "Released by free()"]),
                 (chain["address"], "reallocated", [f"Reallocated {chain['reallocs']} times, from {chain['start_size']:,} to "
                                                    f"{chain['final_size']:,} bytes"]),
                 (f"{int(chain['address'], 16) + 4:#x}", "reallocated", [f"Reallocated {chain['reallocs']} times"])):
@@ -355,7 +357,7 @@ class Temporary(PageCase):
             script.free(0x1000, wall=i)
         trace = self.write(script.close())
         self.show(trace)
-        self.assertIn("50 (50 %) within 3 calls of it (temporary --steps 3)", self.texts("[data-verdict=temporary]")[0])
+        self.assertIn("50 (50 %) with at most 3 calls between (temporary --steps 3)", self.texts("[data-verdict=temporary]")[0])
         evaluate("void document.querySelector('[data-verdict=temporary] .act').click(), 1")
         self.settle()
         self.assertEqual(evaluate("heapPage.state.get('measure')"), "soon")

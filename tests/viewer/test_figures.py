@@ -249,7 +249,7 @@ class ManySites(PageCase):
                                                   for group in found["groups"]), fragment)
         self.go("#by=function&search=maker1")
         self.assertEqual(len(self.shown()), 1)
-        self.assertIn(f"{others['count']:,} other call sites at most the function is known",
+        self.assertIn(f"{others['count']:,} other call sites are known by function only",
                       self.texts(".flame-panel .said")[0])
         self.go("#by=stack")
         total = evaluate("heapPage.sites.total")
@@ -295,7 +295,7 @@ class Csv(PageCase):
         self.assertEqual(head.split(",")[:3], ["Function", "File", "Line"])
         self.assertIn("app.cpp,", row)
         self.go("#view=range")
-        self.assertEqual(evaluate(click)[-1].splitlines()[0], "What its blocks did,Blocks,Bytes")
+        self.assertEqual(evaluate(click)[-1].splitlines()[0], "Allocated and freed,Blocks,Bytes")
         self.go("#view=moves")
         self.assertEqual(evaluate(click)[-3].splitlines()[0].split(",")[:3], ["Function", "File", "Line"])
 

@@ -209,9 +209,9 @@ class Measures(PageCase):
             for k in (1, 2):
                 script.free(0x1000 * k, wall=i * 10**6)
         self.show(self.write(script.close(wall=10**8)))
-        self.assertIn("200 (100 %) within 3 calls", self.texts("[data-verdict=temporary]")[0])
+        self.assertIn("200 (100 %) with at most 3 calls between", self.texts("[data-verdict=temporary]")[0])
         self.show(self.write(shop(), "shop"))
-        self.assertNotIn("within 3 calls", self.texts("[data-verdict=temporary]")[0])
+        self.assertNotIn("calls between", self.texts("[data-verdict=temporary]")[0])
 
 
 class Pointer(PageCase):
