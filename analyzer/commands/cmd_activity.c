@@ -279,6 +279,7 @@ int moves_print(struct session *session, struct heap_moves *moves)
         status = session_output(session, true);
     if (status != STATUS_OK)
         return status;
+    session_lead_with_functions(session);
     if (session_print_tree(session, "reallocation", "bytes copied"))
         return moves_print_folded(session, &regrown);
     report_moves(&session->report, moves);

@@ -136,6 +136,28 @@ static void moves_text_chains(struct report *report, const struct heap_moves *mo
     }
 }
 
+static struct report_amount moves_amount_at(const void *table, size_t index)
+{
+    const struct heap_move_group *group = &((const struct heap_move_table *)table)->groups[index];
+    return (struct report_amount){group->key, group->counts.moved,
+                                  group->counts.copies.bytes_at_most};
+}
+
+/* Writes the functions by the bytes that their reallocations copied, if these are many. */
+static void moves_text_functions(struct report *report, const struct heap_move_table *table)
+{
+    const struct report_amounts amounts = {table->count, moves_amount_at, table};
+    const struct heap_copies *copies = &table->total.copies;
+    const struct report_functions functions = {
+        .groups = &amounts,
+        .unit = "move",
+        .limit = report->limit,
+        .title = copies->bytes == copies->bytes_at_most ? "Bytes copied, by function:\n"
+                                                        : "Bytes copied at most, by function:\n"};
+    if (report->functions)
+        report_functions_text(report, &functions);
+}
+
 static void text_moves(struct report *report, const struct heap_moves *moves)
 {
     say(report->output, BOLD, "All: ");
@@ -151,6 +173,7 @@ static void text_moves(struct report *report, const struct heap_moves *moves)
     }
     report_certainty_text(report);
     const struct heap_move_table *table = &moves->reallocs;
+    moves_text_functions(report, table);
     for (size_t i = 0; i < report_shown(table->count, report->limit); i++)
         text_move_group(report, &table->groups[i]);
     report_site_more(report, table->count - report_shown(table->count, report->limit));

@@ -165,15 +165,16 @@ enum { COLUMN_BYTES = 9, COLUMN_COUNT = 20 };
 
 /* Writes a line for each function, so that all of them are seen at once. */
 static void functions_text_table(struct report *report, const struct report_functions *data,
-                                 const struct functions *functions, size_t shown)
+                                 const struct functions *functions, size_t count)
 {
     struct text_output *output = report->output;
+    size_t shown = report_shown(count, data->limit);
     size_t column_name = 0;
     for (size_t i = 0; i < shown; i++) {
         size_t end = COLUMN_COUNT + report_count_columns(functions->items[i].count, data->unit) + 2;
         column_name = end > column_name ? end : column_name;
     }
-    out_char(output, '\n');
+    say(output, "\n", data->title ? data->title : "");
     for (size_t i = 0; i < shown; i++) {
         const struct function_groups *function = &functions->items[i];
         double share = functions_share(functions, function);
@@ -186,6 +187,9 @@ static void functions_text_table(struct report *report, const struct report_func
         functions_text_name(report, data, function);
         out_char(output, '\n');
     }
+    if (count > shown)
+        say(output, tab(COLUMN_BYTES), "… and ", counted(count - shown, "function"),
+            " more (--limit 0 for all)\n");
 }
 
 /* Writes a function with its share, and its heaviest stacks. */
@@ -224,20 +228,21 @@ static void functions_text_all(struct report *report, const struct report_functi
                                const struct functions *functions, size_t count)
 {
     struct text_output *output = report->output;
+    while (!data->amounts && count && !functions->items[count - 1].weight)
+        count--;
     size_t shown = report_shown(count, data->limit);
     bool has_table = shown > REPORT_WITHOUT_TABLE;
     size_t detailed = 0;
     if (has_table)
-        functions_text_table(report, data, functions, shown);
-    if (has_table && count > shown)
-        say(output, tab(COLUMN_BYTES), "… and ", counted(count - shown, "function"),
-            " more (--limit 0 for all)\n");
-    for (; detailed < shown; detailed++) {
+        functions_text_table(report, data, functions, count);
+    for (; detailed < shown && data->amounts; detailed++) {
         if (detailed >= REPORT_WITHOUT_TABLE && data->limit != SIZE_MAX &&
             functions_share(functions, &functions->items[detailed]) < SHARE_WITH_STACKS)
             break;
         functions_text_one(report, data, functions, &functions->items[detailed]);
     }
+    if (!data->amounts)
+        return;
     if (detailed < shown)
         say(output, "\nStacks of functions with less than 5 %: --by stack, or --limit 0\n");
     else if (!has_table && count > shown)

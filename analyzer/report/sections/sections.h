@@ -277,7 +277,10 @@ struct report_functions {
     bool is_by_count;
     /** Functions to show. */
     size_t limit;
-    /** Writes the amounts of a group, a line. */
+    /** A line above a table, which says what the bytes are; NULL for bytes of blocks. */
+    const char *title;
+    /** Writes the amounts of a group, a line. NULL: there is only the table, of functions that have
+     * something, if they are many. */
     void (*amounts)(struct report *report, const void *context, size_t index);
 };
 

@@ -120,6 +120,23 @@ class ByFunction(TestCase):
         self.assertIn("\n5 of 5 allocations were temporary, 50 bytes\n",
                       self.run_ok("temporary", "--by", "stack", path).text)
 
+    def test_moves(self):
+        """A table before the stacks, of the functions that copied something."""
+        script = Script().basics()
+        for function, size in enumerate((400, 300, 200, 100, 0)):
+            script.add("stack", parent=1, module=1, offset=0x2000 + 0x10 * function)
+            script.add("symbol", module=1, offset=0x2000 + 0x10 * function,
+                       frames=f"g{function}@g.c@{function + 1}")
+            block = 0x10000 * (function + 1)
+            script.alloc(block, size, stack=5 + function)
+            script.realloc(block, block + 0x8000, size + 1, stack=5 + function)
+        text = self.run_ok("moves", self.write(script.close(), "moves")).text
+        self.assertEqual(text.split("\n\n")[1].splitlines(), [
+            "Bytes copied at most, by function:",
+            "   40 %  400 bytes  1 move   g0 (g.c:1)", "   30 %  300 bytes  1 move   g1 (g.c:2)",
+            "   20 %  200 bytes  1 move   g2 (g.c:3)", "   10 %  100 bytes  1 move   g3 (g.c:4)"])
+        self.assertIn("\n\nat most 400 bytes copied", text)
+
     def test_diff(self):
         text = self.run_ok("diff", "--from", "0:0", self.trace).text
         added = self.json_of("diff", self.trace, "--by", "function", "--from", "0:0")["aifo"]
