@@ -278,8 +278,11 @@ static const char help[] =
     "                          contents of memory\n"
     "      --with-contents     also embed recorded contents of memory\n"
     "      --title TEXT        the title of the page (the recorded command)\n" ISLAND_OPTIONS_HELP
-        VIEW_FILTERS_HELP COMMAND_COMMON_HELP "\n"
-    "The page has no --format. Lists have at most " GROUPS_TEXT " groups; totals count all.\n"
+        VIEW_FILTERS_HELP "\n"
+    "  -o, --output FILE    write the page there; the file is readable by you only, and\n"
+    "                       replaced only when complete\n"
+    "      --no-index       neither use nor make the index TRACE.idx\n" COMMAND_LIMITS_HELP "\n"
+    "Lists have at most " GROUPS_TEXT " groups; totals count all.\n"
     "Of more than " SITES_TEXT " call sites the smallest are known by function at most, unless\n"
     "the page is --exact.\n"
     "\n"
@@ -343,8 +346,6 @@ static int report_check_options(const struct common_options *options,
                                        "page answers for all blocks of the trace");
     if (own->has_contents && !own->is_exact)
         return message_usage("report", "--with-contents goes with --exact");
-    if (options->form != REPORT_TEXT)
-        return message_usage("report", "a page has no --format");
     if (!options->output && isatty(STDOUT_FILENO))
         return message_usage("report", "a page is for a browser: write it with '-o report.html'");
     return STATUS_OK;
@@ -448,7 +449,7 @@ const struct command command_report = {
     .name = "report",
     .summary = "a page for a browser, in which one moves through time",
     .help = help,
-    .shares = COMMAND_FILTERS,
+    .shares = COMMAND_FILTERS | COMMAND_PAGE,
     .own = {.table = own_options},
     .traces_max = TRACES_MAX,
     .run = report_run,

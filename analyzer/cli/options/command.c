@@ -77,12 +77,15 @@ enum {
     OPTION_THREADS
 };
 
+/* The first ones are those that COMMAND_PAGE takes away. */
+enum { TEXT_OPTIONS = 3 };
+
 static const struct option common_long_options[] = {
     {"format", required_argument, NULL, 'f'},
-    {"output", required_argument, NULL, 'o'},
     {"no-pager", no_argument, NULL, OPTION_NO_PAGER},
-    {"no-index", no_argument, NULL, OPTION_NO_INDEX},
     {"full-stacks", no_argument, NULL, OPTION_FULL_STACKS},
+    {"output", required_argument, NULL, 'o'},
+    {"no-index", no_argument, NULL, OPTION_NO_INDEX},
     {"max-memory", required_argument, NULL, OPTION_MAX_MEMORY},
     {"threads", required_argument, NULL, OPTION_THREADS},
     {"help", no_argument, NULL, 'h'},
@@ -112,8 +115,10 @@ size_t command_list_options(struct option long_options[COMMAND_OPTIONS_MAX],
         long_options[count++] = view_long_options[i];
     for (size_t i = 0; shares & COMMAND_FILTERS && filter_long_options[i].name; i++)
         long_options[count++] = filter_long_options[i];
-    memcpy(long_options + count, common_long_options, sizeof common_long_options);
-    return count + sizeof common_long_options / sizeof *common_long_options - 1;
+    size_t left_out = shares & COMMAND_PAGE ? TEXT_OPTIONS : 0;
+    memcpy(long_options + count, common_long_options + left_out,
+           sizeof common_long_options - left_out * sizeof *common_long_options);
+    return count + sizeof common_long_options / sizeof *common_long_options - 1 - left_out;
 }
 
 const char *command_form_name(enum report_form form)
@@ -314,11 +319,12 @@ static int take_options(struct common_options *result, int count, char **argumen
 {
     const struct command *command = result->command;
     struct option long_options[COMMAND_OPTIONS_MAX];
+    const char *short_options = command->shares & COMMAND_PAGE ? ":o:hV" : ":f:o:hV";
     command_list_options(long_options, command);
     opterr = 0;
     optind = 1;
     int option;
-    while ((option = getopt_long(count, arguments, ":f:o:hV", long_options, NULL)) != -1) {
+    while ((option = getopt_long(count, arguments, short_options, long_options, NULL)) != -1) {
         int status = -1;
         if (option == '?' || option == ':')
             status = refuse_option(command, option, arguments, long_options);

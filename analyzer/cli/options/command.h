@@ -184,7 +184,9 @@ enum {
     /** Options of known_findings.h. */
     COMMAND_KNOWN_FINDINGS = 4,
     /** Groups by class: the command calls session_classes(). */
-    COMMAND_CLASSES = 8
+    COMMAND_CLASSES = 8,
+    /** None of the options of text and of its formats. */
+    COMMAND_PAGE = 32
 };
 
 struct session;
@@ -306,7 +308,14 @@ int command_options(struct common_options *result, const struct command *command
 size_t command_list_options(struct option long_options[COMMAND_OPTIONS_MAX],
                             const struct command *command);
 
-/** The end of every help text. */
+/** The last options of every help text. */
+#define COMMAND_LIMITS_HELP                                                                        \
+    "      --max-memory SIZE  give up rather than use more memory, such as 2G\n"                   \
+    "      --threads N      sum up chunks of events in N threads at most\n"                        \
+    "  -h, --help           this text\n"                                                           \
+    "  -V, --version        the version\n"
+
+/** The end of the help text of every command that prints a report. */
 #define COMMAND_COMMON_HELP                                                                        \
     "\n"                                                                                           \
     "  -f, --format FORMAT  text (the default), json or csv\n"                                     \
@@ -314,11 +323,8 @@ size_t command_list_options(struct option long_options[COMMAND_OPTIONS_MAX],
     "                       readable by you only, and replaced only when complete\n"               \
     "      --no-pager       do not page long output\n"                                             \
     "      --no-index       neither use nor make the index TRACE.idx\n"                            \
-    "      --full-stacks    text shows all frames and long template arguments\n"                   \
-    "      --max-memory SIZE  give up rather than use more memory, such as 2G\n"                   \
-    "      --threads N      sum up chunks of events in N threads at most\n"                        \
-    "  -h, --help           this text\n"                                                           \
-    "  -V, --version        the version\n"
+    "      --full-stacks    text shows all frames and long template "                              \
+    "arguments\n" COMMAND_LIMITS_HELP
 
 /* "Did you mean?" for mistyped names. */
 

@@ -283,7 +283,9 @@ class File(Report):
 
     def test_usage(self):
         trace = self.churn(10)
-        for arguments, message in ((("-f", "json"), "a page has no --format"),
+        for arguments, message in ((("-f", "json"), "unknown option '-f'"),
+                                   (("--format=json",), "ambiguous option '--format=json'"),
+                                   (("--full-stacks",), "ambiguous option '--full-stacks'"),
                                    (("--with-contents",), "--with-contents goes with --exact"),
                                    (("--from", "end"), "the range is empty")):
             result = run("report", "-o", self.path("x"), *arguments, trace)
