@@ -56,10 +56,10 @@ class Tutorial(unittest.TestCase):
                        check=True, stdout=subprocess.DEVNULL)
         packages = next(root.rglob('ttdtrace.pc')).parent
         programs = next(root.rglob('bin/ttdrecord')).parent
-        # No other variables: bash has blocks for each, and so what a range of a trace has depends on
-        # their number.
+        # bash has blocks for each variable and for each folder of PATH, so their number decides which
+        # blocks a range of a trace has.
         self.environment = dict(
-            HOME=str(self.folder), PATH=f'{programs}:{os.environ["PATH"]}', COLUMNS='75', PAGER='',
+            HOME=str(self.folder), PATH=f'{programs}:/usr/bin:/bin', COLUMNS='75', PAGER='',
             LC_ALL='C.UTF-8', LD_LIBRARY_PATH=str(packages.parent),
             PKG_CONFIG_PATH=str(packages), PKG_CONFIG_SYSROOT_DIR=str(root))
 
