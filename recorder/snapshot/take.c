@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "quiet_thread.h"
+#include "snapshot/layout/maps.h"
 #include "snapshot/pages/page_contents.h"
 #include "snapshot/process_reader.h"
 #include "snapshot/stacks/follower.h"
@@ -191,6 +192,8 @@ static void take_read(void *context)
     const struct snapshot_order *order = taking->order;
     taking->is_copy_due =
         !order->request && copy_is_due(order->pid, order->copy_min, &taking->gaps);
+    /* Before the process is held: it may have thousands of files. */
+    taking->has_ring = maps_has_ring(order->pid, order->request ? order->request->tid : order->pid);
     reader_ask(take_stop_threads, taking);
     taking->deadline = taking_now_ns() + order->time_limit;
     taking->snapshot->flags = taking->threads.are_stopped ? TTD_SNAPSHOT_STOPPED : 0;
@@ -465,7 +468,7 @@ static bool take_search(struct taking *taking)
     struct scan_result result = scan_close(scan);
     taking->snapshot->missing = result.missing;
     if (!result.is_complete || !taking->layout.is_whole || taking->layout.has_kernel_queue ||
-        taking->tables.classes.is_incomplete || memory_is_late(&taking->memory))
+        taking->has_ring || taking->tables.classes.is_incomplete || memory_is_late(&taking->memory))
         taking->snapshot->flags |= TTD_SNAPSHOT_INCOMPLETE;
     return result.is_written && take_write_classes(taking);
 }

@@ -37,6 +37,7 @@ struct taking {
     uint64_t held_time;  /* once they were let go before the reader was done */
     bool has_let_go;
     bool has_stalled;
+    bool has_ring;  /* of io_uring: see maps_has_ring() */
     bool is_left;   /* the reader was left behind */
     bool is_copied; /* result of making a copy */
     uint64_t deadline;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "snapshot/layout/maps.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -143,6 +144,24 @@ void maps_free(struct maps *maps)
 {
     free(maps->text);
     free(maps->items);
+}
+
+bool maps_has_ring(uint32_t pid, uint32_t tid)
+{
+    static const char ring[] = "anon_inode:[io_uring]";
+    char path[64], text[sizeof ring];
+    bool has_ring = false;
+    snprintf(path, sizeof path, "/proc/%u/task/%u/fd", pid, tid);
+    reader_enter();
+    DIR *files = opendir(path);
+    for (const struct dirent *entry; files && !has_ring && (entry = readdir(files));) {
+        ssize_t size = readlinkat(dirfd(files), entry->d_name, text, sizeof text);
+        has_ring = size == sizeof ring - 1 && memcmp(text, ring, sizeof ring - 1) == 0;
+    }
+    if (files)
+        closedir(files);
+    reader_leave();
+    return has_ring;
 }
 
 static bool backing_name_begins(const char *name, const char *begin)

@@ -36,6 +36,10 @@ bool maps_read(struct maps *maps, uint32_t pid, uint32_t tid);
 
 void maps_free(struct maps *maps);
 
+/** Whether a process has a ring of io_uring open: the ring need not be among the mappings, since
+ * the program may have unmapped it, or given the memory of the ring itself. */
+bool maps_has_ring(uint32_t pid, uint32_t tid);
+
 /** The memory, file or device behind a mapping. Decides whether a pointer of the program may be in
  * a mapping that it cannot write to, and the permitted ways to read it. */
 enum backing_kind {

@@ -123,7 +123,7 @@ class Shared(Recording):
 class Kernel(Recording):
     def test_queues(self):
         """Blocks that only the kernel holds seem lost, so nothing is certain."""
-        for kind in 'ring', 'aio':
+        for kind in 'ring', 'unmapped ring', 'aio':
             result = self.record(program('queues'), kind)
             if result.returncode == 77:
                 self.skipTest(f'{kind}: not permitted')

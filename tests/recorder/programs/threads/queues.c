@@ -2,6 +2,7 @@
 /* Gives a block to the kernel, by a queue of the kind that the argument names, and forgets it. */
 #include <linux/aio_abi.h>
 #include <linux/io_uring.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ static int pipe_end(void)
 
 static char received[8];
 
-static int submit_to_ring(void)
+static int submit_to_ring(bool is_unmapped)
 {
     struct io_uring_params parameters = {0};
     int ring = (int)syscall(SYS_io_uring_setup, 4, &parameters);
@@ -44,6 +45,10 @@ static int submit_to_ring(void)
     if (syscall(SYS_io_uring_enter, ring, 1, 0, 0, NULL, 0) != 1)
         return NOT_PERMITTED;
     memset(entry, 0, sizeof *entry);
+    if (is_unmapped) {
+        munmap(entry, parameters.sq_entries * sizeof *entry);
+        munmap(queue, size);
+    }
     return 0;
 }
 
@@ -61,7 +66,9 @@ static int submit_to_aio(void)
 
 int main(int argc, char **argv)
 {
-    int status = argc > 1 && strcmp(argv[1], "ring") == 0 ? submit_to_ring() : submit_to_aio();
+    const char *kind = argc > 1 ? argv[1] : "";
+    int status = strcmp(kind, "aio") == 0 ? submit_to_aio()
+                                          : submit_to_ring(strcmp(kind, "unmapped ring") == 0);
 
     if (status == 0)
         puts("submitted");
