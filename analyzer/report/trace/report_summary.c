@@ -201,7 +201,9 @@ static void summary_temporary(struct report *report, const struct report_summary
         out_text(output, "no block is freed by the next call of its thread (later: --steps 3)");
     }
     out_char(output, '\n');
-    summary_owner(report, &data->temporary_owner);
+    /* Who makes less than one in a hundred is nothing to look at. */
+    if ((double)data->temporary.blocks * 100 >= all)
+        summary_owner(report, &data->temporary_owner);
 }
 
 static void summary_moves(struct report *report, const struct report_summary *data)

@@ -159,6 +159,17 @@ class Summary(TestCase):
                              (True, wanted["temporary"]), between)
             self.assertEqual(wanted["temporary"], 1 + between)
 
+    def test_few_temporary_blocks_have_no_owner(self):
+        for others, is_named in ((99, True), (100, False)):
+            script = Script().basics()
+            for i in range(others):
+                script.alloc(0x1000 + 64 * i, 50)
+            script.alloc(0x90000, 7, stack=3)
+            script.free(0x90000)
+            text = self.run_ok("summary", self.write(script.close(), f"few{others}")).text
+            after = text.split("\ntemporary  1 allocation (1 %) freed by the next call")[1]
+            self.assertEqual(" % by " in after.split("\nmoves")[0], is_named)
+
     def test_text(self):
         script = Script().basics()
         script.add("metadata", key="command", value="demo")
