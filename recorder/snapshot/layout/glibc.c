@@ -18,7 +18,7 @@ enum {
     THREAD_TID = 0x2d0,
     THREAD_ALIGNMENT = 64,
     THREADS_MAX = 65536,
-    TLS_MAX = 1 << 20, /* static storage is not larger than this */
+    TLS_MAX = 64 << 20, /* static storage is not larger than this */
     VECTOR_MAX = 1024,
     THREAD_LISTS_MAX = 16,
 };

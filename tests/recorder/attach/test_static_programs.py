@@ -43,6 +43,17 @@ int main(int count, char **arguments)
 """
 
 
+# Its thread-local storage lies at the program break, in front of blocks.
+LOCAL = r"""
+#include <cstdlib>
+static thread_local void *volatile held[1 << 18];
+int main()
+{
+    held[0] = std::calloc(1, 4321);
+}
+"""
+
+
 def metadata(info):
     return {row['key']: row['value'] for row in info['metadata']}
 
@@ -221,6 +232,12 @@ class Launched(Static):
         result = self.record(self.compile('daemon', DAEMON, '-static'), stdin=subprocess.DEVNULL)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.check_daemon()
+
+    def test_large_thread_local_storage(self):
+        self.record(self.compile('local', LOCAL, '-static'))
+        leaks = analyze('leaks', self.trace, '--show', 'all', '--limit', '0')
+        self.assertEqual([group['class'] for group in leaks['groups'] if group['bytes'] == 4321],
+                         ['still_reachable'])
 
     def test_as_without_a_recorder(self):
         """Its environment, descriptors and signals are its own, and no tracer is left."""
