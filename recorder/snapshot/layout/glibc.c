@@ -51,7 +51,8 @@ static void glibc_find_static_storage(const struct memory *memory, uint64_t vect
                                       struct glibc_thread *thread)
 {
     uint64_t entries[VECTOR_MAX][2], count;
-    uint64_t low = thread->block_begin != 0 ? thread->block_begin : thread->pointer - TLS_MAX;
+    uint64_t low = thread->pointer > TLS_MAX ? thread->pointer - TLS_MAX : 0;
+    low = thread->block_begin != 0 ? thread->block_begin : low;
     if (!memory_read(memory, vector - 16, &count, sizeof count))
         return;
     count = count < VECTOR_MAX ? count : VECTOR_MAX;
