@@ -147,16 +147,26 @@ static size_t glibc_find_heads(const struct memory *memory, struct memory_span d
     return list_count;
 }
 
+/* Whether a list lies right beside another one, and that has the main thread. */
+static bool glibc_is_beside_main(const struct memory *memory, struct list low, struct list high,
+                                 struct list list_of_main)
+{
+    return high.head == low.head + 16 && glibc_has_main_thread(memory, list_of_main);
+}
+
 /* The heads of three lists lie side by side: of threads that run or can be joined, of those (the
- * main thread too) whose stacks the library has not made, and of stacks that are kept. */
+ * main thread too) whose stacks the library has not made, and of stacks that are kept. In a static
+ * program the first and the last of them look alike. */
 void glibc_threads_find(const struct memory *memory, struct memory_span data,
                         const struct glibc_calls *calls)
 {
     struct list lists[THREAD_LISTS_MAX];
     size_t count = glibc_find_heads(memory, data, calls, lists);
     for (size_t i = 0; i < count; i++) {
-        bool is_joinable = i + 1 < count && lists[i + 1].head == lists[i].head + 16 &&
-                           glibc_has_main_thread(memory, lists[i + 1]);
+        bool is_joinable =
+            (i + 1 < count && glibc_is_beside_main(memory, lists[i], lists[i + 1], lists[i + 1])) ||
+            (i > 0 && calls->is_static &&
+             glibc_is_beside_main(memory, lists[i - 1], lists[i], lists[i - 1]));
         glibc_follow_list(memory, lists[i], is_joinable, calls);
     }
 }

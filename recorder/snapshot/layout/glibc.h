@@ -31,6 +31,9 @@ struct glibc_calls {
     bool (*may_be)(void *context, uint64_t address);
     void (*found)(void *context, const struct glibc_thread *thread);
     void *context;
+    /** The data are those of a program that the library is linked into: linkers put its lists in
+     * either order. */
+    bool is_static;
 };
 
 /** Finds the threads that the library keeps lists of, whose heads lie in data of the loader or the

@@ -18,6 +18,7 @@ struct layout_search {
     const struct layout_thread *threads; /* sorted by tid */
     size_t thread_count;
     bool has_unknown; /* a living thread without registers */
+    bool is_static;   /* the C library is linked into the program */
     uint32_t pid;
     struct regions *regions;
     struct regions refined;
@@ -351,13 +352,24 @@ static bool layout_may_be_thread(void *context, uint64_t address)
     return region && region->kind != REGION_SKIPPED && region->kind != TTD_REGION_MODULE;
 }
 
+static bool layout_is_static(const struct snapshot_subject *subject)
+{
+    for (size_t i = 0; i < subject->module_count; i++)
+        if (layout_is_library(subject->modules[i].path))
+            return false;
+    return true;
+}
+
+/* Whether a region may have data of the C library: of the library's own, or of a program that it is
+ * linked into. */
 static bool layout_is_data_of_library(const struct layout_search *search,
                                       const struct region *region)
 {
     for (size_t i = 0; i < search->subject->module_count; i++)
         if (search->subject->modules[i].id == region->module)
-            return region->kind == TTD_REGION_MODULE && region->name == layout_data_name &&
-                   layout_is_library(search->subject->modules[i].path);
+            return region->kind == TTD_REGION_MODULE &&
+                   (search->is_static || (region->name == layout_data_name &&
+                                          layout_is_library(search->subject->modules[i].path)));
     return false;
 }
 
@@ -365,7 +377,8 @@ static bool layout_is_data_of_library(const struct layout_search *search,
  * modules. */
 static void layout_add_threads(struct layout_search *search)
 {
-    const struct glibc_calls calls = {layout_may_be_thread, layout_add_listed, search};
+    const struct glibc_calls calls = {layout_may_be_thread, layout_add_listed, search,
+                                      search->is_static};
     for (size_t i = 0; i < search->thread_count; i++)
         layout_add_living(search, &search->threads[i]);
     for (size_t i = 0; i < search->regions->count; i++) {
@@ -374,11 +387,13 @@ static void layout_add_threads(struct layout_search *search)
         if (!layout_is_data_of_library(search, region))
             continue;
         glibc_threads_find(search->memory, data, &calls);
-        if (!search->has_arena && glibc_arena_find(search->memory, data, &search->arena)) {
-            layout_skip(search, search->arena.lists.begin, search->arena.lists.end);
-            search->has_arena = true;
-            search->arena_module = region->module;
-        }
+        struct glibc_arena arena;
+        if (search->has_arena || !glibc_arena_find(search->memory, data, &arena))
+            continue;
+        layout_skip(search, arena.lists.begin, arena.lists.end);
+        search->has_arena = true;
+        search->arena = arena;
+        search->arena_module = region->module;
     }
     regions_refine(search->regions, &search->refined);
 }
@@ -476,7 +491,9 @@ static void layout_add_arenas(struct layout_search *search, const struct region 
 static void layout_add_heap_pages(struct layout_search *search, const struct region *region)
 {
     const struct heap_pages *pages = search->subject->pages;
-    ttd_id allocator = search->subject->moves_break ? TTD_NONE : search->arena_module;
+    /* Nobody sees whether a static program does. */
+    bool may_move_break = search->subject->moves_break || search->is_static;
+    ttd_id allocator = may_move_break ? TTD_NONE : search->arena_module;
     uint64_t begin = 0, end = region->end < pages->high ? region->end : pages->high;
     uint64_t address = region->begin > pages->low ? region->begin : pages->low;
     end = end < search->arena.end ? end : search->arena.end;
@@ -523,6 +540,7 @@ bool layout_find(struct layout *layout, uint32_t pid, const struct memory *memor
                                    .threads = threads,
                                    .thread_count = thread_count,
                                    .has_unknown = layout_has_unknown(threads, thread_count),
+                                   .is_static = layout_is_static(subject),
                                    .pid = pid,
                                    .backing = {.pid = pid, .tid = memory->tid},
                                    .regions = &layout->regions};
@@ -541,8 +559,9 @@ bool layout_find(struct layout *layout, uint32_t pid, const struct memory *memor
     layout_add_threads(&search);
     tls_blocks_cut(&search.blocks, &layout->regions);
     layout_add_heaps(&search);
-    layout->arena = search.arena;
-    layout->arena_module = search.has_arena ? search.arena_module : TTD_NONE;
+    bool has_library = search.has_arena && !search.is_static;
+    layout->arena = has_library ? search.arena : (struct glibc_arena){.top = 0};
+    layout->arena_module = has_library ? search.arena_module : TTD_NONE;
     backing_free(&search.backing);
     layout_remove_skipped(&layout->regions);
     layout->is_whole =

@@ -58,6 +58,13 @@ def metadata(info):
     return {row['key']: row['value'] for row in info['metadata']}
 
 
+# Cases of tests/recorder/reach, and how many blocks of each are definitely lost.
+REACH = {'pointers': {'many_lost': 5000},
+         'places': {'program_break_given_back': 0, 'program_break_taken_over': 40},
+         'threads': {'joined_stack_of_many': 512, 'joined_specific': 1,
+                     'ended_result_not_joined': 0}}
+
+
 class Static(Attach):
     """The common parts of both ways of recording."""
 
@@ -238,6 +245,19 @@ class Launched(Static):
         for kinds, count in ('reachable', 1), ('stack', 0):
             groups = analyze('leaks', self.trace, '--show', kinds, '--limit', '0')['groups']
             self.assertEqual([group['bytes'] for group in groups].count(4321), count, kinds)
+
+    def test_reach(self):
+        """Data of the C library are found in the program: lists of threads, and the arena."""
+        sources = pathlib.Path(os.environ['SOURCES']).parent / 'reach'
+        for name, cases in REACH.items():
+            subprocess.run(['gcc', '-static', '-fno-builtin', '-D_GNU_SOURCE', '-w', '-pthread',
+                            '-o', self.directory / name, sources / f'{name}.c',
+                            sources / 'case.c'], check=True)
+            for case, blocks in cases.items():
+                self.record(self.directory / name, case)
+                leaks = analyze('leaks', self.trace)
+                self.assertTrue(leaks['certain'])
+                self.assertEqual(leaks['classes']['definitely_lost']['blocks'], blocks, case)
 
     def test_as_without_a_recorder(self):
         """Its environment, descriptors and signals are its own, and no tracer is left."""
