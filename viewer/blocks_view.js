@@ -7,9 +7,9 @@ import { cutNote, numberColumn, panel, stackColumn } from './findings.js';
 import { bytes, count, things } from './format.js';
 import { Table } from './table.js';
 
-/** The sentence about sparse pages. */
-export function sparseText(pages, sparse, kept, used) {
-  return `${count(sparse)} of ${things(pages, 'page')} have less than a quarter in blocks: ` +
+/** The sentence about sparse pages, at a moment. */
+export function sparseText(pages, sparse, kept, used, moment) {
+  return `${count(sparse)} of ${things(pages, 'page')} have less than a quarter in blocks at ${moment}: ` +
     `${bytes(kept)} are kept by ${bytes(used)}.`;
 }
 
@@ -30,7 +30,7 @@ export class BlocksView {
     { sort: 1, detail: (row) => pieces.stack(row.stack) });
     table.setRows(sparse.keepers);
     return panel('Call sites that keep sparse pages', element('p', { class: 'said' },
-      sparseText(Number(sparse.pages), Number(sparse.sparse_pages), Number(sparse.kept_bytes), Number(sparse.bytes))),
+      sparseText(Number(sparse.pages), Number(sparse.sparse_pages), Number(sparse.kept_bytes), Number(sparse.bytes), pieces.scope.end)),
     cutNote(sparse.keepers.length, Number(sparse.total_keepers), 'call sites') || '', table.tools, table.node, this.now.node);
   }
 

@@ -97,9 +97,9 @@ export class FlameView {
     this.boxes = layOut(tree, sums.total, root, whole, width, this.opened);
     const height = flameHeight(this.boxes);
     const is_icicle = state.get('tree') !== 'flame';
-    if (this.drawn !== height) this.canvas.style.height = `${height * scaleOf()}px`;
+    if (this.drawn !== height * scaleOf()) this.canvas.style.height = `${height * scaleOf()}px`;
     this.scroll.classList.toggle('from-below', !is_icicle);
-    this.drawn = height;
+    this.drawn = height * scaleOf();
     this.picture = {
       tree, sums, whole, root, colors, height, selected: this.selected,
       width, is_icicle,

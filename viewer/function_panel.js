@@ -74,6 +74,7 @@ export class FunctionPanel {
     const [own, all] = masks.map((mask, i) => new Amounts(i ? 'with its callees' : 'itself', mask, heap, timeline));
     this.is_it = is_it;
     this.lists = own.sites.length === 0 ? [all] : own.sites.length === all.sites.length ? [own] : [own, all];
+    this.lines = this.linesOf(this.lists[0]);
     this.columns = this.columnsOf();
     this.commandLines = this.commandsOf().map(([title]) => new CommandLine('', title));
     this.cells = this.lists.map((list) => this.columns.map(() => element('td', { class: 'number' })));
@@ -84,6 +85,21 @@ export class FunctionPanel {
     this.columns.forEach((column, k) => {
       if (!column.moves) this.lists.forEach((list, i) => this.show(i, k));
     });
+  }
+
+  /** The lines of the first call sites: the number of each site's, 0 for sites that stand for others and 1 for
+   * those without a line; and room for their sums. */
+  linesOf({ sites }) {
+    const { heap, calls } = this;
+    const names = ['', ''];
+    const numbers = new Map([['', 1]]);
+    const of = Int32Array.from(sites, (site) => {
+      if (heap.isOther(site)) return 0;
+      const line = heap.own[site] < 0 ? '' : calls.line(calls.frame[heap.own[site]]);
+      if (!numbers.has(line)) numbers.set(line, names.push(line) - 1);
+      return numbers.get(line);
+    });
+    return { names, of, sums: new Float64Array(names.length) };
   }
 
   /** The parts that stay while the cursor moves. */
@@ -105,7 +121,8 @@ export class FunctionPanel {
         element('th', { scope: 'col', class: 'number', title: hint }, title)))),
       element('tbody', {}, ...lists.map(({ title }, i) => element('tr', {}, element('th', { scope: 'row' }, title), ...this.cells[i]))))),
     element('div', { class: 'bar' }, this.heaviest, ...this.remarks()), this.stack,
-    element('details', {}, element('summary', {}, 'The same in text'), ...this.commandLines.map(({ node }) => node)));
+    this.same = element('details', { on: { toggle: () => this.showCommands() } },
+      element('summary', {}, 'The same in text'), ...this.commandLines.map(({ node }) => node)));
   }
 
   /** The columns: a title, and what `show` says of some call sites; those with `moves` change with cursor and range. */
@@ -206,32 +223,39 @@ export class FunctionPanel {
     this.columns.forEach((column, k) => {
       if (column.moves) this.lists.forEach((list, i) => this.show(i, k));
     });
-    this.commandsOf().forEach(([, words], i) => this.commandLines[i].set(this.commands.line(...words)));
+    this.showCommands();
     this.showHeaviest();
+  }
+
+  showCommands() {
+    if (!this.same.open) return;
+    this.commandsOf().forEach(([, words], i) => this.commandLines[i].set(this.commands.line(...words)));
   }
 
   /** The line and the stack that have most: of the live bytes at the cursor, or else of all that were allocated. */
   showHeaviest() {
-    const { heap, calls, state, lists: [list] } = this;
+    const { heap, state, lists: [list] } = this;
     const live = heap.bySite.at(state.get('at'), AT).bytes;
     const is_live = list.live.bytes[state.get('at')] > 0;
     const values = is_live ? live : heap.usage.bytes;
-    const of = is_live ? 'its live bytes' : 'its allocated bytes';
-    const lines = new Map();
+    const whose = is_live ? 'its live bytes' : 'its allocated bytes';
+    const { names, of: lineOf, sums } = this.lines;
     let most = -1;
     let total = 0;
-    for (const site of list.sites) {
-      total += values[site];
-      if (values[site] > (most < 0 ? 0 : values[most]) && !heap.isOther(site)) most = site;
-      const line = heap.own[site] < 0 || heap.isOther(site) ? '' : calls.line(calls.frame[heap.own[site]]);
-      if (line && values[site]) lines.set(line, (lines.get(line) || 0) + values[site]);
-    }
-    const [line, size] = [...lines].reduce((best, one) => (one[1] > best[1] ? one : best), ['', 0]);
+    sums.fill(0);
+    list.sites.forEach((site, i) => {
+      const value = values[site];
+      total += value;
+      sums[lineOf[i]] += value;
+      if (lineOf[i] && value > (most < 0 ? 0 : values[most])) most = site;
+    });
+    const best = sums.reduce((first, sum, i) => (i > 1 && sum > (sums[first] || 0) ? i : first), -1);
+    const [line, size] = [names[best] || '', sums[best]];
     setText(this.place, line);
-    setText(this.heaviest, line ? `Heaviest line: ${line}, ${percent(size, total)} of ${of}` : '');
+    setText(this.heaviest, line ? `Heaviest line: ${line}, ${percent(size, total)} of ${whose}` : '');
     if (this.stack.hidden === most >= 0) this.stack.hidden = most < 0;
     if (most < 0) return;
-    const said = `Heaviest stack: ${percent(values[most], total)} of ${of}`;
+    const said = `Heaviest stack: ${percent(values[most], total)} of ${whose}`;
     if (this.stackOf !== most) {
       this.stackOf = most;
       this.stack.replaceChildren(element('summary'), this.pieces.stack(heap.sites[most] + 1));

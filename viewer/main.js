@@ -161,7 +161,7 @@ class Page {
       state.write();
       copyText(location.href, link);
     }, { title: 'The link shows the same view' });
-    this.searchField = textField(state, 'search', 'Find a function, file, address, position…  /', { root: '' });
+    this.searchField = textField(state, 'search', 'Function, file, address, time…  /', { root: '' });
     this.searchField.addEventListener('keydown', (event) => this.find(event));
     document.getElementById('page').replaceChildren(
       element('header', {}, element('h1', { title }, brief), this.book.chooser(parts.facts.paths) || '', element('p', { class: 'dim' },

@@ -146,7 +146,7 @@ export class MemoryView {
       SPARSE.slice(1).forEach((name, k) => { row[name] += Number(values[i + 1 + k]); });
       rows.set(key, row);
     }
-    this.sparseNote.textContent = sparseText(...[pages, sparse, kept, used].map(Number));
+    this.sparseNote.textContent = sparseText(...[pages, sparse, kept, used].map(Number), 'the cursor');
     this.sparse.setRows([...rows.values()]);
   }
 

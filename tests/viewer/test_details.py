@@ -66,6 +66,8 @@ class OneFunction(PageCase):
         return int(cell[1].split(" ")[0].replace(",", "").replace("−", "-"))
 
     def commands(self):
+        evaluate("[...document.querySelectorAll('.function-panel details')].at(-1).open = true, 1")
+        self.settle()
         return [shlex.split(text)[1:] for text in self.texts(".function-panel .command code")]
 
     def group(self, words, name):
@@ -298,8 +300,15 @@ class Layout(PageCase):
 
     def test_wide_windows_have_large_texts_where_the_pointer_finds_them(self):
         trace = self.write(workshop())
-        test_page.opened.size(3840, 2160)
+        test_page.opened.size(1400, 900)
         self.show(trace, "#search=shop::work(int)")
+        test_page.opened.size(3840, 2160)
+        self.settle()
+        self.settle()
+        high = evaluate("(({ canvas, picture }) => [canvas.clientHeight / picture.height, canvas.height / canvas.clientHeight / "
+                        "devicePixelRatio])(heapPage.flame)")
+        self.assertAlmostEqual(high[0], 22 / 16, delta=0.02)
+        self.assertAlmostEqual(high[1], 1, delta=0.02)
         small = evaluate("[...document.querySelectorAll('main *')].filter((node) => [...node.childNodes].some((child) => "
                          "child.nodeType === 3 && child.data.trim()) && node.getClientRects().length)"
                          ".map((node) => [parseFloat(getComputedStyle(node).fontSize), node.className, node.textContent.slice(0, 20)])"
