@@ -168,7 +168,7 @@ export class ComparePage {
         rank: (row) => Math.abs(Number(row.change_bytes)) },
       change('Blocks', 'change_blocks', count), numberColumn('First', 'old_bytes', bytes),
       numberColumn('Second', 'new_bytes', bytes),
-      { title: 'Is', is_number: false, value: (row) => row.change },
+      { title: 'State', is_number: false, value: (row) => row.change },
     ], { sort: 1, detail: (row) => this.pieces.stack(row.stack) });
     this.rows = this.changes.rows.filter((row) => row.change !== 'same');
   }

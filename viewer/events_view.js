@@ -89,7 +89,7 @@ export class EventsView {
           : element('span', { title: 'The old block ends, and the new one begins' },
             pieces.position(call.start), ' – ', pieces.position(call.end))) },
       ...(scope.has_times ? [{ title: 'Time', value: (call) => call.time,
-        show: (call) => moment(call.time) }] : []),
+        show: (call) => moment(call.time, 1e3) }] : []),
       { title: 'Thread', value: (call) => call.thread },
       { title: 'Call', value: callText, is_number: false, class: 'name',
         show: (call) => element('span', { class: 'own' },

@@ -71,7 +71,8 @@ export class FunctionPanel {
     }
     const masks = [Uint8Array.from(heap.functionOf, (number) => (is_it[number] ? 1 : 0)),
       Uint8Array.from(heap.sites, (node) => (node >= 0 ? this.chains[node] : 0))];
-    const [own, all] = masks.map((mask, i) => new Amounts(i ? 'with its callees' : 'itself', mask, heap, timeline));
+    const callees = heap.others ? 'with its known callees' : 'with its callees';
+    const [own, all] = masks.map((mask, i) => new Amounts(i ? callees : 'itself', mask, heap, timeline));
     this.is_it = is_it;
     this.lists = own.sites.length === 0 ? [all] : own.sites.length === all.sites.length ? [own] : [own, all];
     this.lines = this.linesOf(this.lists[0]);
@@ -119,10 +120,17 @@ export class FunctionPanel {
     element('div', { class: 'table-box' }, element('table', { 'aria-label': 'Sums of the function' },
       element('thead', {}, element('tr', {}, element('th'), ...this.columns.map(({ title, hint }) =>
         element('th', { scope: 'col', class: 'number', title: hint }, title)))),
-      element('tbody', {}, ...lists.map(({ title }, i) => element('tr', {}, element('th', { scope: 'row' }, title), ...this.cells[i]))))),
+      element('tbody', {}, ...lists.map((list, i) => element('tr', {}, element('th', { scope: 'row', title: this.hintOf(list) }, list.title),
+        ...this.cells[i]))))),
     element('div', { class: 'bar' }, this.heaviest, ...this.remarks()), this.stack,
     this.same = element('details', { on: { toggle: () => this.showCommands() } },
       element('summary', {}, 'The same in text'), ...this.commandLines.map(({ node }) => node)));
+  }
+
+  /** A sentence about the callers that are not known, for a row that may lack call sites because of them; or "". */
+  hintOf({ title }) {
+    const { others } = this.heap;
+    return others && title !== 'itself' ? `The callers of ${things(others.count, 'other call site')} are not known: --exact has all` : '';
   }
 
   /** The columns: a title, and what `show` says of some call sites; those with `moves` change with cursor and range. */

@@ -161,14 +161,13 @@ class Page {
       state.write();
       copyText(location.href, link);
     }, { title: 'The link shows the same view' });
+    const facts = [this.scope.has_times ? duration(Number(parts.info.last_wall_time_ns)) : '',
+      `${things(Number(parts.info.events), 'event')}${this.scope.is_part ? ' in the whole trace' : ''}`,
+      parts.info.trace?.start_time].filter((text) => text).join(' · ');
     this.searchField = textField(state, 'search', 'Function, file, address, time…  /', { root: '' });
     this.searchField.addEventListener('keydown', (event) => this.find(event));
     document.getElementById('page').replaceChildren(
-      element('header', {}, element('h1', { title }, brief), this.book.chooser(parts.facts.paths) || '', element('p', { class: 'dim' },
-        [parts.info.trace?.start_time, this.scope.has_times
-          ? duration(Number(parts.info.last_wall_time_ns)) : '',
-        `${things(Number(parts.info.events), 'event')}${this.scope.is_part ? ' in the whole trace' : ''}`]
-          .filter((text) => text).join(' · ')),
+      element('header', {}, element('h1', { title }, brief), this.book.chooser(parts.facts.paths) || '', element('p', { class: 'dim', title: facts }, facts),
       element('span', { class: 'tools' }, this.searchField, link, button('Keys', () => this.keys.help.showModal(),
         { 'aria-label': 'Help on keys' }))),
       doubts(parts.heap) || '', this.makeNotes(), this.exactNote || '', this.verdicts.node,

@@ -251,6 +251,17 @@ class ManySites(PageCase):
         self.assertEqual(len(self.shown()), 1)
         self.assertIn(f"{others['count']:,} other call sites are known by function only",
                       self.texts(".flame-panel .said")[0])
+        panel = "[...document.querySelectorAll('.function-panel tbody tr')].map((row) => [row.cells[0].textContent, " \
+            "row.cells[0].title, row.cells[1].title])"
+        found = self.json_of("state", trace, "--at", evaluate("heapPage.heap.position[heapPage.state.get('at')]"), "--by",
+                             "function", "--limit", "0")
+        maker, = (group for group in found["groups"] if group["function"] == "maker1")
+        self.assertEqual(evaluate(panel), [["itself", "", f"{maker['bytes']:,} bytes"]])
+        self.go("#search=main")
+        rows = evaluate(panel)
+        self.assertEqual([row[:2] for row in rows], [["with its known callees", f"The callers of {others['count']:,} other call "
+                                                      "sites are not known: --exact has all"]])
+        self.assertLess(whole(rows[0][2]), found["live_bytes"])
         self.go("#by=stack")
         total = evaluate("heapPage.sites.total")
         self.assertEqual(total, evaluate("heapPage.heap.bytes[heapPage.state.get('at')]"))
