@@ -164,7 +164,7 @@ class Page {
     const facts = [this.scope.has_times ? duration(Number(parts.info.last_wall_time_ns)) : '',
       `${things(Number(parts.info.events), 'event')}${this.scope.is_part ? ' in the whole trace' : ''}`,
       parts.info.trace?.start_time].filter((text) => text).join(' · ');
-    this.searchField = textField(state, 'search', 'Function, file, address, time…  /', { root: '' });
+    this.searchField = textField(state, 'search', 'Function, file, address…  /', { root: '' });
     this.searchField.addEventListener('keydown', (event) => this.find(event));
     document.getElementById('page').replaceChildren(
       element('header', {}, element('h1', { title }, brief), this.book.chooser(parts.facts.paths) || '', element('p', { class: 'dim', title: facts }, facts),

@@ -286,6 +286,17 @@ class Layout(PageCase):
         self.assertEqual(self.lines(".flame-panel .bar"), 1)
         self.assertTrue(evaluate("document.documentElement.scrollWidth <= innerWidth"))
 
+    def test_names_do_not_cover_the_curves(self):
+        trace = self.write(workshop())
+        for width in (700, 850, 880, 1280):
+            test_page.opened.size(width, 800)
+            self.show(trace)
+            covered = evaluate("(({ timeline: { canvas, legend }, timeline }) => { const [a, b] = [canvas, legend].map((node) => "
+                               "node.getBoundingClientRect()); const right = a.left + timeline.scale(canvas.clientWidth).right; "
+                               "return b.left < right && b.top < a.bottom - 1 && b.bottom > a.top + 1; })(heapPage)")
+            self.assertFalse(covered, width)
+            self.assertTrue(evaluate("document.documentElement.scrollWidth <= innerWidth"))
+
     def test_a_command_is_named_by_its_last_parts(self):
         words = "/usr/local/lib/python3.11/bin/python3 -u /srv/shop/of/many/things/serve.py --at 1/2"
         script = Script().basics().add("metadata", key="command", value=words.replace(" ", "%20"))
