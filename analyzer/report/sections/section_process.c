@@ -206,8 +206,8 @@ void report_no_snapshot_text(struct report *report)
             ? "SIGKILL leaves no time for one at the end: ttdrecord --snapshot-every=SECONDS\n"
               "takes some while the program runs.\n"
             : "ttdrecord takes one when the program ends, unless it ends by SIGKILL or by a\n"
-              "system call of its own (as in Go), has confined itself by seccomp (as man),\n"
-              "or --no-snapshot is given; and more with --snapshot-every=SECONDS.\n");
+              "system call of its own (as in Go), is confined by seccomp and ends by a signal\n"
+              "or _exit(), or --no-snapshot is given; and more with --snapshot-every=SECONDS.\n");
 }
 
 /* When blocks were lost, according to snapshots and releases. */

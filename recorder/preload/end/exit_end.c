@@ -209,6 +209,19 @@ static bool finish_exit(struct thread **thread, unsigned long *before)
     return *thread != NULL;
 }
 
+/* Asks for a snapshot without a system call, after all handlers: without one, the child of a vfork,
+ * which ends by _exit(), is not known from the process. The runtimes are not asked which blocks
+ * they keep, since there is no copy of the process. */
+static void end_confined(void)
+{
+    struct thread *thread = thread_id() != 0 ? target_enter(0) : NULL;
+    if (!thread)
+        return;
+    target_phase(thread, PHASE_RECORD);
+    snapshot_ask(thread, 0);
+    target_leave(thread);
+}
+
 /* Does the rest of the work at the end. */
 static void end_recording(enum way way, int status)
 {
@@ -217,6 +230,8 @@ static void end_recording(enum way way, int status)
         runtime_end(status);
     /* Without a recorded call there are no blocks. The child of a vfork only ends itself. */
     bool has_blocks = target_on->on != 0 && target_on->has_records != 0;
+    if (has_blocks && process_is_confined && way != BY_CALL)
+        end_confined();
     if (!has_blocks || process_is_confined || !process_is_own())
         return;
     fatal_await_death();

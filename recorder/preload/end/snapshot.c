@@ -32,6 +32,10 @@
  * not waited. */
 #define LOOK_MAX_NS UINT64_C(1000000000)
 
+/* WAIT_NS and COLLECTOR_STALL_NS in looks, about, where no system call may be made. */
+#define SPINS_ALL     (UINT64_C(1) << 31)
+#define SPINS_STALLED (UINT64_C(1) << 27)
+
 /* Bytes below the stack pointer that a function may use. */
 enum { RED_ZONE = 128 };
 
@@ -82,7 +86,7 @@ static void snapshot_describe_thread(struct unwinder *unwinder, struct snapshot_
 {
     struct step_regs regs;
     bool is_found = unwinder_find(unwinder, snapshot_is_of_system, &regs);
-    request->tid = (uint32_t)sys_call3(SYS_gettid, 0, 0, 0);
+    request->tid = process_is_confined ? thread_id() : (uint32_t)sys_call3(SYS_gettid, 0, 0, 0);
     __asm__("mov %%fs:0, %0" : "=r"(request->thread_pointer));
     request->coroutine_start = snapshot_find_coroutine_start();
     request->stack_pointer = regs.reg[CFI_RSP];
@@ -169,17 +173,32 @@ static uint32_t snapshot_await(struct snapshot_request *request, uint64_t mask)
     return state;
 }
 
+/* Waits as snapshot_await() does, without a system call. */
+static uint32_t snapshot_await_confined(struct snapshot_request *request)
+{
+    struct patience patience = {0};
+    uint32_t state;
+    for (uint64_t spin = 1; (state = atomic_load(&request->state)) == SNAPSHOT_ASKED; spin++) {
+        bool is_late = spin > SPINS_ALL || collector_has_stalled(&patience, spin, SPINS_STALLED);
+        if ((is_late || target_on->on == 0 || atomic_load(&target_channel->stopped) != 0) &&
+            atomic_compare_exchange_strong(&request->state, &state, SNAPSHOT_NONE))
+            return SNAPSHOT_NONE;
+        __builtin_ia32_pause();
+    }
+    return state;
+}
+
 static uint32_t snapshot_ask_once(struct snapshot_request *request, uint64_t mask)
 {
     atomic_store_explicit(&request->state, SNAPSHOT_ASKED, memory_order_release);
     collector_wake();
-    return snapshot_await(request, mask);
+    return process_is_confined ? snapshot_await_confined(request) : snapshot_await(request, mask);
 }
 
 static void snapshot_ask_collector(struct snapshot_request *request, uint64_t mask)
 {
     request->has_permitted = 0;
-    if (snapshot_ask_once(request, mask) != SNAPSHOT_DENIED)
+    if (snapshot_ask_once(request, mask) != SNAPSHOT_DENIED || process_is_confined)
         return;
     /* Yama permits it to ancestors only, and the process may be the child of an ended one. */
     bool is_permitted = sys_call3(SYS_prctl, PR_SET_PTRACER, target_channel->collector_pid, 0) == 0;

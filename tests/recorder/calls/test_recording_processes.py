@@ -179,6 +179,11 @@ class Children(Recording):
         for trace in (self.trace, *self.traces()):
             self.assertGreaterEqual(analyze('info', trace)['allocs'], 1000)
             self.assertIs(analyze('leaks', trace)['runtime_counted'], True)
+        leaks = analyze('leaks', self.trace)
+        self.assertEqual((leaks['certain'], leaks['snapshot']['reason']), (True, 'exit'))
+        self.assertEqual(leaks['classes']['definitely_lost'], {'blocks': 3, 'bytes': 150})
+        self.assertIn((70, 1), [(group['bytes'], group['blocks']) for group in
+                                analyze('leaks', self.trace, '--show', 'reachable')['groups']])
 
     def test_runtimes_told(self):
         """Whether the runtimes could say what they keep, if only that it is nothing."""

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Confines itself to the system calls that it makes, then forks; 0 if nobody was killed. */
+/* Confines itself to the system calls that it makes, loses three blocks of 50 bytes, keeps one of
+ * 70, then forks; 0 if nobody was killed. */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
@@ -30,12 +31,24 @@ static int confine(void)
            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
+static void *volatile kept;
+
+static __attribute__((noinline)) void lose(void)
+{
+    for (int i = 0; i < 3; i++) {
+        void *volatile lost = malloc(50);
+        (void)lost;
+    }
+}
+
 int main(void)
 {
     int status;
     void *volatile before = malloc(100);
     if (!confine())
         return 77;
+    lose();
+    kept = malloc(70);
     pid_t pid = fork();
     for (int i = 0; i < 1000; i++)
         free(malloc(100 + (size_t)i));
