@@ -135,13 +135,12 @@ export class FunctionPanel {
 
   /** The columns: a title, and what `show` says of some call sites; those with `moves` change with cursor and range. */
   columnsOf() {
-    const { heap, parts, lists } = this;
+    const { heap, lists } = this;
     const { usage, lost } = heap;
     const size = (title, hint, value) => ({ title, hint, show: (list) => bytes(value(list)), exact: (list) => `${count(value(list))} bytes` });
     const number = (title, hint, value) => ({ title, hint, show: (list) => count(value(list)) });
     const at = () => this.state.get('at');
     const moving = (column) => ({ ...column, moves: true });
-    const is_cut = parts.moves.groups.length < Number(parts.moves.total_groups);
     const has = (values) => lists.some((list) => list.of(values));
     return [
       moving(size('Live at the cursor', '', (list) => list.live.bytes[at()])),
@@ -156,8 +155,8 @@ export class FunctionPanel {
       ...(lost ? LOST_KINDS.filter(([name]) => has(lost[name].blocks)).map(([name, title]) => ({
         ...size(title, 'By the last snapshot', (list) => list.of(lost[name].bytes)) })) : []),
       size('Left at the end', 'Live at the end of the trace or of the range of this page', (list) => list.live.bytes[heap.last]),
-      ...(lists.some((list) => this.copied(list)) ? [{ title: 'Copied', hint: 'By reallocations, if each that moved copied all of the old block',
-        show: (list) => (is_cut ? '≥ ' : '') + bytes(this.copied(list)), exact: (list) => `${count(this.copied(list))} bytes` }] : []),
+      ...(has(heap.copied) ? [size('Copied', 'By reallocations, if each move copied the whole old block',
+        (list) => list.of(heap.copied))] : []),
     ];
   }
 
@@ -173,12 +172,6 @@ export class FunctionPanel {
     const own = frames.find((frame) => this.calls.functions[this.calls.functionOf[frame]].own) ?? frames[0];
     return list === this.lists[0] && this.lists.length > 1 ? own !== undefined && this.is_it[this.calls.functionOf[own]]
       : Boolean(this.chains[stack - 1]);
-  }
-
-  /** The bytes that the reallocations of the page's list copied. */
-  copied(list) {
-    return this.parts.moves.groups.filter((row) => this.hasStack(list, row))
-      .reduce((sum, row) => sum + Number(row.bytes_copied_at_most), 0);
   }
 
   show(i, k) {

@@ -216,6 +216,8 @@ export class Heap {
       this.usage[name] = new Float64Array(this.sites.length);
       this.usage[name].set(numbers(values));
     }
+    this.copied = new Float64Array(this.sites.length);
+    this.copied.set(numbers(part.copied));
     const { usage } = this;
     usage.soon = usage.temporary.map((value, site) => value + usage.later[site]);
     usage.soon_bytes = usage.temporary_bytes.map((value, site) => value + usage.later_bytes[site]);

@@ -54,6 +54,7 @@ static int cmd_report_write_heap(struct session *session, const struct page_fact
     struct heap_site_table sites = heap_usage_site_table(&findings->usage);
     struct page_heap heap = {.ticks = &findings->ticks,
                              .usage = &findings->usage,
+                             .moves = &findings->moves.reallocs,
                              .memory = &findings->info.stats.memory,
                              .leaks = &findings->leaks,
                              .judge = &trace->hook.judge,

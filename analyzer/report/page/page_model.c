@@ -157,6 +157,8 @@ enum ttd_status page_write_heap(struct report *report, const struct page_heap *h
     model_others_json(&row, &sites);
     if (status == TTD_OK)
         status = page_usage_json(&row, heap->usage, &sites);
+    if (status == TTD_OK)
+        status = page_copied_json(&row, heap->moves, &sites);
     page_ticks_json(&row, heap->ticks);
     page_memory_json(&row, heap->memory);
     if (status == TTD_OK)

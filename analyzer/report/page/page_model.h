@@ -5,6 +5,7 @@
 
 #include <ttdtrace/model.h>
 
+#include "analyses/activity/moves.h"
 #include "analyses/activity/ticks.h"
 #include "analyses/activity/usage.h"
 #include "analyses/reachability/leaks.h"
@@ -236,6 +237,7 @@ void page_write_facts(struct report *report, const struct page_facts *facts);
 struct page_heap {
     const struct heap_ticks *ticks;
     const struct heap_usage *usage;
+    const struct heap_move_table *moves;
     const struct heap_memory_samples *memory;
     /** At the end of the range. */
     const struct heap_leaks *leaks;
@@ -290,6 +292,9 @@ enum ttd_status page_series_json(struct row *row, const struct heap_ticks *ticks
  * if no snapshot shows it. */
 enum ttd_status page_usage_json(struct row *row, const struct heap_usage *usage,
                                 struct page_sites *sites);
+/** Writes the member `copied`: the bytes that reallocations of each call site copied at most. */
+enum ttd_status page_copied_json(struct row *row, const struct heap_move_table *moves,
+                                 struct page_sites *sites);
 enum ttd_status page_peak_json(struct row *row, const struct heap_ticks *ticks,
                                struct page_sites *sites);
 enum ttd_status page_lost_json(struct row *row, const struct heap_leaks *leaks,

@@ -289,6 +289,26 @@ enum ttd_status page_usage_json(struct row *row, const struct heap_usage *usage,
     return TTD_OK;
 }
 
+enum ttd_status page_copied_json(struct row *row, const struct heap_move_table *moves,
+                                 struct page_sites *sites)
+{
+    uint64_t *copied = calloc(sites->count + 1, sizeof *copied);
+    if (!copied)
+        return TTD_ERROR_NO_MEMORY;
+    for (size_t i = 0; i < moves->count; i++) {
+        /* Filters may have dropped its site. */
+        uint32_t number = map_get(&sites->index, moves->groups[i].key.stack, 0);
+        if (number < sites->count)
+            copied[number] += moves->groups[i].counts.copies.bytes_at_most;
+    }
+    row_begin_array(row, "copied");
+    for (size_t i = 0; i < sites->count; i++)
+        row_unsigned(row, NULL, copied[i]);
+    row_end_array(row);
+    free(copied);
+    return TTD_OK;
+}
+
 /* Appends the changes of the sites that stand for others to a list with room for them, and frees
  * them. */
 static void series_append_others(struct page_changes others, struct heap_tick_change *list,

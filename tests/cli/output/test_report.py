@@ -210,6 +210,19 @@ class Parts(Report):
             for name, values in part["usage"].items():
                 self.assertEqual(values[i], groups[stack][name], (stack, name))
 
+    def test_copies_are_those_of_moves(self):
+        script = Script().basics()
+        for i in range(40):
+            script.alloc(0x10000 * (i + 1), 100 + i)
+            script.realloc(0x10000 * (i + 1), 0x10000 * (i + 1) + 0x8000, 300 + i, stack=2 + i % 3)
+        trace = self.write(script.close())
+        part = self.parts(trace)["heap"]
+        moves = {group["stack_id"]: group["bytes_copied_at_most"]
+                 for group in self.json_of("moves", trace, "--limit", "0")["groups"]}
+        self.assertEqual(len(moves), 3)
+        stacks = page_support.sums(part["sites"]["stack"])
+        self.assertEqual({stack: copied for stack, copied in zip(stacks, part["copied"]) if copied}, moves)
+
     def test_call_sites(self):
         """The last own call of each site is what `--by function` groups by."""
         trace = self.churn(300)
