@@ -73,9 +73,9 @@ def run(command):
 def recorders(options):
     """Returns by name the command lines that record the program behind them."""
     recorder = options.build.resolve() / 'recorder' / 'ttdrecord'
-    result = {'ttdrecord': [recorder], '--no-snapshot': [recorder, '--no-snapshot']}
+    result = {'ttdrecord': [recorder, '-q'], '--no-snapshot': [recorder, '-q', '--no-snapshot']}
     if options.base is not None:
-        result['base'] = [options.base.resolve() / 'recorder' / 'ttdrecord']
+        result['base'] = [options.base.resolve() / 'recorder' / 'ttdrecord', '-q']
     return result
 
 

@@ -63,12 +63,13 @@ def heaptrack_file(stem):
 
 def measure(name, command, tools, rounds, directory):
     trace, peer = directory / 'trace.bin', directory / 'heaptrack'
+    # Without the summary at the end, which analyses the trace; the peer has none.
+    recorder = [tools['ttdrecord'], '-q']
     times = {'native': [], 'no_snapshot': [], 'ttdrecord': [], 'heaptrack': []}
     for _ in range(rounds):
         times['native'].append(run(command))
-        times['no_snapshot'].append(run([tools['ttdrecord'], '--no-snapshot', '-o', trace, '--',
-                                     *command]))
-        times['ttdrecord'].append(run([tools['ttdrecord'], '-o', trace, '--', *command]))
+        times['no_snapshot'].append(run([*recorder, '--no-snapshot', '-o', trace, '--', *command]))
+        times['ttdrecord'].append(run([*recorder, '-o', trace, '--', *command]))
         if tools['heaptrack']:
             for old in directory.glob('heaptrack*'):
                 old.unlink()
@@ -107,7 +108,7 @@ def measure_build(tools, rounds, directory):
         for old in directory.glob('build.bin*'):
             old.unlink()
         times['native'].append(run(command))
-        times['ttdrecord'].append(run([tools['ttdrecord'], '-o', directory / 'build.bin', '--',
+        times['ttdrecord'].append(run([tools['ttdrecord'], '-q', '-o', directory / 'build.bin', '--',
                                        *command]))
     return {'workload': f'make of {BUILD_FILES} files',
             'processes': len(list(directory.glob('build.bin*'))),

@@ -62,7 +62,7 @@ def largest_trace(directory):
 def record(tools, command, directory, *options):
     for old in directory.glob('trace.bin*'):
         old.unlink()
-    return run([tools['ttdrecord'], *options, '-o', directory / 'trace.bin', '--', *command])
+    return run([tools['ttdrecord'], '-q', *options, '-o', directory / 'trace.bin', '--', *command])
 
 
 def ask(tools, *question):
