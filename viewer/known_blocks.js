@@ -68,7 +68,7 @@ export class KnownBlocks {
   sentence(address) {
     const found = this.find(address);
     return found.length ? `Address ${address}: ${[...new Set(found.flatMap(({ records }) => records.map(({ title }) => title)))].join(', ')}; Enter shows its block.`
-      : `This page has only the blocks of its findings, and none at ${address}: its whole life is in the ` +
-        'command below, and in a page made with report --exact.';
+      : `This page knows single blocks of its findings only, and ${address} is in none of these; whether it is ` +
+        'lost, and its whole life, is in the command below, and in a page made with report --exact.';
   }
 }

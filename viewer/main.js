@@ -228,14 +228,27 @@ class Page {
       this.state.set({ search: '' });
       this.searchField.blur();
     }
-    if (event.key !== 'Enter') return;
-    const text = this.searchField.value.trim();
+    // Keys are the page's again once there is nothing more to type.
+    if (event.key === 'Enter' && this.goToNamed(this.searchField.value.trim())) this.searchField.blur();
+  }
+
+  /** Goes to the position, the moment, the address or the mark that a text names; false if it names none. */
+  goToNamed(text) {
     const mark = this.notes.find((note) => text && note.text.toLowerCase().includes(text.toLowerCase()));
     const moment = momentNamed(text, Number(this.parts.info.events));
     if (/^[0-9a-f]{1,16}:[0-9a-f]{1,16}$/i.test(text)) this.goTo(text.toUpperCase());
     else if (moment) this.goToMoment(moment);
-    else if (ADDRESS.test(text)) this.state.set({ view: 'memory', address: text.toLowerCase(), search: '' });
+    else if (ADDRESS.test(text)) this.goToAddress(text.toLowerCase());
     else if (mark && !this.search.chains?.some((is_found) => is_found)) this.goTo(mark.position);
+    else return false;
+    return true;
+  }
+
+  /** Shows the biography of an address: it stands below other panels, so scrolls to it once it is drawn. */
+  goToAddress(address) {
+    this.state.set({ view: 'memory', address, search: '' });
+    requestAnimationFrame(() => requestAnimationFrame(() => document
+      .querySelector('.view [aria-label^=Biography]')?.scrollIntoView({ block: 'nearest' })));
   }
 
   /** The address that is looked for, if the page cannot know it; empty if there is none. */

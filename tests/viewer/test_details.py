@@ -239,11 +239,27 @@ class Memory(PageCase):
         said = self.search("0xABC123")
         self.assertIn("report --exact", said)
         self.assertEqual(self.texts(".view .owner"), [])
-        self.assertIn("none at 0xabc123", " ".join(self.texts(".view .said")))
+        self.assertIn("0xabc123 is in none of these; whether it is lost", " ".join(self.texts(".view .said")))
         self.run_ok(*shlex.split(self.texts("main > .command code")[0])[1:])
         self.go("#view=memory&address=nonsense")
         self.assertEqual(self.texts("main > .command code")[0].split()[1], "fragmentation")
         self.check_silence()
+
+
+    def test_enter_shows_the_biography_and_leaves_the_search(self):
+        self.show(self.write(shop()), "#view=memory")
+        evaluate("document.querySelector('.view .panel').style.minHeight = '4000px', 1")
+        evaluate("heapPage.searchField.focus(), 1")
+        self.search("0xABC123")
+        top = evaluate("document.querySelector('.view [aria-label^=Biography]').getBoundingClientRect().top / innerHeight")
+        self.assertLess(top, 1)
+        self.assertNotEqual(evaluate("document.activeElement.type"), "search")
+        evaluate("heapPage.searchField.focus(), 1")
+        self.search("50%")
+        self.assertNotEqual(evaluate("document.activeElement.type"), "search")
+        evaluate("heapPage.searchField.focus(), 1")
+        self.search("no such thing")
+        self.assertEqual(evaluate("document.activeElement.type"), "search")
 
 
 class Lists(PageCase):
