@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Leaks and errors.
-import { breakable, doubts, element } from './dom.js';
+import { breakable, button, doubts, element } from './dom.js';
 import { csvButtons } from './export.js';
 import { bytes, comparePositions, count, positionRank, things } from './format.js';
 import { Table } from './table.js';
@@ -137,6 +137,13 @@ function lostWhen(row, pieces) {
     pieces.position(row.lost_before), ' at the latest.');
 }
 
+/** The address of a block of the group, and the way to what the page knows of it. */
+function firstBlock({ address, blocks }, { state }) {
+  if (!address) return '';
+  return element('p', { class: 'first-block' }, Number(blocks) === 1 ? 'It is block ' : 'The first is block ',
+    button(address, () => state.set({ view: 'memory', address }), { class: 'name' }), '.');
+}
+
 export function leaksView(leaks, pieces) {
   const table = new Table('leaks', [
     stackColumn(pieces, (row) => `${row.class} ${row.stack_id}`), numberColumn('Bytes', 'bytes', bytes),
@@ -145,7 +152,8 @@ export function leaksView(leaks, pieces) {
       show: (row) => CLASSES[row.class]?.[0] || row.class || 'never released' },
     positionColumn(pieces, 'First', 'first_position'),
     positionColumn(pieces, 'Last', 'last_position'),
-  ], { sort: 1, wants: wantsOf(pieces), detail: (row) => element('div', {}, lostWhen(row, pieces), pieces.stack(row.stack)) });
+  ], { sort: 1, wants: wantsOf(pieces), detail: (row) => element('div', {}, firstBlock(row, pieces),
+    lostWhen(row, pieces), pieces.stack(row.stack)) });
   table.setRows(leaks.groups);
   const title = leaks.snapshot
     ? `Live blocks, by the pointers to them (snapshot ${leaks.snapshot.number}${leaks.snapshot.reason === 'exit' ? ', at exit' : ''})`

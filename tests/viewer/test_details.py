@@ -246,6 +246,24 @@ class Memory(PageCase):
         self.check_silence()
 
 
+    def test_a_lost_group_leads_to_its_first_block(self):
+        trace = self.write(workshop())
+        self.show(trace, "#view=leaks")
+        groups = self.json_of("leaks", trace, "--show", "all")["groups"]
+        said = {f"{'It is' if group['blocks'] == 1 else 'The first is'} block {group['address']}."
+                for group in groups}
+        evaluate("[...document.querySelectorAll('[aria-label=leaks] tbody tr')].forEach((row) => row.click()), 1")
+        self.settle()
+        shown = self.texts(".view .first-block")
+        self.assertGreater(len(shown), 0)
+        self.assertLessEqual(set(shown), said)
+        evaluate("document.querySelector('.view .first-block button').click(), 1")
+        self.settle()
+        self.assertEqual(evaluate("heapPage.state.get('view')"), "memory")
+        self.assertIn(evaluate("heapPage.state.get('address')"), shown[0])
+        self.assertEqual(len(self.texts(".view .owner")), 1)
+        self.check_silence()
+
     def test_enter_shows_the_biography_and_leaves_the_search(self):
         self.show(self.write(shop()), "#view=memory")
         evaluate("document.querySelector('.view .panel').style.minHeight = '4000px', 1")
