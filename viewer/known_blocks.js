@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The blocks that a page without its trace knows by their addresses: those of its findings.
+// Blocks that a page without its trace knows by their addresses: the blocks of its findings.
 import { CLASSES } from './findings.js';
 import { bytes, count, things } from './format.js';
 

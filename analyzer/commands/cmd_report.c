@@ -116,7 +116,8 @@ static int cmd_report_write_retained(struct session *session, const struct page_
     return result == TTD_OK ? status : source_fail(&session->source, result, &error);
 }
 
-/* Writes the sparse pages at the end of the range. An exact page finds those of any moment. */
+/* Writes the sparse pages at the end of the range. The engine of an exact page finds
+ * the sparse pages of any moment. */
 static int cmd_report_write_sparse(struct session *session, const struct page_facts *facts,
                                    struct heap_sparse_pages *sparse)
 {

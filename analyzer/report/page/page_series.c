@@ -257,8 +257,8 @@ static struct heap_site *series_list_usage(const struct heap_usage *usage, struc
     return list;
 }
 
-/* Writes the amounts that call sites have in the whole trace: those of heap_site, and by how much
- * the blocks that are released soon exceed the temporary ones. */
+/* Writes the amounts that call sites have in the whole trace: the sums of heap_site, and by how
+ * much the blocks that are released soon exceed the temporary ones. */
 enum ttd_status page_usage_json(struct row *row, const struct heap_usage *usage,
                                 struct page_sites *sites)
 {
@@ -299,7 +299,7 @@ enum ttd_status page_copied_json(struct row *row, const struct heap_move_table *
         /* Filters may have dropped its site. */
         uint32_t number = map_get(&sites->index, moves->groups[i].key.stack, 0);
         if (number < sites->count)
-            copied[number] += moves->groups[i].counts.copies.bytes_at_most;
+            copied[number] = heap_add(copied[number], moves->groups[i].counts.copies.bytes_at_most);
     }
     row_begin_array(row, "copied");
     for (size_t i = 0; i < sites->count; i++)

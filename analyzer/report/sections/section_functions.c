@@ -17,8 +17,8 @@
 /* Stacks that are shown below a function. */
 #define FUNCTION_STACKS 3
 
-/* Percentages, rounded up to by half a percent: the smallest one that a table shows as a number,
- * and of the functions that have stacks below a table; the first ones of it always have. */
+/* Smallest shares, in percent: of a function whose share a table shows as a number, not as "<1 %";
+ * and of a function that has stacks below the table. The first functions of it always have. */
 #define SHARE_MIN         0.5
 #define SHARE_WITH_STACKS 4.5
 

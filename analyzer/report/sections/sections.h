@@ -277,7 +277,7 @@ struct report_functions {
     bool is_by_count;
     /** Functions to show. */
     size_t limit;
-    /** A line above a table, which says what the bytes are; NULL for bytes of blocks. */
+    /** The title of the table, a line, if its bytes are no sizes of blocks; else NULL. */
     const char *title;
     /** Writes the amounts of a group, a line. NULL: there is only the table, of functions that have
      * something, if they are many. */

@@ -196,7 +196,8 @@ static struct stack_middle stack_find_middle(const struct report *report, size_t
 {
     const struct frame *frames = report->frames.frames;
     struct stack_middle middle = {count, count};
-    for (size_t i = count; i-- > 0;) {
+    bool is_deep = count >= HEAD_FRAMES + TAIL_FRAMES + ELIDED_MIN;
+    for (size_t i = is_deep && !report->shows_all ? count : 0; i-- > 0;) {
         if (!report->definitions || stack_is_foreign(report, &frames[i]))
             continue;
         middle.own = i;

@@ -201,7 +201,7 @@ static void summary_temporary(struct report *report, const struct report_summary
         out_text(output, "no block is freed by the next call of its thread (later: --steps 3)");
     }
     out_char(output, '\n');
-    /* Who makes less than one in a hundred is nothing to look at. */
+    /* The owner of less than a hundredth of all allocations is no advice. */
     if ((double)data->temporary.blocks * 100 >= all)
         summary_owner(report, &data->temporary_owner);
 }
