@@ -109,7 +109,9 @@ static void merge_apply_load(struct process *process, struct host *host,
     struct logged_file file = merge_logged_file_of(record->words + FACTS - MODULE_FILE_FACTS);
     module_files_keep(&module, &file, process->pid);
     trace_module_load(process->trace, position, &module);
-    origin_pools(process->trace, process->pid, path, &process->pools);
+    const struct symbolize_file unknown = {.inode = 0};
+    origin_pools(process->trace, process->pid, path, file.is_there ? &file.file : &unknown,
+                 &process->pools);
     merge_note_allocator(process, host, &module);
 }
 

@@ -107,30 +107,74 @@ static bool origin_is_module(const char *name, const char *begin, unsigned long 
            (end == 0 || strtoul(name + size, NULL, 10) < end);
 }
 
-void origin_pools(struct trace *trace, uint32_t pid, const char *path, uint32_t *stated)
+/* Modules that may keep objects in pools. */
+static const struct pool {
+    const char *files[2];
+    unsigned long end;
+    const char *objects;
+    const char *off; /* the variable that turns the pools off */
+} pools[] = {
+    {{"python3.", "libpython3."}, 0, "Python's small objects", "PYTHONMALLOC=malloc"},
+    {{"php", "libphp"}, 0, "PHP's objects", "USE_ZEND_ALLOC=0"},
+    {{"libglib-2.0.so.0.", NULL}, 7600 /* 2.76 */, "GLib's slices", "G_SLICE=always-malloc"},
+};
+
+enum { POOLS = sizeof pools / sizeof *pools };
+
+/* Returns a bit for each of the pools that the file at a path has, by the name of the file. */
+static uint32_t origin_pools_at(const char *path)
 {
-    static const struct {
-        const char *files[2];
-        unsigned long end;
-        const char *objects;
-        const char *off; /* the variable that turns the pools off */
-    } pools[] = {
-        {{"python3.", "libpython3."}, 0, "Python's small objects", "PYTHONMALLOC=malloc"},
-        {{"php", "libphp"}, 0, "PHP's objects", "USE_ZEND_ALLOC=0"},
-        {{"libglib-2.0.so.0.", NULL}, 7600 /* 2.76 */, "GLib's slices", "G_SLICE=always-malloc"},
-    };
     char *file = realpath(path, NULL); /* python3 and libglib-2.0.so.0 are links */
     const char *slash = strrchr(file ? file : path, '/');
     const char *name = slash ? slash + 1 : path;
-    for (size_t i = 0; i < sizeof pools / sizeof *pools; i++) {
-        bool is_module = false;
+    uint32_t bits = 0;
+    for (size_t i = 0; i < POOLS; i++)
         for (size_t j = 0; j < sizeof pools[i].files / sizeof *pools[i].files; j++)
-            is_module |=
-                pools[i].files[j] && origin_is_module(name, pools[i].files[j], pools[i].end);
-        if (!is_module || (*stated & UINT32_C(1) << i) != 0)
-            continue;
-        *stated |= UINT32_C(1) << i;
-        if (origin_has_variable(pid, pools[i].off))
+            if (pools[i].files[j] && origin_is_module(name, pools[i].files[j], pools[i].end))
+                bits |= UINT32_C(1) << i;
+    free(file);
+    return bits;
+}
+
+/* Files whose names were looked up. To resolve the links in a path takes a call for each directory,
+ * and each child of a server has the same modules. */
+struct pooled_file {
+    char *path; /* NULL if the entry is free */
+    struct symbolize_file file;
+    uint32_t bits;
+};
+
+static bool origin_is_pooled(const struct pooled_file *pooled, const char *path,
+                             const struct symbolize_file *file)
+{
+    const struct symbolize_file *known = &pooled->file;
+    return pooled->path && known->inode == file->inode && known->device == file->device &&
+           known->size == file->size && known->modified == file->modified &&
+           known->changed == file->changed && strcmp(pooled->path, path) == 0;
+}
+
+/* Likewise, from the files that are known, if this one can be known again. */
+static uint32_t origin_pools_of(const char *path, const struct symbolize_file *file)
+{
+    enum { FILES = 1024 };
+    static struct pooled_file files[FILES];
+    if (file->inode == 0)
+        return origin_pools_at(path);
+    struct pooled_file *pooled = &files[file->inode % FILES];
+    if (!origin_is_pooled(pooled, path, file)) {
+        free(pooled->path);
+        *pooled = (struct pooled_file){strdup(path), *file, origin_pools_at(path)};
+    }
+    return pooled->bits;
+}
+
+void origin_pools(struct trace *trace, uint32_t pid, const char *path,
+                  const struct symbolize_file *file, uint32_t *stated)
+{
+    uint32_t bits = origin_pools_of(path, file) & ~*stated;
+    *stated |= bits;
+    for (size_t i = 0; i < POOLS; i++) {
+        if ((bits & UINT32_C(1) << i) == 0 || origin_has_variable(pid, pools[i].off))
             continue;
         /* A process that has ended, or has overwritten its environment, may have had the variable.
          */
@@ -138,7 +182,6 @@ void origin_pools(struct trace *trace, uint32_t pid, const char *path, uint32_t 
         snprintf(fact, sizeof fact, "%s, unless %s", pools[i].objects, pools[i].off);
         trace_metadata(trace, "pooled", fact);
     }
-    free(file);
 }
 
 /* The value of Linux 6.15; older headers lack it. */

@@ -25,9 +25,10 @@ void origin_image(struct trace *trace, const struct process_slot *slot, const ch
 bool origin_has_variable(uint32_t pid, const char *text);
 
 /** States that a module, by its path, keeps objects in pools of its own, unless the environment of
- * the process is seen to turn that off. `stated` has a bit for each fact that the trace has
- * already. */
-void origin_pools(struct trace *trace, uint32_t pid, const char *path, uint32_t *stated);
+ * the process is seen to turn that off. `file` is the identity of the file at the path; its inode
+ * is 0 if nothing is known. `stated` has a bit for each fact that the trace has already. */
+void origin_pools(struct trace *trace, uint32_t pid, const char *path,
+                  const struct symbolize_file *file, uint32_t *stated);
 
 /** Returns the start time of a process in ticks since boot; 0 if unknown. */
 uint64_t origin_start_time(uint32_t pid);
