@@ -190,6 +190,18 @@ static void leaks_text_groups(struct report *report, const struct report_leaks *
     leaks_possible_text(report, data);
 }
 
+/* Says how to get names if one of the first groups is of a function without one. */
+static void leaks_text_names(struct report *report, const struct report_leaks *data)
+{
+    size_t count = report_shown(leaks_listed(data), report->limit);
+    size_t i = 0;
+    if (!report->functions)
+        return;
+    while (i < count && i < REPORT_WITHOUT_TABLE &&
+           !report_key_names_text(report, data->groups->items[i].key))
+        i++;
+}
+
 /* Writes the command that says more of the first block of the first group: who points at it, or
  * its history. By its address it is the same block whatever is listed. */
 static void leaks_text_next(struct report *report, const struct report_leaks *data)
@@ -221,6 +233,7 @@ static void text_leaks(struct report *report, const struct report_leaks *data)
     report_wrapper_text(report, &amounts);
     leaks_text_groups(report, data);
     report_runtime_groups_text(report, true);
+    leaks_text_names(report, data);
     leaks_text_next(report, data);
 }
 

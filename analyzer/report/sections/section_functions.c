@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions: their names in text, groups by function, and functions that wrap an allocator. */
+/* Functions: their names in text, and groups by function. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +21,9 @@
  * and of a function that has stacks below the table. The first functions of it always have. */
 #define SHARE_MIN         0.5
 #define SHARE_WITH_STACKS 4.5
+
+/* Columns of the longest name of a module that is not cut where names are missing. */
+#define NAMES_MODULE_COLUMNS 28
 
 /* Groups of one function. They are linked by their indices, in their order. */
 struct function_groups {
@@ -48,10 +51,30 @@ const struct frame *report_function_frame(struct report *report, ttd_id stack,
     report_expand(report, stack);
     for (size_t i = 0; i < report->frames.count; i++) {
         struct view_label label = label_of_frame(LABEL_FUNCTION, &report->frames.frames[i]);
-        if (label.name.size == function->name.size && label.name.data == function->name.data)
+        if (label.name.size == function->name.size && label.name.data == function->name.data &&
+            label.number == function->number)
             return &report->frames.frames[i];
     }
     return NULL;
+}
+
+/* Writes a function without a name, and the next one outward that has a name and that the program
+ * or a library defines: "libxml2.so.2+0x1316be, below xmlParseElement". */
+static void functions_text_nameless(struct report *report, const struct frame *frame,
+                                    const struct view_label *function, size_t columns)
+{
+    struct text_output *output = report->output;
+    const struct frame *end = report->frames.frames + report->frames.count;
+    size_t begin = output->column;
+    report_label_text(report, function);
+    while (frame && frame < end &&
+           (!frame->function.size || runtime_traits(frame) & RUNTIME_IS_BEGINNING))
+        frame++;
+    size_t used = output->column - begin + strlen(", below ");
+    if (!frame || frame >= end || columns < used + REPORT_FUNCTION_MIN)
+        return;
+    out_text(output, ", below ");
+    report_function_cut(report, frame->function, columns - used);
 }
 
 void report_function_place_text(struct report *report, ttd_id stack,
@@ -69,7 +92,7 @@ void report_function_place_text(struct report *report, ttd_id stack,
     if (function->name.size)
         report_function_cut(report, function->name, columns > place ? columns - place : 0);
     else
-        report_label_text(report, function);
+        functions_text_nameless(report, frame, function, columns);
     if (file.size)
         say(output, " (", file, line, ")");
 }
@@ -222,6 +245,39 @@ static void functions_text_one(struct report *report, const struct report_functi
             " more of it (--by stack)\n");
 }
 
+void report_names_text(struct report *report, struct ttd_string module, size_t column)
+{
+    struct text_output *output = report->output;
+    report_middle_cut(output, glob_base_name(module), NAMES_MODULE_COLUMNS);
+    say(output, ": install its debug symbols,\n", tab(column),
+        "or set DEBUGINFOD_URLS; then ttdrecord symbolize ", escape_string(report->path), "\n");
+}
+
+bool report_key_names_text(struct report *report, struct heap_key key)
+{
+    if (view_find_key(report->functions, &key) != TTD_OK)
+        return false;
+    const struct view_label *label = view_find_label(report->functions, key);
+    if (label->kind != LABEL_FUNCTION || label->name.size || !label->module.size)
+        return false;
+    out_text(report->output, "\nNames are missing in ");
+    report_names_text(report, label->module, 0);
+    return true;
+}
+
+/* Says how to get names if a function with a share worth a look has none. */
+static void functions_text_names(struct report *report, const struct report_functions *data,
+                                 const struct functions *functions, size_t shown)
+{
+    for (size_t i = 0; i < shown; i++) {
+        const struct function_groups *function = &functions->items[i];
+        struct report_amount largest = data->groups->at(data->groups->context, function->first);
+        if (functions_share(functions, function) < SHARE_WITH_STACKS ||
+            report_key_names_text(report, largest.key))
+            return;
+    }
+}
+
 /* Writes the functions, the largest first: many of them as a table, and the stacks of those with a
  * share worth a look. */
 static void functions_text_all(struct report *report, const struct report_functions *data,
@@ -241,12 +297,11 @@ static void functions_text_all(struct report *report, const struct report_functi
             break;
         functions_text_one(report, data, functions, &functions->items[detailed]);
     }
-    if (!data->amounts)
-        return;
-    if (detailed < shown)
+    if (data->amounts && detailed < shown)
         say(output, "\nStacks of functions with less than 5 %: --by stack, or --limit 0\n");
-    else if (!has_table && count > shown)
+    else if (data->amounts && !has_table && count > shown)
         say(output, "\n… and ", counted(count - shown, "function"), " more (--limit 0 for all)\n");
+    functions_text_names(report, data, functions, shown);
 }
 
 void report_functions_text(struct report *report, const struct report_functions *data)
@@ -446,160 +501,4 @@ void report_function_cut(struct report *report, struct ttd_string name, size_t c
     report_middle_cut(report->output, name, columns);
     free(copy);
     free(text);
-}
-
-/* A function that looks like a wrapper of an allocator, by its shape: many stacks go through it. */
-
-/* Groups that are looked at, the first of the report; candidates among their functions; and the
- * smallest number of callers that makes a function a wrapper. */
-enum { GROUPS_LOOKED_AT = 256, CANDIDATES = 32, CALLERS = 3 };
-
-/* The longest name that is written twice into one line. */
-enum { NAME_OF_A_LINE = 16 };
-
-/* The innermost function of the program in some stacks. */
-struct wrapper_candidate {
-    ttd_id name;
-    uint64_t address; /* of its call of the allocator */
-    size_t groups;
-    uint64_t bytes;
-    uint64_t size; /* of a block of the first group, rounded down */
-    bool has_one_call;
-    bool has_sizes; /* blocks of several sizes: a constructor has one */
-    ttd_id callers[CALLERS];
-    size_t caller_count;
-};
-
-/* Whether a frame is of functions that reports look through anyway. */
-static bool wrapper_is_known(struct report *report, const struct frame *frame)
-{
-    bool is_mixed;
-    struct ttd_string name = definitions_canonical(report->definitions, frame->name);
-    return allocators_have(frame->function) || allocators_wrap(name) ||
-           runtime_has_module(frame->module) || runtime_has_function(name, &is_mixed);
-}
-
-/* Returns the innermost frame of the program that has a caller, both with names; NULL if there is
- * none. */
-static const struct frame *wrapper_frame(struct report *report)
-{
-    const struct frame_list *list = &report->frames;
-    size_t i = 0;
-    while (i < list->count && wrapper_is_known(report, &list->frames[i]))
-        i++;
-    if (i + 1 >= list->count || !list->frames[i].function.size ||
-        !list->frames[i + 1].function.size || list->frames[i].name == list->frames[i + 1].name ||
-        runtime_is_main(&list->frames[i]))
-        return NULL;
-    return &list->frames[i];
-}
-
-static void wrapper_count(struct wrapper_candidate *candidate, const struct frame *frame,
-                          const struct report_amount *group)
-{
-    uint64_t size = group->count ? group->bytes / group->count : 0;
-    size_t i = 0;
-    candidate->has_one_call &= candidate->address == frame->address;
-    candidate->has_sizes |= candidate->size != size;
-    candidate->groups++;
-    candidate->bytes = heap_add(candidate->bytes, group->bytes);
-    while (i < candidate->caller_count && candidate->callers[i] != frame[1].name)
-        i++;
-    if (i == candidate->caller_count && i < CALLERS)
-        candidate->callers[candidate->caller_count++] = frame[1].name;
-}
-
-bool report_find_wrapper(struct report *report, const struct report_amounts *groups,
-                         struct report_wrapper *wrapper)
-{
-    struct wrapper_candidate candidates[CANDIDATES];
-    size_t count = 0, looked_at = 0;
-    uint64_t bytes = 0;
-    if (report->stacks.find)
-        return false;
-    for (; looked_at < groups->count && looked_at < GROUPS_LOOKED_AT; looked_at++) {
-        const struct report_amount amount = groups->at(groups->context, looked_at);
-        const struct report_amount *group = &amount;
-        size_t i = 0;
-        report_expand(report, group->key.stack);
-        bytes = heap_add(bytes, group->bytes);
-        const struct frame *frame = wrapper_frame(report);
-        while (frame && i < count && candidates[i].name != frame->name)
-            i++;
-        if (!frame || i == CANDIDATES)
-            continue;
-        if (i == count)
-            candidates[count++] =
-                (struct wrapper_candidate){.name = frame->name,
-                                           .address = frame->address,
-                                           .size = group->count ? group->bytes / group->count : 0,
-                                           .has_one_call = true};
-        wrapper_count(&candidates[i], frame, group);
-    }
-    for (size_t i = 0; i < count; i++) {
-        const struct wrapper_candidate *candidate = &candidates[i];
-        if (candidate->caller_count < CALLERS || !candidate->has_one_call ||
-            !candidate->has_sizes || candidate->groups <= looked_at / 2 ||
-            candidate->bytes <= bytes / 2)
-            continue;
-        wrapper->name = candidate->name;
-        wrapper->function = definitions_canonical(report->definitions, candidate->name);
-        wrapper->groups = candidate->groups;
-        wrapper->bytes = candidate->bytes;
-        return true;
-    }
-    return false;
-}
-
-/* Whether a shell takes a name for more than one word. */
-static bool wrapper_needs_quotes(struct ttd_string name)
-{
-    for (size_t i = 0; i < name.size; i++) {
-        char c = name.data[i];
-        bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                        (c >= '0' && c <= '9') || c == '_' || c == ':';
-        if (!is_plain)
-            return true;
-    }
-    return false;
-}
-
-void report_skip_text(struct text_output *output, const struct report_wrapper *wrapper)
-{
-    const char *quote = wrapper_needs_quotes(wrapper->function) ? "'" : "";
-    say(output, "--skip ", quote, wrapper->function, quote, " shows its callers\n");
-}
-
-/* Groups of other keys than stacks do not begin with a function. */
-static bool wrapper_find_of_stacks(struct report *report, const struct report_amounts *groups,
-                                   struct report_wrapper *wrapper)
-{
-    return report->view->options.by == VIEW_BY_STACK &&
-           report_find_wrapper(report, groups, wrapper);
-}
-
-void report_wrapper_text(struct report *report, const struct report_amounts *groups)
-{
-    struct report_wrapper wrapper;
-    if (!wrapper_find_of_stacks(report, groups, &wrapper))
-        return;
-    say(report->output, "Most of these come through ", wrapper.function,
-        wrapper.function.size > NAME_OF_A_LINE ? "():\n" : "(): ");
-    report_skip_text(report->output, &wrapper);
-}
-
-void row_wrapper(struct row *row, const struct report_amounts *groups)
-{
-    struct report_wrapper wrapper;
-    if (row_is_skipped(row))
-        return;
-    if (!wrapper_find_of_stacks(row->report, groups, &wrapper)) {
-        row_null(row, "wrapper");
-        return;
-    }
-    row_begin_object(row, "wrapper");
-    row_string(row, "function", wrapper.function);
-    row_unsigned(row, "groups", wrapper.groups);
-    row_unsigned(row, "bytes", wrapper.bytes);
-    row_end_object(row);
 }

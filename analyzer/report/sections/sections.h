@@ -308,6 +308,14 @@ const struct frame *report_function_frame(struct report *report, ttd_id stack,
 void report_function_place_text(struct report *report, ttd_id stack,
                                 const struct view_label *function, size_t columns);
 
+/** Writes a module, and how its functions get names; other lines than the first begin in a column.
+ */
+void report_names_text(struct report *report, struct ttd_string module, size_t column);
+
+/** Does so if the function that report->functions finds in the stack of a key has no name, and
+ * returns whether it has done so. */
+bool report_key_names_text(struct report *report, struct heap_key key);
+
 /** A function that most groups and most of their bytes come through, and that looks like a wrapper
  * of an allocator by its shape: one call of the allocator, of several sizes, from several
  * functions. */

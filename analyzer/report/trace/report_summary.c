@@ -221,6 +221,23 @@ static void summary_moves(struct report *report, const struct report_summary *da
     summary_owner(report, &data->moves_owner);
 }
 
+/* Says how to get names if one of the owners is a function without one. */
+static void summary_names(struct report *report, const struct report_summary *data)
+{
+    const struct report_owner *owners[] = {&data->lost_owner, &data->peak_owner,
+                                           &data->temporary_owner, &data->moves_owner};
+    size_t i = 0;
+    while (i < sizeof owners / sizeof owners[0] &&
+           (!owners[i]->is_known || owners[i]->function.kind != LABEL_FUNCTION ||
+            owners[i]->function.name.size || !owners[i]->function.module.size))
+        i++;
+    if (i == sizeof owners / sizeof owners[0])
+        return;
+    summary_label(report->output, "names");
+    out_text(report->output, "missing in ");
+    report_names_text(report, owners[i]->function.module, ANSWER_COLUMN);
+}
+
 static void summary_errors(struct report *report, const struct report_summary *data)
 {
     struct text_output *output = report->output;
@@ -289,6 +306,7 @@ static void text_summary(struct report *report, const struct report_summary *dat
     summary_peak(report, data);
     summary_temporary(report, data);
     summary_moves(report, data);
+    summary_names(report, data);
     say(output, DIM, "More: ttdanalyze leaks ", escape_string(report->path),
         ", and the like; -h lists all commands\n", PLAIN);
 }

@@ -72,7 +72,8 @@ class Classes(SnapshotCase):
     def test_text(self):
         path = self.write(self.small().close())
         text = self.run_ok("leaks", path).text
-        head, *groups, more = text.split("\n\n")
+        head, *groups, names, more = text.split("\n\n")
+        self.assertRegex(names, "^Names are missing in libwork.so: ")
         self.assertRegex(more, f"^More of group 1: ttdanalyze history --address 0x[0-9a-f]+ {path}\n$")
         self.assertEqual(head.splitlines(), [
             "Definitely lost: 2 blocks, 40 bytes, from 2 stacks",
@@ -197,7 +198,7 @@ class Ways(SnapshotCase):
 
     def test_one_group(self):
         """Text has one group of all of them, and lists them when it is told to."""
-        _, lost, *others, _ = self.run_ok("leaks", self.trace).text.split("\n\n")
+        _, lost, *others, _names, _ = self.run_ok("leaks", self.trace).text.split("\n\n")
         self.assertTrue(lost.startswith("100 bytes in 1 block definitely lost"), lost)
         self.assertEqual(others, [
             "1,560 bytes in 5 blocks possibly lost, from 4 stacks (--show possible to list)\n"
@@ -205,8 +206,8 @@ class Ways(SnapshotCase):
             "    1 block held by a pointer 40 bytes into the block\n"
             "    2 blocks held in several such ways\n"
             "    1 block held by others that are possibly lost"])
-        _, _table, *groups, _ = self.run_ok("leaks", "--show", "possible",
-                                            self.trace).text.split("\n\n")
+        _, _table, *groups, _names, _ = self.run_ok("leaks", "--show", "possible",
+                                                    self.trace).text.split("\n\n")
         self.assertEqual([group.splitlines()[1] for group in groups], [
             "    held by a pointer 16 bytes into the block",
             "    held by a pointer 40 bytes into the block",

@@ -179,5 +179,64 @@ class ByFunction(TestCase):
         self.assertRegex(seen, r"(?m)^    #1  own \(own\.c:9\)")
 
 
+class Nameless(TestCase):
+    """Functions without names, as in libraries without debug symbols."""
+
+    def write_calls(self, functions):
+        """Writes a trace with a block for each stack of (module, name), the outermost first."""
+        script = Script()
+        for number, path in enumerate(("/opt/demo", "/usr/lib/libx.so.2", "/usr/lib/libc.so.6"), 1):
+            begin = number << 24
+            script.add("module", path=path, bias=begin, begin=begin, end=begin + 0x10000,
+                       position="0:0")
+        script.add("thread", os=1, position="0:0").add("heap", name="malloc")
+        count = 0
+        for size, stack in functions:
+            parent = 0
+            for module, name in stack:
+                count += 1
+                script.add("stack", parent=parent, module=module, offset=0x10 * count)
+                if name:
+                    script.add("symbol", module=module, offset=0x10 * count, frames=f"{name}@x.c@1")
+                parent = count
+            script.alloc(0x1000 * count, size, stack=parent)
+        return self.write(script.close(), f"{len(functions)}-{count}.ttd")
+
+    BEGIN = ((3, "__libc_start_call_main"),)
+    HINT = ("Names are missing in libx.so.2: install its debug symbols,\n"
+            "or set DEBUGINFOD_URLS; then ttdrecord symbolize {}\n")
+
+    def test_the_next_name_outward(self):
+        path = self.write_calls([
+            (900, (*self.BEGIN, (1, "main"), (2, "parse"), (2, None), (2, None))),
+            (80, (*self.BEGIN, (1, None), (2, None))), (20, (*self.BEGIN, (1, "main")))])
+        for command in ("peak", "state", "hot", "leaks"):
+            text = self.run_ok(command, path, "--limit", "0").text
+            with self.subTest(command=command):
+                if command != "leaks":
+                    self.assertRegex(text, r"(?m) by libx\.so\.2\+0x50, below parse$")
+                    # Nothing but the C library has a name below the other.
+                    self.assertRegex(text, r"(?m) by libx\.so\.2\+0x80$")
+                self.assertEqual(text.count("\n" + self.HINT.format(path)), 1)
+
+    def test_summary(self):
+        path = self.write_calls([(900, (*self.BEGIN, (1, "main"), (2, "parse"), (2, None)))])
+        text = self.run_ok("summary", path).text
+        self.assertIn("100 % by libx.so.2+0x40, below parse\n", text)
+        self.assertIn("names      missing in libx.so.2: install its debug symbols,\n"
+                      f"           or set DEBUGINFOD_URLS; then ttdrecord symbolize {path}\n", text)
+
+    def test_no_need(self):
+        """All have names, those without one have a small share, or lie in no module."""
+        named = (*self.BEGIN, (1, "main"), (2, "parse"))
+        others = [(500 - i, (*named, (1, f"f{i}"))) for i in range(3)]
+        for stacks in ([(900, named)], [*others, (10, (*self.BEGIN, (1, "main"), (2, None)))],
+                       [(900, ((1, "main"), (0, None)))]):
+            path = self.write_calls(stacks)
+            for command in ("peak", "hot", "leaks", "summary"):
+                with self.subTest(stacks=stacks, command=command):
+                    self.assertNotRegex(self.run_ok(command, path).text, "issing in|names  ")
+
+
 if __name__ == "__main__":
     unittest.main()
