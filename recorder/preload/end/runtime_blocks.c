@@ -156,6 +156,13 @@ static bool runtime_try_functions(void)
     return forwards;
 }
 
+/* Takes the place of the real function: nothing uses the memory again. A release of a large block
+ * would merge free memory all over the heap, and a forked process would copy these pages first. */
+static void runtime_do_not_release(void *block)
+{
+    (void)block;
+}
+
 /* Makes the request, and ends. Before that, confirms the findings from the start of the program. */
 static _Noreturn void runtime_ask_for_kept(struct thread *thread)
 {
@@ -163,6 +170,7 @@ static _Noreturn void runtime_ask_for_kept(struct thread *thread)
     target_leave(thread);
     if ((atomic_load(notes) & NOTE_FORWARDS) != 0 && runtime_try_functions())
         atomic_fetch_and(notes, ~(uint32_t)NOTE_FORWARDS);
+    real.free = real_libc.free = runtime_do_not_release;
     if (runtime_release_all())
         process_told_all();
     for (;;)

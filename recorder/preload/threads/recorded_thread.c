@@ -42,7 +42,9 @@ static struct thread *thread_memory(uint32_t index)
         return NULL;
     struct thread *thread = *entry;
     if (!thread) {
-        struct unwinder *unwinder = unwind_pages_used(unwinder_size() + LEVELS * sizeof *thread);
+        size_t size = unwinder_size() + LEVELS * sizeof *thread;
+        /* A copy follows no stacks, and so does not use most of it. */
+        struct unwinder *unwinder = process_is_copy ? unwind_pages(size) : unwind_pages_used(size);
         if (!unwinder)
             return NULL;
         thread = (struct thread *)((char *)unwinder + unwinder_size());
