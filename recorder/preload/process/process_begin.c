@@ -44,9 +44,8 @@ static bool begin_same_pid_namespace(const struct channel *channel, uint32_t par
     struct stat status;
     if (parent == CHANNEL_NONE && channel_owner() == channel->collector_pid)
         return true;
-    if (process_asks_itself)
-        return true;
-    if (process_is_copy && parent != CHANNEL_NONE &&
+    /* A parent that is in another namespace has no id here. */
+    if (parent != CHANNEL_NONE && !process_is_elsewhere &&
         channel_process(&target_view, parent)->pid == (uint32_t)sys_call3(SYS_getppid, 0, 0, 0))
         return true;
     return sys_call6(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/ns/pid", (long)&status, 0, 0, 0) ==
