@@ -295,11 +295,12 @@ enum runtime_reach runtime_reach_next(enum runtime_reach reach, unsigned traits)
     return RUNTIME_CUT;
 }
 
-/* Whether a symbol is in the namespaces of the C++ library. Return types at the begin of demangled
- * names do not matter here. */
+/* Whether a symbol is in the namespaces of the C++ library. A function with internal linkage, such
+ * as one that takes a lambda's type, has no mangled name. */
 static bool frames_is_of_cxx_library(struct ttd_string symbol)
 {
-    static const char *const scopes[] = {"_ZSt", "_ZNSt", "_ZNKSt", "_ZN9__gnu_cxx"};
+    static const char *const scopes[] = {"_ZSt",          "_ZNSt", "_ZNKSt",
+                                         "_ZN9__gnu_cxx", "std::", "__gnu_cxx::"};
     for (size_t i = 0; i < sizeof scopes / sizeof scopes[0]; i++) {
         if (frames_runtime_text_begins(symbol, scopes[i]))
             return true;

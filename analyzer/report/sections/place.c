@@ -352,11 +352,15 @@ void row_address(struct row *row, const struct heap_place *place)
         row_null(row, "place");
 }
 
-/* The first frame of report->frames that only passes memory on to no other; NULL if there are no
- * frames. */
+/* The first frame of report->frames that is not of the runtimes, or else the first one that only
+ * passes memory on to no other; NULL if there are no frames. */
 static const struct frame *place_block_owner_frame(const struct report *report)
 {
     const struct frame_list *list = &report->frames;
+    for (size_t i = 0; i < list->count; i++) {
+        if (!report_frame_is_foreign(report, &list->frames[i]))
+            return &list->frames[i];
+    }
     for (size_t i = 0; i < list->count; i++) {
         const struct frame *frame = &list->frames[i];
         if (!allocators_have(frame->function) &&

@@ -70,6 +70,10 @@ void report_middle_cut(struct text_output *output, struct ttd_string text, size_
  */
 void report_function_cut(struct report *report, struct ttd_string name, size_t columns);
 
+/** Whether a frame is of an allocator, of the C or C++ library or of Rust's: the reader looks for
+ * the others. */
+bool report_frame_is_foreign(const struct report *report, const struct frame *frame);
+
 /** Writes `function (file:line) in module`, or `module+0xoffset` for a frame without names. Where
  * the line has no room for it, the file loses its folder, then the module is left out, then the
  * function loses its middle. */
@@ -187,7 +191,8 @@ void row_group(struct row *row, const struct heap_group *group);
  * malloc() at 1:2 in thread 1, main (main.c:7) in demo". */
 void report_block_text(struct report *report, const struct heap_block *block);
 
-/** Writes the frame of a stack that allocated for itself: "main (main.c:7) in demo". */
+/** Writes the innermost frame of a stack that is not of the runtimes, or else the one that
+ * allocated for itself: "main (main.c:7) in demo". */
 void report_owner_frame_text(struct report *report, ttd_id stack);
 
 /** Writes a block of a snapshot in the same way, with its class if that is known: "0x1000, 24

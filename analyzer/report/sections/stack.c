@@ -148,9 +148,7 @@ static size_t stack_find_recursion(const struct frame *frames, size_t count, siz
     return 0;
 }
 
-/* Whether a frame is of an allocator, of the C or C++ library or of Rust's: the reader looks for
- * the others. */
-static bool stack_is_foreign(const struct report *report, const struct frame *frame)
+bool report_frame_is_foreign(const struct report *report, const struct frame *frame)
 {
     struct ttd_string canonical = definitions_canonical(report->definitions, frame->name);
     bool is_mixed = false;
@@ -170,7 +168,8 @@ static uint64_t stack_text_frame(struct report *report, const struct frame *fram
             left_out == 1 ? " was not recorded\n" : " were not recorded\n");
         return left_out;
     }
-    bool is_dim = output->has_color && report->definitions && stack_is_foreign(report, frame);
+    bool is_dim =
+        output->has_color && report->definitions && report_frame_is_foreign(report, frame);
     if (is_dim)
         out_dim(output);
     out_format(output, "    #%-2llu ", (unsigned long long)number);
@@ -181,42 +180,61 @@ static uint64_t stack_text_frame(struct report *report, const struct frame *fram
     return 1;
 }
 
-/* Frames at both ends of a deep stack that are always written, and the smallest number of frames
- * between them that is left out. */
+/* Frames of a deep stack that are written at its innermost end, and those at the other end; and the
+ * smallest number of frames that is left out. */
 enum { HEAD_FRAMES = 8, TAIL_FRAMES = 4, ELIDED_MIN = 3 };
 
-/* The frames in the middle of a stack that are written as well: the innermost one that is the
- * program's own, and the innermost one of the module that the stack began in. */
-struct stack_middle {
+/* The shape of a stack: whether it is deep, so that some frames are left out; and the frames in the
+ * middle that are written as well: the innermost one that is the program's own, and the innermost
+ * one of the module that the stack began in. */
+struct stack_shape {
+    size_t count;
+    bool is_deep;
     size_t own;
     size_t began;
 };
 
-static struct stack_middle stack_find_middle(const struct report *report, size_t count)
+static struct stack_shape stack_find_shape(const struct report *report, size_t count)
 {
     const struct frame *frames = report->frames.frames;
-    struct stack_middle middle = {count, count};
-    bool is_deep = count >= HEAD_FRAMES + TAIL_FRAMES + ELIDED_MIN;
-    for (size_t i = is_deep && !report->shows_all ? count : 0; i-- > 0;) {
-        if (!report->definitions || stack_is_foreign(report, &frames[i]))
+    struct stack_shape shape = {count, false, count, count};
+    shape.is_deep = count >= HEAD_FRAMES + TAIL_FRAMES + ELIDED_MIN && !report->shows_all;
+    for (size_t i = shape.is_deep && report->definitions ? count : 0; i-- > 0;) {
+        if (report_frame_is_foreign(report, &frames[i]))
             continue;
-        middle.own = i;
+        shape.own = i;
         if (frames[i].module_id == frames[count - 1].module_id)
-            middle.began = i;
+            shape.began = i;
     }
-    return middle;
+    return shape;
 }
 
-/* Returns how many frames are left out at an index: none if they are few. A place where frames were
- * not recorded is always written. */
-static size_t stack_count_elided(const struct report *report, size_t count,
-                                 const struct stack_middle *middle, size_t index)
+/* Whether a frame of a deep stack is left out for sure: within other code, whose innermost frame is
+ * written only if it is the first of all, and whose outermost one is what the program called. */
+static bool stack_is_within_foreign(const struct report *report, const struct stack_shape *shape,
+                                    size_t index)
+{
+    const struct frame *frames = report->frames.frames;
+    return report->definitions && index && index + TAIL_FRAMES < shape->count &&
+           frames[index].module_id && report_frame_is_foreign(report, &frames[index]) &&
+           report_frame_is_foreign(report, &frames[index + 1]);
+}
+
+/* Returns how many frames are left out at an index, when so many were written: none if they are
+ * few. A place where frames were not recorded is always written. */
+static size_t stack_count_elided(const struct report *report, const struct stack_shape *shape,
+                                 size_t index, size_t written)
 {
     size_t end = index;
-    if (report->shows_all || index < HEAD_FRAMES)
+    if (!shape->is_deep)
         return 0;
-    while (end + TAIL_FRAMES < count && end != middle->own && end != middle->began &&
-           report->frames.frames[end].module_id)
+    while (stack_is_within_foreign(report, shape, end))
+        end++;
+    if (end - index >= ELIDED_MIN)
+        return end - index;
+    end = index;
+    while (written >= HEAD_FRAMES && end + TAIL_FRAMES < shape->count && end != shape->own &&
+           end != shape->began && report->frames.frames[end].module_id)
         end++;
     return end - index < ELIDED_MIN ? 0 : end - index;
 }
@@ -233,12 +251,13 @@ static void stack_text_rounds(struct report *report, const struct frame *frame, 
     out_char(report->output, '\n');
 }
 
-/* Writes frames; frames of a recursion only once, and of a deep stack its two ends. */
+/* Writes frames; frames of a recursion only once, and of a deep stack its two ends, without most of
+ * the other code there. */
 static void stack_text_frames(struct report *report, size_t count)
 {
     const struct frame *frames = report->frames.frames;
-    struct stack_middle middle = stack_find_middle(report, count);
-    size_t rounds = 0, size = 0;
+    struct stack_shape shape = stack_find_shape(report, count);
+    size_t rounds = 0, size = 0, written = 0;
     uint64_t number = 0;
     for (size_t i = 0, folded_at = count; i < count; i++) {
         if (folded_at == count && !report->shows_all &&
@@ -250,7 +269,7 @@ static void stack_text_frames(struct report *report, size_t count)
             number += rounds * size;
             folded_at = count;
         }
-        size_t elided = folded_at == count ? stack_count_elided(report, count, &middle, i) : 0;
+        size_t elided = folded_at == count ? stack_count_elided(report, &shape, i, written++) : 0;
         if (elided)
             say(report->output, "    … ", counted(elided, "frame"), "\n");
         i += elided;

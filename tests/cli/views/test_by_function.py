@@ -179,6 +179,19 @@ class ByFunction(TestCase):
         self.assertRegex(seen, r"(?m)^    #1  own \(own\.c:9\)")
 
 
+class Owners(TestCase):
+    def test_of_one_block(self):
+        """The function in a line about a block is the program's own."""
+        script = Script().basics()
+        script.add("stack", parent=1, module=1, offset=0x100)
+        script.add("symbol", module=1, offset=0x100, frames="own@own.c@7")
+        script.add("stack", parent=5, module=1, offset=0x200)
+        script.add("symbol", module=1, offset=0x200, frames="_ZNSt6vectorIiSaIiEE4growEv@vector@8")
+        script.alloc(0x1000, 24, stack=6)
+        path = self.write(script.close())
+        self.assertRegex(self.run_ok("state", "--blocks", path).text, r"(?m)0x1000 .* own \(own\.c:7\)")
+
+
 class Nameless(TestCase):
     """Functions without names, as in libraries without debug symbols."""
 

@@ -170,6 +170,12 @@ class FoldedStacks(Stacks):
         self.assertEqual(self.folded(*self.THREAD, native, run, invoke, (5, 1, "_ZN4shop6workerEv")),
                          ["shop::worker()", "5 frames below shop::worker()"])
 
+    def test_a_lambda_in_a_thread(self):
+        """Functions of the library that take its type have no mangled names."""
+        run, invoke = (3, 1, "_ZNSt6thread11_State_implIvE6_M_runEv"), (4, 1, "std::__invoke<f()::<lambda()> >()")
+        self.assertEqual(self.folded(*self.THREAD, (2, 2, None), run, invoke, (5, 1, "work")),
+                         ["work", "5 frames below work"])
+
     def test_a_stripped_program(self):
         self.assertEqual(self.folded(*self.THREAD, (2, 1, None)),
                          ["demo+0x30", "2 frames below it"])
@@ -217,7 +223,8 @@ class DeepStacks(Stacks):
         names = ["main", *(f"3:f{number}" for number in range(30, 20, -1)), "own",
                  *(f"2:__libc_f{number}" for number in range(20, 0, -1))]
         lines = self.lines(*names, others=("/opt/libwork.so",))
-        self.assertEqual(lines[8:11], ["… 12 frames", "#20 own", "… 7 frames"])
+        self.assertEqual(lines[:5], ["#0  __libc_f1", "… 18 frames", "#19 __libc_f20", "#20 own",
+                                     "#21 f21"])
         names = ["main", *(f"3:f{number}" for number in range(30, 20, -1)), "own",
                  *(f"3:f{number}" for number in range(20, 0, -1))]
         lines = self.lines(*names, others=("/opt/libwork.so",))
@@ -225,7 +232,18 @@ class DeepStacks(Stacks):
         names = ["main", "own", *(f"3:f{number}" for number in range(10, 0, -1)),
                  *(f"2:__libc_f{number}" for number in range(20, 0, -1))]
         lines = self.lines(*names, others=("/opt/libwork.so",))
-        self.assertEqual(lines[8:12], ["… 12 frames", "#20 f1", "… 7 frames", "#28 f9"])
+        self.assertEqual(lines[:4], ["#0  __libc_f1", "… 18 frames", "#19 __libc_f20", "#20 f1"])
+        self.assertEqual(lines[-3:], ["#29 f10", "#30 own", "#31 main"])
+
+    def test_other_code_is_left_out_first(self):
+        """As the C++ library's, between two functions of the program."""
+        names = ["main", *(f"own{number}" for number in range(9, 4, -1)),
+                 *(f"2:__libc_f{number}" for number in range(20, 10, -1)), "callback",
+                 *(f"2:__libc_f{number}" for number in range(3, 0, -1)), "2:malloc"]
+        head = ["#0  malloc", "#1  __libc_f1", "#2  __libc_f2", "#3  __libc_f3", "#4  callback",
+                "… 9 frames", "#14 __libc_f20"]
+        tail = [f"#{15 + number} own{5 + number}" for number in range(5)] + ["#20 main"]
+        self.assertEqual(self.lines(*names), head + tail)
 
     def test_frames_that_were_not_recorded(self):
         """They are said, however deep they are."""
