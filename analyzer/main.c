@@ -32,6 +32,20 @@ static int main_refuse_name(const char *name)
     return message_usage(NULL, "no such command or file: '%s'", name);
 }
 
+/* Returns the command behind options, where it does not belong; NULL if there is none. The name of
+ * one may be an option's value. */
+static const char *main_find_late_command(int count, char **arguments)
+{
+    for (int i = 2; i < count; i++) {
+        const char *before = arguments[i - 1];
+        bool has_value =
+            before[0] == '-' && strncmp(before, "--no-", 5) != 0 && !strchr(before, '=');
+        if (!has_value && main_find_command(arguments[i]) && access(arguments[i], F_OK) != 0)
+            return arguments[i];
+    }
+    return NULL;
+}
+
 static void main_print_commands(void)
 {
     puts("Usage: ttdanalyze TRACE                      a summary\n"
@@ -87,6 +101,9 @@ int main(int count, char **arguments)
         return output_end_standard();
     }
     const struct command *command = main_find_command(name);
+    const char *late = name[0] == '-' ? main_find_late_command(count, arguments) : NULL;
+    if (late)
+        return message_usage(late, "the command comes before its options");
     pages_prepare();
     /* Without a command the arguments are of the summary. */
     if (!command && (name[0] == '-' || access(name, F_OK) == 0))

@@ -174,6 +174,9 @@ static void text_moves(struct report *report, const struct heap_moves *moves)
     report_certainty_text(report);
     const struct heap_move_table *table = &moves->reallocs;
     moves_text_functions(report, table);
+    if (table->count > 1 && heap_move_avoidable(&table->groups[0].counts))
+        say(report->output, BOLD, "\nBy ", view_key_name(report->view->options.by),
+            ", those first where doubling would avoid most\n", PLAIN);
     for (size_t i = 0; i < report_shown(table->count, report->limit); i++)
         text_move_group(report, &table->groups[i]);
     report_site_more(report, table->count - report_shown(table->count, report->limit));

@@ -106,13 +106,16 @@ class Moves(TestCase):
         self.grow(script, 0x10000000, [2 ** i for i in range(4, 21)], 2)
         self.grow(script, 0x30000010, range(100, 3000, 30), 3)
         self.grow(script, 0x50000000, [100, 120, 140, 160], 4, moving=False)
-        found = self.json_of("moves", self.write(script.close()))
+        path = self.write(script.close())
+        found = self.json_of("moves", path)
         copied = sum(range(100, 2970, 30))
         self.assertEqual([(g["stack_id"], g["bytes_copied_at_most"], g["bytes_avoidable"])
                           for g in found["groups"]],
                          [(3, copied, copied - 2880), (2, 2 ** 20 - 16, 0), (4, 0, 0)])
         self.assertEqual([c["stack_id"] for c in found["chains"]], [3, 2, 4])
         self.assertEqual(found["bytes_avoidable"], copied - 2880)
+        self.assertIn("\nBy stack, those first where doubling would avoid most\n\n",
+                      self.run_ok("moves", path).text)
 
     def test_chains(self):
         script = Script().basics()

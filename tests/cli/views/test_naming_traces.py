@@ -55,6 +55,18 @@ class Named(OneTrace):
             result = run(*arguments)
             self.assertEqual((result.status, result.text), (0, expected.text))
 
+    def test_options_before_the_command(self):
+        for arguments in ("-f", "json", "leaks"), ("--no-index", "leaks", "--limit", "1"):
+            result = run(*arguments, self.path)
+            self.assertEqual((result.status, result.text), (support.USAGE, ""))
+            self.assertIn("leaks: the command comes before its options\n", result.errors)
+        # A file of that name is meant, and an option's value.
+        named = self.name("leaks")
+        self.assertEqual(run("-o", named, self.path).status, 0)
+        for arguments in ("-o", "leaks"), ("--no-index", "leaks"):
+            result = run(*arguments, self.path, cwd=self.folder)
+            self.assertNotIn("the command comes before", result.errors)
+
     def test_neither_command_nor_file(self):
         result = run(self.name("nothing"))
         self.assertEqual((result.status, result.text), (support.USAGE, ""))
