@@ -86,8 +86,10 @@ struct rule_table {
     struct rule_entry entry[];
 };
 
-/** Entries that a return address may be in, from its hash on. */
-#define RULE_PROBES 8u
+/** Entries that a return address may be in, from its hash on. So many are all taken in a table that
+ * is nearly full; of eight, some are in one that is a third full, and each of a server's children
+ * would make a larger table for the same address. */
+#define RULE_PROBES 64u
 
 /** NULL until rules_setup(). A table is never unmapped once it was published. */
 extern struct rule_table *_Atomic rules_table;
