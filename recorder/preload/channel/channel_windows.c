@@ -25,6 +25,11 @@ static char channel_path[96];
 static struct stat channel_file;
 static uint32_t owner;
 
+/* Addresses around that of a window. */
+struct windows_room {
+    long begin, window, end;
+};
+
 static bool windows_is_error(long address)
 {
     return address < 0 && address > -4096;
@@ -77,12 +82,38 @@ static char *windows_map_by_path(uint64_t offset)
     return NULL;
 }
 
+/* Finds room for a window at a multiple of the size of a chunk: the system then puts all pages of a
+ * chunk in place at once, when the chunk is taken. Returns false if there is none. */
+static bool windows_reserve(struct windows_room *room)
+{
+    enum { SIZE = CHANNEL_WINDOW + CHANNEL_CHUNK_SIZE };
+    room->begin = sys_call6(SYS_mmap, 0, SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    room->window = (room->begin + CHANNEL_CHUNK_SIZE - 1) & -(long)CHANNEL_CHUNK_SIZE;
+    room->end = room->begin + SIZE;
+    return !windows_is_error(room->begin);
+}
+
+/* Unmaps what lies around the window. */
+static void windows_trim(const struct windows_room *room)
+{
+    if (room->window != room->begin)
+        sys_call3(SYS_munmap, room->begin, room->window - room->begin, 0);
+    sys_call3(SYS_munmap, room->window + CHANNEL_WINDOW, room->end - room->window - CHANNEL_WINDOW,
+              0);
+}
+
 static char *windows_map_again(uint64_t offset)
 {
-    long address =
-        sys_call6(SYS_mremap, (long)target_channel, 0, CHANNEL_WINDOW, MREMAP_MAYMOVE, 0, 0);
-    if (windows_is_error(address)) /* emulators do not know how */
+    struct windows_room room;
+    if (!windows_reserve(&room))
+        return NULL;
+    long address = sys_call6(SYS_mremap, (long)target_channel, 0, CHANNEL_WINDOW,
+                             MREMAP_MAYMOVE | MREMAP_FIXED, room.window, 0);
+    windows_trim(&room);
+    if (windows_is_error(address)) { /* emulators do not know how */
+        windows_view_unmap(room.window);
         return windows_map_by_path(offset);
+    }
     if (sys_call6(SYS_remap_file_pages, address, CHANNEL_WINDOW, 0, (long)(offset / CHANNEL_PAGE),
                   MAP_NONBLOCK, 0) == 0) /* or all of it would be put into memory */
         return (char *)address;
