@@ -9,17 +9,18 @@ import { ClassTable } from './class_table.js';
 import { CommandLine, Commands } from './commands.js';
 import { ComparePage } from './compare.js';
 import { readParts } from './data.js';
-import { button, choice, copyText, doubts, element, menu, segments, setText, textField } from './dom.js';
+import { button, choice, copyText, doubts, element, menu, segments, setText } from './dom.js';
 import { EventsView } from './events_view.js';
 import { Exact } from './exact.js';
 import { errorsView, leaksView } from './findings.js';
 import { FlameView } from './flame_view.js';
 import { Figures } from './figures.js';
-import { baseName, briefName, count, duration, momentNamed, things } from './format.js';
+import { baseName, briefName, count, duration, things } from './format.js';
 import { Heap } from './heap.js';
 import { Keys, TimelinePointer } from './input.js';
 import { KnownBlocks } from './known_blocks.js';
 import { MemoryView } from './memory_view.js';
+import { PlaceSearch } from './place_search.js';
 import { HeapSource, MEASURES, measureName, measureOf, measuresOf } from './measures.js';
 import { RangeView } from './range.js';
 import { runtimesOf } from './runtimes.js';
@@ -41,8 +42,6 @@ const SEGMENTS = [['live', 'At the cursor'], ['grown', 'Grew in the range'], ['a
 
 /** Milliseconds in which the cursor runs through a range. */
 const PLAY_TIME = 10000;
-
-const ADDRESS = /^0x[0-9a-f]{1,16}$/i;
 
 /** The views whose commands find the same with --include; and those that show the same whatever is
  * searched. */
@@ -71,6 +70,8 @@ class Page {
     this.ticks = new TimelineTable(this.heap, this.state, this.timeline, this.commands);
     this.figures = new Figures(this.heap, this.state, this.scope, this.timeline);
     this.keys = new Keys(this);
+    this.places = new PlaceSearch(this);
+    this.searchField = this.places.field;
     this.flame = new FlameView(this.makeSource(), this.state);
     this.sites = new SitesView(this.heap, this.state, this.pieces, this.makeClasses());
     this.command = new CommandLine();
@@ -164,11 +165,9 @@ class Page {
     const facts = [this.scope.has_times ? duration(Number(parts.info.last_wall_time_ns)) : '',
       `${things(Number(parts.info.events), 'event')}${this.scope.is_part ? ' in the whole trace' : ''}`,
       parts.info.trace?.start_time].filter((text) => text).join(' · ');
-    this.searchField = textField(state, 'search', 'Function, file, address…  /', { root: '' });
-    this.searchField.addEventListener('keydown', (event) => this.find(event));
     document.getElementById('page').replaceChildren(
       element('header', {}, element('h1', { title }, brief), this.book.chooser(parts.facts.paths) || '', element('p', { class: 'dim', title: facts }, facts),
-      element('span', { class: 'tools' }, this.searchField, link, button('Keys', () => this.keys.help.showModal(),
+      element('span', { class: 'tools' }, this.places.node, link, button('Keys', () => this.keys.help.showModal(),
         { 'aria-label': 'Help on keys' }))),
       doubts(parts.heap) || '', this.makeNotes(), this.exactNote || '', this.verdicts.node,
       element('section', { class: 'panel', 'aria-label': 'Timeline' }, this.makeTimelineBar(),
@@ -222,39 +221,11 @@ class Page {
     return source;
   }
 
-  /** Enter in the search goes to a position, an address or a mark. */
-  find(event) {
-    if (event.key === 'Escape') {
-      this.state.set({ search: '' });
-      this.searchField.blur();
-    }
-    // Keys are the page's again once there is nothing more to type.
-    if (event.key === 'Enter' && this.goToNamed(this.searchField.value.trim())) this.searchField.blur();
-  }
-
-  /** Goes to the position, the moment, the address or the mark that a text names; false if it names none. */
-  goToNamed(text) {
-    const mark = this.notes.find((note) => text && note.text.toLowerCase().includes(text.toLowerCase()));
-    const moment = momentNamed(text, Number(this.parts.info.events));
-    if (/^[0-9a-f]{1,16}:[0-9a-f]{1,16}$/i.test(text)) this.goTo(text.toUpperCase());
-    else if (moment) this.goToMoment(moment);
-    else if (ADDRESS.test(text)) this.goToAddress(text.toLowerCase());
-    else if (mark && !this.search.chains?.some((is_found) => is_found)) this.goTo(mark.position);
-    else return false;
-    return true;
-  }
-
   /** Shows the biography of an address: it stands below other panels, so scrolls to it once it is drawn. */
   goToAddress(address) {
     this.state.set({ view: 'memory', address, search: '' });
     requestAnimationFrame(() => requestAnimationFrame(() => document
       .querySelector('.view [aria-label^=Biography]')?.scrollIntoView({ block: 'nearest' })));
-  }
-
-  /** The address that is looked for, if the page cannot know it; empty if there is none. */
-  get address() {
-    const text = this.state.get('search').trim();
-    return !this.exact && ADDRESS.test(text) && !this.search.is_on ? text : '';
   }
 
   goTo(position) {
@@ -270,8 +241,13 @@ class Page {
       this.exact.go('at', moment.event < 0 ? { position: '0:0' } : moment);
       return;
     }
+    this.state.set({ at: this.tickOfMoment(moment) });
+  }
+
+  /** The tick at an event or a time, or the last one before. */
+  tickOfMoment(moment) {
     const [[axis, value]] = Object.entries(moment);
-    this.state.set({ at: Math.max(0, this.heap[axis].findLastIndex((known) => known <= value)) });
+    return Math.max(0, this.heap[axis].findLastIndex((known) => known <= value));
   }
 
   /** Lets the cursor run through the range, or stops it. */
@@ -340,6 +316,7 @@ class Page {
     this.showTabs();
     this.verdicts.draw();
     this.figures.draw();
+    this.places.draw();
     setText(this.heading, `Live ${this.timeline.unit() === 'blocks' ? 'blocks' : 'memory'}` +
       `${this.state.get('plot').endsWith('sites') ? ' by function' : ''}` +
       `${this.search.is_on ? `: “${briefName(this.search.text)}”` : ''}`);
@@ -348,7 +325,7 @@ class Page {
     if (this.search.is_on) setText(this.only, briefName(this.search.text));
     if (this.place.firstChild !== view.made.node) this.place.replaceChildren(view.made.node);
     if (this.place.ariaLabel !== view.title) this.place.ariaLabel = view.title;
-    const { address } = this;
+    const { address } = this.places;
     setText(this.note, [...this.scope.ofView(view),
       this.search.is_on && UNSEARCHED.includes(view.key) ? 'The search does not filter this view.' : '',
       this.search.is_on && SUMMED.includes(view.key) ? 'The search filters the lists; sums are of all functions.' : '',

@@ -112,6 +112,37 @@ class Filter(PageCase):
             self.assertLessEqual(abs(evaluate(f"heapPage.heap.tickAt({place!r})") - tick), 1, text)
             self.assertGreater(tick, 0)
 
+    def hint(self, text):
+        """The hint below the search field before Enter; None if there is none."""
+        evaluate(f"(heapPage.searchField.focus(), heapPage.state.set({{ search: {text!r} }})), 1")
+        self.settle()
+        return evaluate("((tip) => tip.getClientRects().length ? tip.textContent : null)(document.querySelector('.search .tip'))")
+
+    def test_a_hint_says_what_enter_does(self):
+        trace = self.write(shop())
+        self.show(trace)
+        events = self.json_of("info", trace)["events"]
+        for text, says in (("40%", f"40%: so many of the {events:,} events, not of the time. "),
+                           ("#100", "#100: event 100, counted from 0. "), ("+0.1s", "+0.1s: so long after the start. "),
+                           (self.positions()[7].lower(), "a position. ")):
+            said = self.hint(text)
+            self.assertIn(says, said)
+            before = evaluate("heapPage.state.get('at')")
+            evaluate("heapPage.searchField.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter' })), 1")
+            self.settle()
+            self.assertNotEqual(evaluate("heapPage.state.get('at')"), before)
+            self.assertIn(f"Enter moves the cursor to {self.texts('main > section > .figures dd')[0].split(' s')[0]} s, "
+                          "the last moment of this page up to there.", said)
+            self.assertIsNone(self.hint(""))
+        self.assertIn("40% of the events", self.hint("40"))
+        self.assertIn("Enter shows its biography", self.hint("0x1000"))
+        self.assertIsNone(self.hint("audit"))
+        self.hint("40%")
+        evaluate("(heapPage.searchField.blur(), heapPage.state.tell()), 1")
+        self.settle()
+        self.assertFalse(evaluate("document.querySelector('.search .tip').getClientRects().length > 0"))
+        self.check_silence()
+
     def test_names_break_between_words(self):
         name = "some::name_space::Template<int, long>::BuildScheduleUnits"
         script = Script().basics()
