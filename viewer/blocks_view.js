@@ -49,14 +49,22 @@ export class BlocksView {
     this.story.replaceChildren(...found.map((record) => this.tell(record)),
       !is_address ? '' : element('p', { class: 'said' }, found.length
         ? 'These are the findings of this page; the whole life of the address is in the command below, and in a page made with report --exact.'
-        : this.known.sentence(address)));
+        : this.known.sentence(address)), !is_address ? ''
+      : new CommandLine(this.commands.line('history', '--address', address), 'Its whole life').node);
+  }
+
+  /** When a call was: at a position, or after one and before another. */
+  whenOf({ position, last = position }) {
+    const { pieces } = this;
+    if (!position) return '';
+    return position === last ? [' at ', pieces.position(position), pieces.timeOf(position)]
+      : [' between ', pieces.position(position), pieces.timeOf(position), ' and ', pieces.position(last), pieces.timeOf(last)];
   }
 
   tell({ address, size, records }) {
     const { pieces } = this;
     const call = ([title, made]) => (made.api || made.action ? pieces.call(title, made)
-      : element('section', { class: 'call' }, element('h4', {}, `${title} at `, pieces.position(made.position),
-        pieces.timeOf(made.position)), made.stack === undefined ? '' : pieces.stack(made.stack)));
+      : element('section', { class: 'call' }, element('h4', {}, title, ...this.whenOf(made)), made.stack === undefined ? '' : pieces.stack(made.stack)));
     return element('article', { class: 'finding owner' },
       element('h3', { class: 'own' }, `${size ? things(size, 'byte') : 'A block'} at ${address}`),
       ...records.flatMap(({ text, calls }) => [element('p', {}, text), element('div', { class: 'calls' },

@@ -65,7 +65,7 @@ class Page {
     this.pieces = new Pieces(this.calls, this.heap, this.state, this.scope, this);
     this.notes = notesOf(parts);
     this.timeline = new Timeline(this.heap, this.state, this.notes, this.scope, this);
-    this.known = new KnownBlocks(parts);
+    this.known = new KnownBlocks(parts, this.heap);
     this.verdicts = new Verdicts(this);
     this.ticks = new TimelineTable(this.heap, this.state, this.timeline, this.commands);
     this.figures = new Figures(this.heap, this.state, this.scope, this.timeline);

@@ -178,9 +178,9 @@ export class Verdicts {
   lostWhen(owner, found, is_lost) {
     if (!owner) return [];
     const blocks = Number(owner.blocks);
-    const each = Number(owner.bytes) / blocks;
+    const size = bytes(Number(owner.bytes) / blocks);
     const part = owner.share < 0.995 ? `${percent(owner.share, 1)} of it: ` : '';
-    const lines = [`${part}${things(blocks, 'block')}${Number.isInteger(each) ? ` of ${bytes(each)}` : ''} ` +
+    const lines = [`${part}${things(blocks, 'block')} of ${size}${blocks > 1 ? ' on average' : ''} ` +
       `${is_lost ? 'lost' : 'left'}`];
     if (!found) return lines;
     const length = this.heap.time[found.last] - this.heap.time[found.first];

@@ -239,12 +239,46 @@ class Memory(PageCase):
         said = self.search("0xABC123")
         self.assertIn("report --exact", said)
         self.assertEqual(self.texts(".view .owner"), [])
-        self.assertIn("0xabc123 is in none of these; whether it is lost", " ".join(self.texts(".view .said")))
+        self.assertIn("0xabc123 is in none of these; its whole life", " ".join(self.texts(".view .said")))
+        self.assertEqual(self.texts(".view .command code")[-1], f"ttdanalyze history --address 0xabc123 {self.path('trace.ttd')}")
         self.run_ok(*shlex.split(self.texts("main > .command code")[0])[1:])
         self.go("#view=memory&address=nonsense")
         self.assertEqual(self.texts("main > .command code")[0].split()[1], "fragmentation")
         self.check_silence()
 
+
+    def test_each_lost_block_is_known_with_its_group(self):
+        script = SnapshotScript().basics()
+        sizes = [30 + i % 7 for i in range(300)]
+        for i, size in enumerate(sizes):
+            script.alloc(0x200000 + 0x100 * i, size, stack=3, wall=i * 10**6)
+        script.alloc(0x900000, 64, wall=10**9)
+        script.snapshot((IN_BSS, 8, 0x900000))
+        trace = self.write(script.close(wall=10**9))
+        self.show(trace)
+        for i in (0, 1, 150, 299):
+            said = self.search(f"{0x200000 + 0x100 * i + 8:#x}")
+            self.assertIn("definitely lost; Enter shows its block", said)
+            shown, = self.texts(".view .owner")
+            self.assertIn(f"{sizes[i]} bytes at {0x200000 + 0x100 * i:#x}", shown)
+            self.assertIn(f"one of 300 blocks of its stack, from 30 to 36 bytes each, {sum(sizes):,} bytes in all", shown)
+            self.assertIn("Allocated at" if i == 0 else "Allocated between", shown)
+            self.assertGreater(len(self.texts(".view .owner .stack li")), 0)
+        self.assertIn("0xabc123 is in none of these, nor in a lost block; ", self.search("0xabc123"))
+        self.check_silence()
+
+    def test_more_lost_blocks_than_the_page_lists(self):
+        script = SnapshotScript(events_per_chunk=500).basics()
+        for i in range(1000):
+            script.alloc(0x200000 + 0x100 * i, 10 + i % 2, stack=3, wall=i)
+        script.snapshot((IN_BSS, 8, 0x100))
+        self.show(self.write(script.close()))
+        listed = len(evaluate("heapPage.parts.heap.lost_blocks.definitely_lost.address"))
+        self.search("0x200000")
+        self.assertIn("one of 1,000 blocks of its stack, 10,500 bytes in all, 11 B each on average", self.texts(".view .owner")[0])
+        said = self.search(f"{0x200000 + 0x100 * 999:#x}")
+        self.assertIn(f"nor in the {listed} lost blocks that it lists ({1000 - listed} more are lost)", said)
+        self.check_silence()
 
     def test_a_lost_group_leads_to_its_first_block(self):
         trace = self.write(workshop())

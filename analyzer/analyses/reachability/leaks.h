@@ -82,9 +82,13 @@ struct heap_leaks_range {
     struct ttd_position last;
 };
 
-/** A block that no pointer certainly leads to, known by the event that acquired it. */
+/** A block that no pointer certainly leads to. */
 struct heap_doubtful_block {
+    /** Number of the event that acquired it. */
     uint64_t event;
+    uint64_t address;
+    uint64_t size;
+    ttd_id stack;
     enum heap_leak_kind kind;
 };
 

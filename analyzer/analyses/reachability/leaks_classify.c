@@ -258,9 +258,15 @@ static enum ttd_status classify_list_doubtful(struct leaks_search *search)
             continue;
         status = grow_array((void **)&leaks->doubtful, &search->doubtful_capacity,
                             leaks->doubtful_count + 1, sizeof *leaks->doubtful);
-        if (status == TTD_OK)
-            leaks->doubtful[leaks->doubtful_count++] = (struct heap_doubtful_block){
-                heap_nodes_get(&search->reach.nodes, node, HEAP_NODE_EVENT), kind};
+        if (status != TTD_OK)
+            break;
+        struct heap_block block = heap_nodes_block(&search->reach.nodes, node);
+        leaks->doubtful[leaks->doubtful_count++] =
+            (struct heap_doubtful_block){.event = block.event,
+                                         .address = block.address,
+                                         .size = block.size,
+                                         .stack = block.stack,
+                                         .kind = kind};
     }
     return status;
 }

@@ -169,6 +169,8 @@ enum ttd_status page_write_heap(struct report *report, const struct page_heap *h
         status = page_lost_json(&row, heap->leaks, &sites);
     if (heap->has_blocks)
         page_doubtful_json(&row, heap->leaks);
+    else
+        page_lost_blocks_json(&row, heap->leaks);
     if (status == TTD_OK)
         status = page_kept_json(&row, heap, &sites);
     if (status == TTD_OK)

@@ -303,6 +303,13 @@ enum ttd_status page_lost_json(struct row *row, const struct heap_leaks *leaks,
  */
 void page_doubtful_json(struct row *row, const struct heap_leaks *leaks);
 
+/** Limit on the lost blocks of a kind that a page without its trace has one by one: a few kB. */
+#define PAGE_LOST_BLOCKS_MAX 400
+
+/** Writes the member `lost_blocks`: for each kind the addresses, sizes and stacks of its first
+ * blocks in the order of addresses, as differences, and the number of all. */
+void page_lost_blocks_json(struct row *row, const struct heap_leaks *leaks);
+
 /** Writes the member `kept`: the call sites whose blocks the runtimes keep, and the other blocks
  * that they keep, which the ticks count and no command does. */
 enum ttd_status page_kept_json(struct row *row, const struct page_heap *heap,

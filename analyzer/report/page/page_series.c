@@ -519,6 +519,56 @@ void page_doubtful_json(struct row *row, const struct heap_leaks *leaks)
     row_end_object(row);
 }
 
+/* Writes a value of the first blocks of a kind, each as the difference from the one before. Returns
+ * the number of all blocks of the kind. */
+static size_t series_lost_values(struct row *row, const char *key, const struct heap_leaks *leaks,
+                                 size_t kind, uint64_t (*value)(const struct heap_doubtful_block *))
+{
+    uint64_t before = 0;
+    size_t count = 0;
+    row_begin_array(row, key);
+    for (size_t i = 0; i < leaks->doubtful_count; i++) {
+        if (leaks->doubtful[i].kind != kind || count++ >= PAGE_LOST_BLOCKS_MAX)
+            continue;
+        row_difference(row, NULL, before, value(&leaks->doubtful[i]));
+        before = value(&leaks->doubtful[i]);
+    }
+    row_end_array(row);
+    return count;
+}
+
+static uint64_t series_lost_address(const struct heap_doubtful_block *block)
+{
+    return block->address;
+}
+
+static uint64_t series_lost_size(const struct heap_doubtful_block *block)
+{
+    return block->size;
+}
+
+static uint64_t series_lost_stack(const struct heap_doubtful_block *block)
+{
+    return block->stack;
+}
+
+void page_lost_blocks_json(struct row *row, const struct heap_leaks *leaks)
+{
+    static const char *const names[] = {[HEAP_DEFINITELY_LOST] = "definitely_lost",
+                                        [HEAP_POSSIBLY_LOST] = "possibly_lost",
+                                        [HEAP_INDIRECTLY_LOST] = "indirectly_lost"};
+    row_begin_object(row, "lost_blocks");
+    for (size_t kind = 0; kind < sizeof names / sizeof names[0]; kind++) {
+        row_begin_object(row, names[kind]);
+        size_t count = series_lost_values(row, "address", leaks, kind, series_lost_address);
+        series_lost_values(row, "size", leaks, kind, series_lost_size);
+        series_lost_values(row, "stack_id", leaks, kind, series_lost_stack);
+        row_unsigned(row, "total", count);
+        row_end_object(row);
+    }
+    row_end_object(row);
+}
+
 /* Writes the blocks that are lost, by kind; null if no snapshot has it. */
 enum ttd_status page_lost_json(struct row *row, const struct heap_leaks *leaks,
                                struct page_sites *sites)
