@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The memory of a page without its trace: the call sites that keep sparse pages, and the blocks that it
 // knows.
-import { button, element, textField } from './dom.js';
+import { element, setText, textField } from './dom.js';
 import { CommandLine } from './commands.js';
 import { cutNote, numberColumn, panel, stackColumn } from './findings.js';
 import { bytes, count, things } from './format.js';
@@ -15,9 +15,10 @@ export function sparseText(pages, sparse, kept, used, moment) {
 
 export class BlocksView {
   /** @param end  the words of a command for the end of the page's range */
-  constructor({ parts, pieces, heap, state, commands, known }, end) {
-    Object.assign(this, { sparse: parts.sparse, pieces, heap, state, commands, known, end });
+  constructor({ parts, pieces, heap, state, commands, known, figures }, end) {
+    Object.assign(this, { sparse: parts.sparse, pieces, heap, state, commands, known, figures, end });
     this.now = new CommandLine('', 'At the cursor');
+    this.elsewhere = element('p', { class: 'said' });
     this.story = element('div');
     this.node = element('div', {}, this.makeSparse(), panel('Biography of an address', element('div', { class: 'bar' },
       textField(state, 'address', 'Address, such as 0x1f00')), this.story));
@@ -29,9 +30,10 @@ export class BlocksView {
       numberColumn('Blocks', 'blocks'), numberColumn('Bytes', 'bytes', bytes)],
     { sort: 1, detail: (row) => pieces.stack(row.stack) });
     table.setRows(sparse.keepers);
-    return panel('Call sites that keep sparse pages', element('p', { class: 'said' },
+    return panel(`Functions that keep sparse pages, at ${pieces.scope.end}`, element('p', { class: 'said' },
       sparseText(Number(sparse.pages), Number(sparse.sparse_pages), Number(sparse.kept_bytes), Number(sparse.bytes), pieces.scope.end)),
-    cutNote(sparse.keepers.length, Number(sparse.total_keepers), 'call sites') || '', table.tools, table.node, this.now.node);
+    this.elsewhere, this.now.node,
+    cutNote(sparse.keepers.length, Number(sparse.total_keepers), 'call sites') || '', table.tools, table.node);
   }
 
   words() {
@@ -39,8 +41,19 @@ export class BlocksView {
     return /^0x[0-9a-f]{1,16}$/i.test(address) ? ['history', '--address', address] : ['fragmentation', ...this.end];
   }
 
+  /** Says that the sparse pages are of one moment, and which command has those at the cursor. */
+  drawElsewhere() {
+    const { heap, figures } = this;
+    const at = this.state.get('at');
+    const is_elsewhere = at < heap.last;
+    if (this.now.node.hidden === is_elsewhere) this.now.node.hidden = !is_elsewhere;
+    setText(this.elsewhere, is_elsewhere ? `The cursor stands at ${figures.timeOf(at)}, where other pages may be sparse: the list does not ` +
+      'follow it. The command here has that moment, and so has a page made with report --exact.' : 'The cursor stands there.');
+    this.now.set(this.commands.line('fragmentation', '--at', heap.position[at]));
+  }
+
   draw() {
-    this.now.set(this.commands.line('fragmentation', '--at', this.heap.position[this.state.get('at')]));
+    this.drawElsewhere();
     const address = this.state.get('address').trim();
     if (this.told === address) return;
     this.told = address;

@@ -189,9 +189,18 @@ class Memory(PageCase):
         evaluate("void document.querySelector('[aria-label=sparse] tbody tr').click(), 1")
         self.settle()
         self.assertGreater(len(self.texts("[aria-label=sparse] .stack li")), 1)
-        self.go(f"#view=memory&at={self.positions()[5]}")
+        at = self.positions()[5]
+        self.go(f"#view=memory&at={at}")
+        self.assertIn("at the end of the trace", self.texts(".view h2")[0])
+        time, = evaluate("[heapPage.figures.timeOf(heapPage.state.get('at'))]")
+        self.assertIn(f"The cursor stands at {time}, where other pages may be sparse", self.texts(".view .said")[1])
+        self.assertIn(f"ttdanalyze fragmentation --at {at} {trace}", self.texts(".view .command code"))
         for command in self.texts(".command code"):
             self.run_ok(*shlex.split(command)[1:])
+        evaluate("heapPage.state.set({ at: heapPage.heap.last }), 1")
+        self.settle()
+        self.assertEqual(self.texts(".view .said")[1], "The cursor stands there.")
+        self.assertTrue(evaluate("heapPage.view().made.now.node.hidden"))
         self.check_silence()
 
     def test_sparse_pages_of_a_part(self):
