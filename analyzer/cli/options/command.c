@@ -173,8 +173,12 @@ static int command_refuse_argument(const struct command *command, const char *na
     message("%s: invalid argument '%s' of --%s", command->name, optarg ? optarg : "", name);
     (void)fwrite(text, 1, size, stderr);
     /* The help of an option names only the word; its forms stand at the end of the whole help. */
-    if (memmem(text, size, " POSITION", strlen(" POSITION")))
+    if (memmem(text, size, " POSITION", strlen(" POSITION"))) {
         fputs(POSITION_SPEC_FORMS, stderr);
+        /* Positions are found without a replay, but the peak is not. */
+        if (optarg && strcmp(optarg, "peak") == 0)
+            fputs("The position of the peak is in the first line of 'ttdanalyze peak'.\n", stderr);
+    }
     return message_help(command->name);
 }
 

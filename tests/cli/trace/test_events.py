@@ -214,7 +214,9 @@ class Events(TestCase):
                 (["hot", "--sort", "size"],
                  "      --sort ORDER        the order: most calls, bytes (the default) or "
                  "lifetime\nttdanalyze: try"),
-                (["state", "--at", "now"], "  +1.5s       1.5 seconds after the start")):
+                (["state", "--at", "now"], "  +1.5s       1.5 seconds after the start"),
+                (["fragmentation", "--at", "peak"],
+                 "The position of the peak is in the first line of 'ttdanalyze peak'.\n")):
             result = run(*arguments, "trace")
             self.assertEqual((result.status, result.text), (support.USAGE, ""), arguments)
             self.assertIn(valid, result.errors, arguments)
