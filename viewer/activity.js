@@ -4,6 +4,7 @@ import { CommandLine } from './commands.js';
 import { doubts, element } from './dom.js';
 import { bytes, count, duration, percent, positionRank, things } from './format.js';
 import { blocksAndBytes, cutNote, numberColumn, panel, stackColumn, positionColumn, wantsOf } from './findings.js';
+import { SOON, SOON_TEXT } from './measures.js';
 import { Table, nameColumn, shareOf } from './table.js';
 
 function growthText(row) {
@@ -104,9 +105,12 @@ export class LifetimesView {
       panel('How long blocks lived', doubts(lifetimes), element('p', {},
         `${things(Number(lifetimes.total_blocks), 'block')} in the whole trace; never released: ` +
         `${count(Number(lifetimes.never_released))}` +
-        `${Number(lifetimes.destroyed) ? `; ended with their heap: ${count(Number(lifetimes.destroyed))}` : ''}.`),
+        `${Number(lifetimes.destroyed) ? `; ended with their heap: ${count(Number(lifetimes.destroyed))}` : ''}. ` +
+        'Shares are of the blocks that were released.'),
       by_time.tools, by_time.node),
-      panel('By the number of heap calls', by_calls.tools, by_calls.node), this.sizes);
+      panel('By the number of heap calls', element('p', {}, `From allocation to release, of all threads: 1 is the next call. “${SOON_TEXT}” ` +
+        `elsewhere on this page is up to ${SOON + 1} calls, of the thread only, and its share is of all allocations.`),
+      by_calls.tools, by_calls.node), this.sizes);
   }
 
   draw() {

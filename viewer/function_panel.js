@@ -4,7 +4,7 @@ import { CommandLine } from './commands.js';
 import { breakable, button, element, setText } from './dom.js';
 import { bytes, count, percent, signed, things } from './format.js';
 import { AT } from './heap.js';
-import { SOON } from './measures.js';
+import { SOON, SOON_TEXT } from './measures.js';
 import { palette } from './surface.js';
 import { curveNode } from './verdicts.js';
 
@@ -151,7 +151,7 @@ export class FunctionPanel {
       size('Allocated', 'In the whole trace', (list) => list.of(usage.bytes)),
       number('Allocations', 'In the whole trace', (list) => list.of(usage.allocations)),
       ...(has(usage.soon) ? [number('Temporary', 'Freed by the next call of their thread', (list) => list.of(usage.temporary)),
-        number(`Within ${SOON} calls`, `Freed with at most ${SOON} calls of their thread between`, (list) => list.of(usage.soon))] : []),
+        number(`≤ ${SOON} calls between`, `Freed with ${SOON_TEXT}, of their thread`, (list) => list.of(usage.soon))] : []),
       ...(lost ? LOST_KINDS.filter(([name]) => has(lost[name].blocks)).map(([name, title]) => ({
         ...size(title, 'By the last snapshot', (list) => list.of(lost[name].bytes)) })) : []),
       size('Left at the end', 'Live at the end of the trace or of the range of this page', (list) => list.live.bytes[heap.last]),
@@ -216,7 +216,7 @@ export class FunctionPanel {
     const by = ['--by', 'function', '--include', name];
     return [['At the cursor', ['state', '--at', heap.position[state.get('at')], ...by]],
       ['In the range', ['diff', '--changes', '--from', heap.position[state.get('from')], '--to', heap.position[state.get('to')], ...by]],
-      ['Allocated', ['hot', ...by]], ['Temporary', ['temporary', ...by]], [`Within ${SOON} calls`, ['temporary', '--steps', SOON, ...by]],
+      ['Allocated', ['hot', ...by]], ['Temporary', ['temporary', ...by]], [`≤ ${SOON} calls between`, ['temporary', '--steps', SOON, ...by]],
       [parts.leaks.snapshot ? 'Lost' : 'Never released', ['leaks', ...(parts.leaks.snapshot ? ['--show', 'definite,indirect,possible'] : []), ...end, ...by]], ['Copied', ['moves', ...by]]];
   }
 

@@ -5,6 +5,7 @@ import { bytes, count, signed, things } from './format.js';
 
 /** Calls of a thread between the allocation of a block and its release soon after: the engine counts so many. */
 export const SOON = 3;
+export const SOON_TEXT = `at most ${SOON} calls between`;
 
 /** The measures of allocations, not of blocks. */
 const OF_ALLOCATIONS = ['allocated', 'temporary', 'soon'];
@@ -53,7 +54,7 @@ export const MEASURES = {
     words: () => ['temporary'],
   },
   soon: {
-    title: `Freed within ${SOON} calls, in the whole trace`,
+    title: `Freed with ${SOON_TEXT}, in the whole trace`,
     values: (heap, state, unit) => heap.usage[unit === 'bytes' ? 'soon_bytes' : 'soon'],
     has_nested: true,
     words: () => ['temporary', '--steps', SOON],

@@ -2,7 +2,7 @@
 // The verdicts: the findings of `summary`, as cards that name their owners, and lead there.
 import { button, element } from './dom.js';
 import { START, baseName, bytes, count, duration, moment, briefName, percent, short, things } from './format.js';
-import { SOON } from './measures.js';
+import { SOON, SOON_TEXT } from './measures.js';
 import { palette } from './surface.js';
 
 const CURVE = 60;
@@ -191,8 +191,8 @@ export class Verdicts {
   /** A sentence about the blocks that are freed a few calls later, if they are many more, as `temporary` says it. */
   freedLater(temporary, all) {
     const later = this.heap.usage.later.reduce((sum, number) => sum + number, 0);
-    return later && later >= all / 100 ? `${count(later)} ${temporary ? 'more ' : ''}(${percent(later, all)}) with at most ` +
-      `${SOON} calls between (temporary --steps ${SOON})` : '';
+    return later && later >= all / 100 ? `${count(later)} ${temporary ? 'more ' : ''}(${percent(later, all)}) with ${SOON_TEXT} ` +
+      `(temporary --steps ${SOON})` : '';
   }
 
   temporary() {

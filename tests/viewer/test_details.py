@@ -95,7 +95,7 @@ class OneFunction(PageCase):
             self.assertEqual(self.exact(sums["Allocated"]), amount(hot, "bytes"))
             self.assertEqual(sums["Allocations"][0], f"{amount(hot, 'allocations'):,}")
             self.assertEqual(sums["Temporary"][0], f"{amount(temporary, 'temporary'):,}")
-            self.assertEqual(sums["Within 3 calls"][0], f"{amount(soon, 'temporary'):,}")
+            self.assertEqual(sums["≤ 3 calls between"][0], f"{amount(soon, 'temporary'):,}")
             self.assertEqual(self.exact(sums["Copied"]) if "Copied" in sums else 0, amount(moves, "bytes_copied_at_most"))
             for kind in ("definitely", "indirectly", "possibly"):
                 lost = sum(group["bytes"] for group in leaks[0]["groups"] if group["class"] == f"{kind}_lost" and
@@ -443,8 +443,20 @@ class Temporary(PageCase):
                 shown = evaluate("heapPage.sites.table.csv().slice(1).map((row) => [row[0], row[4], row[5]])")
                 self.assertEqual(sorted(shown), sorted([group["function"], group["temporary_bytes"], group["temporary"]]
                                                        for group in found["groups"] if group["temporary"]))
-        self.assertIn("Freed within 3 calls", self.texts(".sites-panel .said")[0])
+        self.assertIn("Freed with at most 3 calls between", self.texts(".sites-panel .said")[0])
         self.check_silence()
+
+    def test_one_wording_of_a_few_calls(self):
+        trace = self.write(workshop())
+        self.show(trace)
+        for view in ("heap&measure=soon", "lifetimes", "heap&search=shop::work(int)"):
+            self.go(f"#view={view}")
+            self.assertNotRegex(" ".join(self.texts("main")), r"(?i)within \d calls")
+            self.assertRegex(" ".join(self.texts(".view")) + " ".join(self.texts(".function-panel")), "3 calls between")
+        self.go("#view=lifetimes")
+        shown = " ".join(self.texts(".view"))
+        self.assertIn("Shares are of the blocks that were released.", shown)
+        self.assertIn("is up to 4 calls, of the thread only, and its share is of all allocations", shown)
 
     def test_only_freed_later(self):
         script = Script().basics()
