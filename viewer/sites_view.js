@@ -14,6 +14,9 @@ const KEYS = [['function', 'function'], ['line', 'line'], ['file', 'file'], ['mo
 /** The points of the curves in rows. */
 const POINTS = 48;
 
+/** The meaning of the column Change, whatever the measure of the others. */
+const CHANGE = 'Change: live bytes at the end of the range, less those at its beginning';
+
 /** The column of a table that has the amount. */
 const AMOUNT = 2;
 
@@ -218,7 +221,7 @@ export class SitesView {
       { title: 'Bytes', value: (row) => row.bytes, show: (row) => bytes(row.bytes),
         title_of: (row) => `${count(row.bytes)} bytes` },
       { title: this.counted, value: (row) => row.blocks, show: (row) => count(row.blocks) },
-      { title: 'Change', hint: 'The difference from the beginning of the range to its end',
+      { title: 'Change', hint: CHANGE,
         value: (row) => row.grown, show: (row) => (row.grown ? signed(row.grown, bytes) : ''),
         title_of: (row) => `${count(row.grown)} bytes` },
       ...(is_series ? [] : [{ title: 'Over time', is_number: false, is_fixed: true,
@@ -286,14 +289,14 @@ export class SitesView {
       this.makeTable();
     }
     const all = is_series ? this.seriesRows(by) : this.groupRows(by);
-    this.total = all.reduce((sum, row) => sum + row.bytes, 0);
     this.whole = all.reduce((sum, row) => sum + row[this.unit], 0);
     this.orderBy(this.unit);
     this.table.setRows(all.filter((row) => row.bytes || row.blocks));
     const measure = is_series ? MEASURES.live : measureOf(this.state);
-    setText(this.note, `${measure.title}: ${things(this.total, 'byte')} by ${by}` +
+    const unit = this.unit === 'bytes' ? 'byte' : this.counted.slice(0, -1).toLowerCase();
+    setText(this.note, `${measure.title}: ${things(this.whole, unit)} by ${by}` +
       (is_series ? '' : measure.is_of_change ? ': the sum of the stacks that did; the column Change has the difference, like the command'
       : by === 'function' ? ', counted for the innermost function of your program' : '') +
-      nestedText(this.heap, this.state, measure));
+      nestedText(this.heap, this.state, measure) + (measure.is_of_change ? '' : `. ${CHANGE}.`));
   }
 }

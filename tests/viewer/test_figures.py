@@ -263,7 +263,7 @@ class ManySites(PageCase):
                                                       "sites are not known: --exact has all"]])
         self.assertLess(whole(rows[0][2]), found["live_bytes"])
         self.go("#by=stack")
-        total = evaluate("heapPage.sites.total")
+        total = evaluate("heapPage.sites.whole")
         self.assertEqual(total, evaluate("heapPage.heap.bytes[heapPage.state.get('at')]"))
         names = evaluate("heapPage.sites.table.rows.map(({ name }) => name)")
         self.assertEqual(sorted(name for name in names if "other" in name),

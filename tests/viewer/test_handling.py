@@ -72,7 +72,7 @@ class Filter(PageCase):
         words = self.texts("main > .command code")[0].split()
         self.assertEqual(words[-3:], ["--include", "audit", trace])
         found = self.json_of(words[1], trace, *words[2:-1], "--by", "function")
-        self.assertEqual(sum(group["bytes"] for group in found["groups"]), evaluate("heapPage.sites.total"))
+        self.assertEqual(sum(group["bytes"] for group in found["groups"]), evaluate("heapPage.sites.whole"))
         self.go("#search=audit&view=lifetimes")
         self.assertNotIn("--include", self.texts("main > .command code")[0])
         self.assertIn("The search does not filter this view", self.texts("main > .scope")[-1])
@@ -199,6 +199,26 @@ class Measures(PageCase):
         for name, share, _, number in by_number:
             self.assertEqual(share, f"{100 * number / total:.2f}", name)
         self.assertNotEqual([row[1] for row in by_bytes], [row[1] for row in by_number])
+
+    def test_the_note_has_the_unit_of_the_table(self):
+        trace = self.write(shop())
+        self.show(trace, "#measure=temporary&unit=blocks")
+        found = self.json_of("temporary", trace)
+        self.assertIn(f"{found['temporary']:,} allocations by function", self.texts(".sites-panel .said")[0])
+        self.go("#measure=temporary")
+        self.assertIn(f"{found['temporary_bytes']:,} bytes by function", self.texts(".sites-panel .said")[0])
+        self.go("#unit=blocks&by=thread")
+        self.assertRegex(self.texts(".sites-panel .said")[0], r"^Live at the cursor: [\d,]+ blocks by thread")
+        self.check_silence()
+
+    def test_the_column_of_change_is_explained(self):
+        self.show(self.write(leaking()))
+        for fragment in ("#", "#measure=lost", "#measure=allocated", "#by=thread"):
+            self.go(fragment)
+            hints = dict(evaluate("[...document.querySelectorAll('.sites-panel th button')].map((node) => "
+                                  "[node.textContent.replace(/ [▾▴]/, ''), node.title])"))
+            self.assertIn("live bytes at the end of the range, less those at its beginning", hints["Change"], fragment)
+            self.assertIn(hints["Change"], self.texts(".sites-panel .said")[0])
 
     def test_a_zoom_into_nothing_ends(self):
         self.show(self.write(shop()))
