@@ -1,9 +1,20 @@
 // SPDX-License-Identifier: MIT
 // The commands that print the figures of the page.
 import { button, copyText, element } from './dom.js';
+import { followingPosition } from './format.js';
 
 /** Commands that have no filters. */
 const UNFILTERED = ['info', 'retained', 'roots', 'history', 'fragmentation'];
+
+/** The words of `diff` for the range between two ticks: with `is_of_states` the heap at its end beside that at its
+ * beginning; else the calls after the first tick, up to the second, of which the command takes the first position and
+ * the first one behind. */
+export function rangeWords({ position, last }, scope, [from, to], is_of_states) {
+  if (is_of_states) return ['diff', '--changes', '--from', position[from], '--to', position[to]];
+  const end = to < last ? position[to] : scope.to;
+  return ['diff', '--from', from ? followingPosition(position[from]) : scope.from,
+    ...(end === null ? [] : ['--to', followingPosition(end)])];
+}
 
 /** Quotes a word for a shell. */
 export function quote(word) {

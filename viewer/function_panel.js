@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One function: everything that the page knows of it, at the cursor, in the range and in the trace.
-import { CommandLine } from './commands.js';
+import { CommandLine, rangeWords } from './commands.js';
 import { breakable, button, element, setText } from './dom.js';
 import { bytes, count, percent, signed, things } from './format.js';
 import { AT } from './heap.js';
@@ -215,7 +215,7 @@ export class FunctionPanel {
     const end = scope.to === null ? [] : ['--at', scope.to];
     const by = ['--by', 'function', '--include', name];
     return [['At the cursor', ['state', '--at', heap.position[state.get('at')], ...by]],
-      ['In the range', ['diff', '--changes', '--from', heap.position[state.get('from')], '--to', heap.position[state.get('to')], ...by]],
+      ['In the range', [...rangeWords(heap, scope, [state.get('from'), state.get('to')], true), ...by]],
       ['Allocated', ['hot', ...by]], ['Temporary', ['temporary', ...by]], [`≤ ${SOON} calls between`, ['temporary', '--steps', SOON, ...by]],
       [parts.leaks.snapshot ? 'Lost' : 'Never released', ['leaks', ...(parts.leaks.snapshot ? ['--show', 'definite,indirect,possible'] : []), ...end, ...by]], ['Copied', ['moves', ...by]]];
   }

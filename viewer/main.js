@@ -45,10 +45,10 @@ const PLAY_TIME = 10000;
 
 /** The views whose commands find the same with --include; and those that show the same whatever is
  * searched. */
-const SEARCHED = ['heap', 'leaks', 'errors', 'moves'];
+const SEARCHED = ['heap', 'leaks', 'errors', 'moves', 'lifetimes', 'range'];
 const UNSEARCHED = ['lifetimes', 'retained', 'memory', 'calls', 'about'];
 /** Those whose sums are of all functions, whatever is searched. */
-const SUMMED = ['leaks', 'moves', 'range'];
+const SUMMED = ['leaks', 'moves'];
 
 class Page {
   /** @param book  the traces of the page, of which this one is shown */
@@ -327,7 +327,8 @@ class Page {
     if (this.place.ariaLabel !== view.title) this.place.ariaLabel = view.title;
     const { address } = this.places;
     setText(this.note, [...this.scope.ofView(view),
-      this.search.is_on && UNSEARCHED.includes(view.key) ? 'The search does not filter this view.' : '',
+      this.search.is_on && UNSEARCHED.includes(view.key) ? `The search does not filter this view${
+        SEARCHED.includes(view.key) ? ', but the command below' : ''}.` : '',
       this.search.is_on && SUMMED.includes(view.key) ? 'The search filters the lists; sums are of all functions.' : '',
       address ? this.known.sentence(address) : '']
       .filter((text) => text).join(' '));

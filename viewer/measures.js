@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Measures: the figures of each call site in flame graph and table.
+import { rangeWords } from './commands.js';
 import { ThreadColors, changeColor, changeLegend } from './flame_colors.js';
 import { bytes, count, signed, things } from './format.js';
 
@@ -25,21 +26,21 @@ export const MEASURES = {
     values: (heap, state, unit) => changes(heap, state, unit).map(Math.abs),
     is_of_change: true,
     has_nested: true,
-    words: range('--changes'),
+    words: changeWords,
   },
   grown: {
     title: 'Grown in the range',
     values: (heap, state, unit) => change(heap, state, unit, 1),
     is_of_change: true,
     has_nested: true,
-    words: range('--changes'),
+    words: changeWords,
   },
   shrunk: {
     title: 'Shrunk in the range',
     values: (heap, state, unit) => change(heap, state, unit, -1),
     is_of_change: true,
     has_nested: true,
-    words: range('--changes'),
+    words: changeWords,
   },
   allocated: {
     title: 'Allocated, in the whole trace',
@@ -87,9 +88,8 @@ export function measuresOf(heap) {
   return Object.entries(MEASURES).filter(([, { is_there }]) => !is_there || is_there(heap));
 }
 
-function range(...words) {
-  return (heap, state) => ['diff', ...words, '--from', heap.position[state.get('from')],
-    '--to', heap.position[state.get('to')]];
+function changeWords(heap, state, scope) {
+  return rangeWords(heap, scope, [state.get('from'), state.get('to')], true);
 }
 
 function changes(heap, state, unit) {

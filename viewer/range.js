@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The range: its blocks, by whether they were allocated and released in it.
+import { rangeWords } from './commands.js';
 import { button, doubts, element, fixedFigure, setText } from './dom.js';
 import { panel, blocksAndBytes, numberColumn, stackColumn, positionColumn, wantsOf } from './findings.js';
-import { bytes, count, followingPosition, signed, things } from './format.js';
+import { briefName, bytes, count, signed, things } from './format.js';
 import { Spans } from './spans.js';
 import { Table } from './table.js';
 
@@ -26,17 +27,33 @@ class Quadrant {
       numberColumn('Bytes', 'bytes', bytes), numberColumn('Blocks', 'blocks'),
       ...(has_positions ? [positionColumn(pieces, 'First', 'first_position')] : []),
     ], { sort: 1, wants: wantsOf(pieces), detail: (row) => pieces.stack(row.stack) });
-    this.draw = pieces.search.watch(() => this.table.choose());
+    Object.assign(this, { search: pieces.search, draw: pieces.search.watch(() => this.choose()) });
     this.node = panel(`${text} (${short})`, this.sums, this.cut, this.table.tools, this.table.node);
     this.node.dataset.quadrant = name;
     this.node.firstChild.title = `${short}: A and F are allocated and freed, I and O in and out of the range`;
   }
 
-  show({ blocks, bytes: size, groups, total_groups: total }) {
-    setText(this.sums, blocksAndBytes(blocks, size));
+  show(found) {
+    const { groups, total_groups: total } = found;
+    this.found = found;
     setText(this.cut, groups.length < Number(total) ? `The first ${groups.length} of ` +
       `${count(Number(total))} call sites. Sums count all.` : '');
     this.table.setRows(groups);
+    this.showSums();
+  }
+
+  /** The sums: of the functions that the search finds, if all call sites are listed. */
+  showSums() {
+    const { found, search, table: { rows } } = this;
+    const is_of_some = search.is_on && found.groups.length === Number(found.total_groups);
+    const sum = (name) => rows.reduce((all, row) => all + Number(row[name]), 0);
+    setText(this.sums, is_of_some ? `${blocksAndBytes(sum('blocks'), sum('bytes'))} of “${briefName(search.text)}”`
+      : blocksAndBytes(found.blocks, found.bytes) + (search.is_on ? ' of all functions' : ''));
+  }
+
+  choose() {
+    this.table.choose();
+    if (this.found) this.showSums();
   }
 }
 
@@ -63,8 +80,8 @@ const COUNTED = 'Blocks that the C and C++ runtimes keep until the end count her
   'apart.';
 
 export class RangeView {
-  constructor({ parts, pieces, heap, state, scope, exact }) {
-    Object.assign(this, { diff: parts.diff, pieces, heap, state, scope, exact });
+  constructor({ parts, pieces, heap, state, scope, exact, timeline }) {
+    Object.assign(this, { diff: parts.diff, pieces, heap, state, scope, exact, timeline });
     this.spans = new Spans(parts.heap.spans, heap);
     this.figures = element('dl', { class: 'figures', 'aria-live': 'polite' });
     this.note = element('p', { class: 'dim' });
@@ -103,33 +120,14 @@ export class RangeView {
     return this.shown === this.counted ? this.spans.round(...ends) : ends;
   }
 
-  /** The range as positions of `diff`: the first one of it, and the first one after it. */
-  ends() {
-    const { heap } = this;
-    const [from, to] = this.ticks();
-    return [from === 0 ? this.scope.from : followingPosition(heap.position[from]),
-      to < heap.last ? followingPosition(heap.position[to])
-        : this.scope.to === null ? null : followingPosition(this.scope.to)];
-  }
-
   words() {
-    const [from, to] = this.ends();
-    return ['diff', '--from', from, ...(to === null ? [] : ['--to', to])];
+    return rangeWords(this.heap, this.scope, this.ticks(), false);
   }
 
   draw() {
-    const { heap, shown } = this;
+    const { shown } = this;
     const [from, to] = this.ticks();
-    const { allocations, allocated, releases } = heap.activity(from, to);
-    const kept = heap.kept.blocksAt(heap.position[to]) - heap.kept.blocksAt(heap.position[from]);
-    this.figures.replaceChildren(
-      fixedFigure('Live before', bytes(heap.bytes[from]), things(heap.blocks[from], 'block')),
-      fixedFigure('Allocated in it', bytes(allocated), things(allocations, 'block') +
-        (kept > 0 ? `, ${count(kept)} of them kept by the C/C++ runtime and not counted as live` : '')),
-      fixedFigure('Released in it', count(releases), Number(releases) === 1 ? 'block' : 'blocks'),
-      fixedFigure('Live after', bytes(heap.bytes[to]), things(heap.blocks[to], 'block')),
-      fixedFigure('Change', signed(heap.bytes[to] - heap.bytes[from], bytes),
-        signed(heap.blocks[to] - heap.blocks[from], (number) => things(number, 'block'))));
+    this.figures.replaceChildren(...this.figuresOf(from, to));
     if (shown === this.chosen) this.ask();
     shown.forEach((each) => each.draw?.());
     if (shown === this.counted) this.counted[0].show(this.spans.quadrants(from, to));
@@ -137,6 +135,21 @@ export class RangeView {
     if (this.placed === shown) return;
     this.placed = shown;
     this.quadrants.replaceChildren(...shown.map(({ node }) => node));
+  }
+
+  /** What was live before and after; of all functions also the calls between. */
+  figuresOf(from, to) {
+    const { heap, timeline: { followed } } = this;
+    const whose = followed === heap ? '' : ` of “${briefName(followed.text)}”`;
+    const of = (title, tick) => fixedFigure(title, bytes(followed.bytes[tick]), things(followed.blocks[tick], 'block') + whose);
+    const { allocations, allocated, releases } = heap.activity(from, to);
+    const kept = heap.kept.blocksAt(heap.position[to]) - heap.kept.blocksAt(heap.position[from]);
+    return [of('Live before', from), ...(whose ? [] : [
+      fixedFigure('Allocated in it', bytes(allocated), things(allocations, 'block') +
+        (kept > 0 ? `, ${count(kept)} of them kept by the C/C++ runtime and not counted as live` : '')),
+      fixedFigure('Released in it', count(releases), Number(releases) === 1 ? 'block' : 'blocks')]),
+    of('Live after', to), fixedFigure('Change', signed(followed.bytes[to] - followed.bytes[from], bytes),
+      signed(followed.blocks[to] - followed.blocks[from], (number) => things(number, 'block')) + whose)];
   }
 
   /** The sentences about the range between two ticks. */
@@ -152,8 +165,8 @@ export class RangeView {
       shown === counted && heap.kept.sites.size ? COUNTED : '',
       shown === this.chosen && heap.kept.sites.size ? 'Functions whose blocks the C and C++ runtimes keep do not count.' : '',
       shown !== counted ? '' : this.exact ? 'Call sites follow as soon as the trace is read.'
-        : 'The command below lists these blocks by function; so does a page made with --exact, or with the ' +
-          'same --from and --to.',
+        : `${this.pieces.search.is_on ? 'The table is of all functions. ' : ''}The command below lists these blocks by function; so does ` +
+          'a page made with --exact, or with the same --from and --to.',
     ];
   }
 

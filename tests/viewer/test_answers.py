@@ -455,7 +455,7 @@ class Timeline(PageCase):
         self.assertIn("of “audit”, +", grown)
         self.assertIn("live of “audit”", evaluate("heapPage.timeline.canvas.getAttribute('aria-valuetext')"))
         self.go("#search=audit&view=range")
-        self.assertIn("sums are of all functions", self.texts("main > .scope")[-1])
+        self.assertIn(" of “audit”", self.texts(".view .figures dd")[0])
         self.go("#")
         self.assertNotIn("of “", "".join(self.texts("main > section > .figures dd")))
         self.check_silence()

@@ -162,7 +162,20 @@ class Numbers(ExactCase):
             self.assertEqual(before, found["aofi"]["blocks"] + found["aofo"]["blocks"])
             self.assertEqual(after, found["aifo"]["blocks"] + found["aofo"]["blocks"])
             self.assertGreater(found["aifi"]["blocks"] + found["aifo"]["blocks"], 0)
+        self.check_quadrants_of_some(trace)
         self.check_silence()
+
+    def check_quadrants_of_some(self, trace):
+        """The range that is shown, of the functions that a search finds."""
+        evaluate("heapPage.state.set({ search: 'g(int)' }), 1")
+        self.settle()
+        words = self.texts("main > .command code")[0].split()
+        self.assertEqual(words[-3:-1], ["--include", "'g(int)'"])
+        found = self.json_of("diff", trace, *words[2:-3], "--include", "g(int)", "--limit", "0")
+        for name in ("aifi", "aifo", "aofi", "aofo"):
+            sums = self.texts(f"[data-quadrant={name}] .sums")[0].split(", ", 1)
+            self.assertEqual((whole(sums[0]), whole(sums[1])), (found[name]["blocks"], found[name]["bytes"]))
+        self.assertGreater(found["aifo"]["blocks"] + found["aifi"]["blocks"], 0)
 
     def test_filters(self):
         trace = self.write(churn(5000, 4))

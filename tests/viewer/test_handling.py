@@ -2,6 +2,7 @@
 """Handling the page of `ttdanalyze report`, as test_page.py: what a click, a key, the wheel and the search
 do, and whether the page says what it left out."""
 
+import shlex
 import sys
 import unittest
 
@@ -74,12 +75,52 @@ class Filter(PageCase):
         found = self.json_of(words[1], trace, *words[2:-1], "--by", "function")
         self.assertEqual(sum(group["bytes"] for group in found["groups"]), evaluate("heapPage.sites.whole"))
         self.go("#search=audit&view=lifetimes")
+        words = self.texts("main > .command code")[0].split()
+        self.assertEqual(words[-3:], ["--include", "audit", trace])
+        self.run_ok(*words[1:])
+        self.assertIn("The search does not filter this view, but the command below.", self.texts("main > .scope")[-1])
+        self.go("#search=audit&view=about")
         self.assertNotIn("--include", self.texts("main > .command code")[0])
-        self.assertIn("The search does not filter this view", self.texts("main > .scope")[-1])
+
+    def command(self, fragment):
+        self.go(fragment)
+        return shlex.split(self.texts("main > .command code")[0])[1:]
+
+    def test_a_range_follows_the_search(self):
+        trace = self.write(shop())
+        self.show(trace)
+        for name, first, last in (("audit", 3, 9), ("shop::import(std::vector<int>)", 0, 14), ("audit", 5, -1)):
+            ends = f"&from={self.positions()[first]}&to={self.positions()[last]}"
+            words = self.command(f"#view=range&search={name}{ends}")
+            self.assertEqual(words[-3:-1], ["--include", name])
+            found = self.json_of("diff", trace, *words[1:-1])
+            before, after = (sum(found[quadrant]["blocks"] for quadrant in pair) for pair in (("aofi", "aofo"), ("aifo", "aofo")))
+            figures = self.texts(".view .figures dd")
+            short = name.split("(")[0]
+            self.assertTrue(figures[0].endswith(f" {before:,} block{'' if before == 1 else 's'} of “{short}”"), figures)
+            self.assertTrue(figures[1].endswith(f" {after:,} block{'' if after == 1 else 's'} of “{short}”"), figures)
+            self.assertEqual(len(figures), 3)
+            self.assertIn("The table is of all functions.", " ".join(self.texts(".view .dim")))
+        self.check_silence()
+
+    def test_commands_of_a_range_are_of_the_same_calls(self):
+        trace = self.write(shop())
+        self.show(trace)
+        for first, last in ((0, 9), (3, -1), (4, 12)):
+            ends = f"&from={self.positions()[first]}&to={self.positions()[last]}"
+            states = self.command(f"#view=heap&measure=changed{ends}")
+            calls = self.command(f"#view=range{ends}")
+            changes = self.json_of("diff", trace, *states[1:-1], "--limit", "0")
+            found = self.json_of("diff", trace, *calls[1:-1])
+            grown = changes["change_bytes"]
+            self.assertEqual(grown, found["aifo"]["bytes"] - found["aofi"]["bytes"])
+            self.go(f"#view=heap{ends}")
+            self.assertEqual(grown, evaluate("(({ heap, state, timeline: { followed } }) => followed.bytes[state.get('to')] - "
+                                             "followed.bytes[state.get('from')])(heapPage)"))
 
     def test_sums_say_that_they_are_of_all_functions(self):
         self.show(self.write(leaking()), "#")
-        for view in ("leaks", "moves", "range"):
+        for view in ("leaks", "moves"):
             self.go(f"#view={view}&search=nothing+has+this")
             self.assertIn("sums are of all functions", self.texts("main > .scope")[-1], view)
         self.go("#view=leaks&search=nothing+has+this")
