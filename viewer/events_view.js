@@ -99,7 +99,7 @@ export class EventsView {
     ], { detail: (call) => pieces.stack(this.number(call.stack)), is_down: false });
     this.note = element('p', { class: 'said' });
     this.node = element('section', { class: 'panel', 'aria-label': 'Calls around the cursor' },
-      element('div', { class: 'bar' }, this.table.tools), this.table.node, this.note);
+      element('div', { class: 'bar' }, element('h3', {}, 'Calls around the cursor'), this.table.tools), this.table.node, this.note);
     this.asked = null;
   }
 

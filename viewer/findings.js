@@ -15,9 +15,12 @@ export const CLASSES = {
   not_seen: ['not seen', 'newer than the snapshot, or not recorded in it'],
 };
 
+/** A panel: the buttons of its table stand beside its title. */
 export function panel(title, ...children) {
-  return element('section', { class: 'panel', 'aria-label': title }, element('h2', {}, title),
-    ...children);
+  const tools = children.filter((child) => child?.className === 'tools');
+  return element('section', { class: 'panel', 'aria-label': title },
+    element('div', { class: 'bar' }, element('h2', {}, title), ...tools),
+    ...children.filter((child) => !tools.includes(child)));
 }
 
 /** Sums as "3 blocks, 96 bytes". */

@@ -9,7 +9,7 @@ import { graphButtons } from './export.js';
 import { positionText } from './exact.js';
 import { CLASSES } from './findings.js';
 import { bytes, comparePositions, count, cutMiddle, percent, things } from './format.js';
-import { CanvasSurface, palette, placeOf, sizeOf } from './surface.js';
+import { CanvasSurface, palette, placeOf, scaleOf, sizeOf } from './surface.js';
 import { Table, nameColumn } from './table.js';
 
 /** Gaps of so many bytes separate regions, as `fragmentation` has it. */
@@ -17,6 +17,7 @@ const GAP = 1n << 20n;
 /** Regions that are drawn, the largest ones. */
 const DRAWN = 12;
 const CELL = 6;
+const HEIGHT_MAX = 380;
 /** Characters of a function in the legend. */
 const LABEL_LONG = 36;
 const LABEL = 14;
@@ -47,7 +48,7 @@ function readBlock(number, values) {
   };
 }
 
-/** The rows of cells of some regions: the smallest cells, a power of two, with which they fit. */
+/** The rows of cells of some regions, and their height: the smallest cells, a power of two, with which they fit. */
 export function layOutRegions(regions, columns, height) {
   const rows = (region, size) => Number((region.size + size * BigInt(columns) - 1n) /
     (size * BigInt(columns)));
@@ -60,7 +61,7 @@ export function layOutRegions(regions, columns, height) {
     top += LABEL + CELL * place.rows;
     return place;
   });
-  return { size, columns, places };
+  return { size, columns, places, height: top };
 }
 
 export class MemoryView {
@@ -90,16 +91,16 @@ export class MemoryView {
     this.wait = element('p', { class: 'reading', role: 'status' }, this.progress, ' ', this.waitText = element('span'));
     this.node = element('div', {}, this.wait, this.unknown,
       element('section', { class: 'panel', 'aria-label': 'Map' },
-        element('div', { class: 'bar' }, this.tools), this.canvas, this.legend, this.note),
+        element('div', { class: 'bar' }, element('h3', {}, 'Where the live blocks lie'), this.tools), this.canvas, this.legend, this.note),
       element('section', { class: 'panel regions-panel', 'aria-label': 'Regions' },
-        element('h3', {}, 'Regions'), this.regions.tools, this.regions.node),
+        element('div', { class: 'bar' }, element('h3', {}, 'Regions'), this.regions.tools), this.regions.node),
       element('section', { class: 'panel sparse-panel', 'aria-label': 'Sparse pages' },
-        element('h3', {}, 'Functions that keep sparse pages'), this.sparseNote = element('p', { class: 'said' }),
-        this.sparse.tools, this.sparse.node),
+        element('div', { class: 'bar' }, element('h3', {}, 'Functions that keep sparse pages'), this.sparse.tools),
+        this.sparseNote = element('p', { class: 'said' }), this.sparse.node),
       element('section', { class: 'panel blocks-panel', 'aria-label': 'Blocks' },
-        element('h3', {}, 'Blocks'),
+        element('div', { class: 'bar' }, element('h3', {}, 'Blocks'), this.blocks.tools),
         element('p', { class: 'dim' }, 'Click on the map to list the blocks there, and on a block ' +
-          'for its biography.'), this.blocks.tools, this.blocks.node),
+          'for its biography.'), this.blocks.node),
       element('section', { class: 'panel story-panel', 'aria-label': 'Biography' },
         element('h3', {}, 'Biography of an address'),
         element('div', { class: 'bar' }, this.input,
@@ -208,17 +209,17 @@ export class MemoryView {
     const chosen = regions.filter((region) => hex(region.first) === this.state.get('region'));
     const largest = [...regions].sort((a, b) => b.used - a.used).slice(0, DRAWN)
       .sort((a, b) => (a.first < b.first ? -1 : 1));
-    this.canvas.classList.toggle('empty', !regions.length);
-    const { width, height } = sizeOf(this.canvas);
+    const { width } = sizeOf(this.canvas);
     const columns = Math.max(1, Math.floor(width / CELL));
-    const layout = layOutRegions(chosen.length ? chosen : largest, columns, height);
+    const layout = layOutRegions(chosen.length ? chosen : largest, columns, HEIGHT_MAX);
+    this.canvas.style.height = `${layout.height * scaleOf()}px`;
     const { size, places } = layout;
     const cells = places.length ? await engine.ask(...places.map(({ region }) =>
       ['cells', moment, region.first, region.last, size])) : [];
     Object.assign(this, { layout, cells });
     this.wait.hidden = true;
     const colors = palette();
-    this.showLegend(this.paint(new CanvasSurface(this.canvas, colors), colors), colors);
+    this.showLegend(this.paint(new CanvasSurface(this.canvas, colors, { width, height: layout.height }), colors), colors);
     this.regions.setRows(regions);
     this.note.replaceChildren(`${things(total.blocks, 'block')} in ${things(regions.length, 'region')}: ` +
       `${things(total.used, 'byte')} used, ${things(total.unused, 'byte')} in ${things(total.gaps, 'gap')}, the ` +

@@ -30,7 +30,7 @@ class Quadrant {
     Object.assign(this, { search: pieces.search, draw: pieces.search.watch(() => this.choose()) });
     this.node = panel(`${text} (${short})`, this.sums, this.cut, this.table.tools, this.table.node);
     this.node.dataset.quadrant = name;
-    this.node.firstChild.title = `${short}: A and F are allocated and freed, I and O in and out of the range`;
+    this.node.querySelector('h2').title = `${short}: A and F are allocated and freed, I and O in and out of the range`;
   }
 
   show(found) {

@@ -42,7 +42,7 @@ export class TimelineTable {
       number('Allocations', 'allocations'), number('Allocated', 'allocated', bytes),
       number('Releases', 'releases'),
     ], { is_down: false, open: (tick) => state.set({ at: tick }) });
-    this.node.append(element('div', { class: 'bar' }, this.table.tools),
+    this.node.append(element('div', { class: 'bar' }, element('h3', {}, 'The timeline as a table'), this.table.tools),
       element('div', { class: 'table-scroll' }, this.table.node), this.note, this.command.node);
   }
 

@@ -363,6 +363,18 @@ class Layout(PageCase):
         self.assertEqual(self.lines(".flame-panel .bar"), 1)
         self.assertTrue(evaluate("document.documentElement.scrollWidth <= innerWidth"))
 
+    def test_buttons_of_tables_stand_beside_titles(self):
+        trace = self.write(workshop())
+        test_page.opened.size(1280, 800)
+        self.show(trace)
+        for view in ("leaks", "errors", "moves", "lifetimes", "retained", "range", "memory", "about"):
+            self.go(f"#view={view}")
+            beside = evaluate("[...document.querySelectorAll('.view .tools')].map((tools) => { const title = tools.closest('.panel')"
+                              ".querySelector('h2, h3').getBoundingClientRect(); const place = tools.getBoundingClientRect(); "
+                              "return place.top < title.bottom && place.bottom > title.top; })")
+            self.assertGreater(len(beside), 0, view)
+            self.assertTrue(all(beside), view)
+
     def test_names_do_not_cover_the_curves(self):
         trace = self.write(workshop())
         for width in (700, 850, 880, 1280):

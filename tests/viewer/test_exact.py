@@ -423,6 +423,19 @@ class Saving(ExactCase):
         self.assertEqual((hidden, bool(after)), (False, True))
         self.assertAlmostEqual(part, 0.5, delta=0.05)
 
+    def test_the_map_is_as_high_as_its_rows(self):
+        for blocks in (20, 3000):
+            script = Script(events_per_chunk=500).basics()
+            for i in range(blocks):
+                script.alloc(0x100000 + 0x40 * i, 40)
+            self.show_exact(self.write(script.close(), f"trace{blocks}"), "#view=memory")
+            self.wait("Boolean(heapPage.memory && !heapPage.memory.run && heapPage.memory.layout)")
+            shown = evaluate("(({ canvas, layout: { places } }) => [canvas.clientHeight, places.at(-1).top + 6 * places.at(-1).rows])"
+                             "(heapPage.memory)")
+            self.assertAlmostEqual(shown[0], shown[1], delta=1)
+            self.assertLessEqual(shown[0], 380)
+        self.check_silence()
+
     def test_an_empty_map_takes_no_room(self):
         script = Script().basics()
         script.alloc(0x1000, 50)
@@ -432,7 +445,7 @@ class Saving(ExactCase):
         height = "document.querySelector('canvas.memory').clientHeight"
         self.assertEqual(evaluate(height), 0)
         evaluate("heapPage.goToPeak(), 1")
-        self.wait(f"{height} > 100 && !heapPage.memory.run")
+        self.wait(f"{height} > 0 && !heapPage.memory.run")
         self.assertEqual(evaluate("heapPage.memory.layout.places.length"), 1)
         self.check_silence()
 
