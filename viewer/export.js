@@ -22,12 +22,12 @@ export function csvButtons(name, rows) {
       { type: 'text/csv' }))));
 }
 
-/** Buttons that save a graph; `draw` draws it on a surface. */
-export function graphButtons(name, canvas, draw) {
+/** Buttons that save a graph; `draw` draws it on a surface of that size. */
+export function graphButtons(name, canvas, draw, size = () => sizeOf(canvas)) {
   return element('span', { class: 'tools' },
     button('SVG', () => {
       const colors = palette();
-      const { width, height } = sizeOf(canvas);
+      const { width, height } = size();
       const surface = new SvgSurface(width, height, colors);
       draw(surface, colors);
       saveFile(`${name}.svg`, new Blob([surface.toString()], { type: 'image/svg+xml' }));
@@ -35,7 +35,7 @@ export function graphButtons(name, canvas, draw) {
     button('PNG', () => {
       const whole = element('canvas');
       const colors = palette();
-      draw(new CanvasSurface(whole, colors, sizeOf(canvas)), colors);
+      draw(new CanvasSurface(whole, colors, size()), colors);
       whole.toBlob((blob) => saveFile(`${name}.png`, blob));
     },
       { 'aria-label': `Save ${name} as PNG` }));

@@ -112,9 +112,8 @@ function drawTexts(surface, box, x, y, width, color, picture) {
 
 /** @param seen  the part of the picture that is drawn, from a top to a bottom; all without it */
 export function drawBoxes(surface, boxes, picture, seen = [0, Infinity]) {
-  const place = { ...picture, height: surface.height };
   for (const box of boxes) {
-    const y = topOf(box, place);
+    const y = topOf(box, picture);
     if (y + HEIGHT < seen[0] || y > seen[1]) continue;
     const x = box.x * surface.width;
     const width = box.width * surface.width;

@@ -27,13 +27,16 @@ export class FlameView {
     this.said = element('p', { id: 'flame-said', class: 'said', role: 'status' });
     this.legend = element('ul', { class: 'legend', 'aria-label': 'Colours of the calls' });
     this.tip = element('div', { class: 'tip', hidden: true });
-    this.scroll = element('div', { class: 'flame-scroll' }, this.canvas);
+    // The canvas is as large as what can be seen of it: one of hundreds of levels takes long to make.
+    this.sheet = element('div', {}, this.canvas);
+    this.scroll = element('div', { class: 'flame-scroll' }, this.sheet);
+    this.top = 0;
     this.bar = element('div', { class: 'bar' });
     this.node = element('section', { class: 'panel flame-panel', 'aria-label': 'Flame graph' },
       this.bar, this.scroll, this.legend, this.said, this.tip);
     this.tools = graphButtons('flame-graph', this.canvas, (surface, colors) => {
       drawBoxes(surface, this.boxes, { ...this.picture, colors });
-    });
+    }, () => this.picture);
     this.listen();
     this.makeBar();
   }
@@ -97,7 +100,7 @@ export class FlameView {
     this.boxes = layOut(tree, sums.total, root, whole, width, this.opened);
     const height = flameHeight(this.boxes);
     const is_icicle = state.get('tree') !== 'flame';
-    if (this.drawn !== height * scaleOf()) this.canvas.style.height = `${height * scaleOf()}px`;
+    if (this.drawn !== height * scaleOf()) this.sheet.style.height = `${height * scaleOf()}px`;
     this.scroll.classList.toggle('from-below', !is_icicle);
     this.drawn = height * scaleOf();
     this.picture = {
@@ -112,20 +115,23 @@ export class FlameView {
     this.describe();
   }
 
-  /** Draws the visible boxes, and a little more. */
+  /** Draws the visible boxes. */
   paint() {
-    const { width, height, colors } = this.picture;
-    const surface = new CanvasSurface(this.canvas, colors, { width, height });
-    drawBoxes(surface, this.boxes, this.picture, this.seen(height));
+    const { picture, picture: { width, height, colors } } = this;
+    const room = Math.max(340, innerHeight * 0.45) / scaleOf();
+    const seen = Math.min(height, room);
+    this.top = height <= room ? 0 : this.topOfSeen(height - room);
+    if (this.seen !== seen * scaleOf()) this.canvas.style.height = `${seen * scaleOf()}px`;
+    this.seen = seen * scaleOf();
+    const surface = new CanvasSurface(this.canvas, colors, { width, height: seen });
+    surface.moveDown(this.top);
+    drawBoxes(surface, this.boxes, picture, [this.top, this.top + seen]);
   }
 
-  /** The part of the picture that can be seen: its top and its bottom. */
-  seen(height) {
-    const { scroll } = this;
-    const room = Math.max(340, innerHeight * 0.45) / scaleOf();
-    if (height <= room) return [0, height];
-    const top = this.is_scrolled ? scroll.scrollTop / scaleOf() : 0;
-    return this.picture.is_icicle ? [top, top + room] : [height + top - room, height + top];
+  /** The top of the part of the picture that can be seen; `hidden` is the height of the rest. */
+  topOfSeen(hidden) {
+    const top = this.is_scrolled ? this.scroll.scrollTop / scaleOf() : 0;
+    return Math.max(0, Math.min(hidden, this.picture.is_icicle ? top : hidden + top));
   }
 
   /** The colours of boxes, and the names of those that mean something. */
@@ -174,7 +180,8 @@ export class FlameView {
   }
 
   boxOf(event) {
-    return boxAt(this.boxes, ...placeOf(event), this.picture);
+    const [x, y] = placeOf(event);
+    return boxAt(this.boxes, x, y + this.top, this.picture);
   }
 
   listen() {

@@ -169,6 +169,11 @@ export class CanvasSurface {
     this.pen.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
   }
 
+  /** Shows the part of the picture from a top on. */
+  moveDown(top) {
+    this.pen.translate(0, -top);
+  }
+
   rect(x, y, width, height, color, opacity = 1) {
     this.pen.globalAlpha = opacity;
     this.pen.fillStyle = color;

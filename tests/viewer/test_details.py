@@ -436,6 +436,63 @@ class Layout(PageCase):
         self.assertEqual(evaluate("heapPage.state.get('root')"), str(node))
 
 
+class DeepFlame(PageCase):
+    LEVELS = 120
+
+    def show_deep(self):
+        script = Script().basics()
+        for i in range(self.LEVELS):
+            script.add("stack", parent=4 + i if i else 1, module=1, offset=0x3000 + i)  # 5 ...
+            script.add("symbol", module=1, offset=0x3000 + i, frames=f"deep::f{i}()@deep.cpp@{i + 1}")
+        script.alloc(0x1000, 1000, stack=4 + self.LEVELS)
+        self.show(self.write(script.close()))
+
+    def under(self, y):
+        """The name that the hint has at a height in the flame graph."""
+        return evaluate("(({ canvas, tip }) => { const place = canvas.getBoundingClientRect(); canvas.dispatchEvent(new PointerEvent("
+                        f"'pointermove', {{ clientX: place.left + 50, clientY: place.top + {y} }})); "
+                        "return tip.hidden ? '' : tip.firstChild.textContent; })(heapPage.flame)")
+
+    def scroll(self, place):
+        evaluate(f"(heapPage.flame.scroll.scrollTop = {place}), 1")
+        self.settle()
+        self.settle()
+
+    def colours(self):
+        """The colours in a column of the picture, without its margin."""
+        return evaluate("(({ canvas }) => { const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d'); "
+                        "copy.drawImage(canvas, 0, 0); return new Set(new Uint32Array(copy.getImageData(canvas.width - 60, 0, 1, "
+                        "canvas.height).data.buffer)).size; })(heapPage.flame)")
+
+    def test_only_what_can_be_seen_is_drawn(self):
+        self.show_deep()
+        high, room, whole = evaluate("(({ canvas, scroll, picture }) => [canvas.height / devicePixelRatio, scroll.clientHeight, "
+                                     "picture.height])(heapPage.flame)")
+        self.assertGreater(whole, 2 * room)
+        self.assertAlmostEqual(high, room, delta=1)
+        for shape, places in (("icicle", (0, 1000, 99999)), ("flame", (0, -1000, -99999))):
+            evaluate(f"heapPage.state.set({{ tree: {shape!r} }}), 1")
+            self.settle()
+            seen = set()
+            for place in places:
+                self.scroll(place)
+                top = evaluate("(({ canvas, scroll }) => canvas.getBoundingClientRect().top - scroll.getBoundingClientRect().top)(heapPage.flame)")
+                self.assertAlmostEqual(top, 0, delta=1)
+                self.assertGreater(self.colours(), 1)
+                seen.update((self.under(5), self.under(room - 8)))
+            self.assertEqual(len(seen), 6, seen)
+            self.assertIn(f"deep::f{self.LEVELS - 1}()", seen)
+        self.check_silence()
+
+    def test_a_saved_graph_is_whole(self):
+        self.show_deep()
+        self.scroll(1000)
+        svg = evaluate(test_page.SVG.replace("timeline", "flame-graph"))
+        self.assertIn(f'height="{evaluate("heapPage.flame.picture.height")}"', svg)
+        for i in (0, self.LEVELS - 1):
+            self.assertIn(f">deep::f{i}<", svg)
+
+
 class Temporary(PageCase):
     def test_blocks_that_are_freed_soon(self):
         trace = self.write(workshop())
