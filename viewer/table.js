@@ -200,34 +200,32 @@ export class Table {
 
   draw() {
     this.lines = this.linesOf(firstOf(this.rows, this.shown, this.order()));
-    const nodes = [];
-    for (const line of this.lines.values()) {
-      this.showDetail(line);
-      nodes.push(line.node, ...(line.below ? [line.below] : []));
-    }
-    this.placeNodes(nodes);
-    this.fill();
+    this.place();
     this.drawMore();
   }
 
-  placeNodes(nodes) {
+  /** Places and fills the rows that can be seen, and soon the others: while the cursor moves, these wait. */
+  place() {
+    clearTimeout(this.rest);
+    const lines = [...this.lines.values()];
+    lines.forEach((line) => this.showDetail(line));
+    const is_scrolled = this.body.closest('.table-scroll')?.is_scrolled;
+    const first = is_scrolled === false && !this.opened.size ? rows_visible : lines.length;
+    const is_part = first < lines.length;
+    this.placeLines(lines.slice(0, first), is_part);
+    if (is_part) this.rest = setTimeout(() => this.placeLines(lines, false, first), REST_AFTER);
+  }
+
+  /** Places lines in their order, and fills those from number `unfilled` on. Of a part of all lines, others stay below. */
+  placeLines(lines, is_part, unfilled = 0) {
     const { children } = this.body;
+    const nodes = lines.flatMap(({ node, below }) => (below ? [node, below] : [node]));
     const wanted = new Set(nodes);
-    for (let i = children.length - 1; i >= 0; i--) if (!wanted.has(children[i])) children[i].remove();
+    for (let i = children.length - 1; i >= 0 && !is_part; i--) if (!wanted.has(children[i])) children[i].remove();
     nodes.forEach((node, i) => {
       if (children[i] !== node) this.body.insertBefore(node, children[i] || null);
     });
-  }
-
-  /** Fills the rows that can be seen, and soon the others: while the cursor moves, these wait. */
-  fill() {
-    clearTimeout(this.rest);
-    const lines = [...this.lines.values()];
-    const fill = (line) => this.columns.forEach((column, i) => this.showCell(line, column, i));
-    const is_scrolled = this.body.closest('.table-scroll')?.is_scrolled;
-    const first = is_scrolled === false && !this.opened.size ? rows_visible : lines.length;
-    lines.slice(0, first).forEach(fill);
-    if (first < lines.length) this.rest = setTimeout(() => lines.slice(first).forEach(fill), REST_AFTER);
+    lines.slice(unfilled).forEach((line) => this.columns.forEach((column, i) => this.showCell(line, column, i)));
   }
 
   drawMore() {

@@ -241,6 +241,27 @@ class Measures(PageCase):
             self.assertEqual(share, f"{100 * number / total:.2f}", name)
         self.assertNotEqual([row[1] for row in by_bytes], [row[1] for row in by_number])
 
+    def test_rows_that_cannot_be_seen_follow(self):
+        script = Script().basics()
+        for i in range(90):
+            script.add("stack", parent=1, module=1, offset=0x3000 + i)  # 5 ...
+            script.add("symbol", module=1, offset=0x3000 + i, frames=f"many::f{i}()@many.cpp@{i + 1}")
+        for i in range(90):
+            script.alloc(0x1000 * (i + 1), 1000 + 7 * i % 90, stack=5 + i, wall=i * 10**6)
+        for i in range(60):
+            script.free(0x1000 * (i + 1), wall=(100 + i) * 10**6)
+        self.show(self.write(script.close(wall=10**9)))
+        shown = "[...document.querySelectorAll('.sites-panel tbody tr')].map((row) => row.cells[2].title)"
+        wanted = "heapPage.sites.table.csv().slice(1).map((row) => `${row[4].toLocaleString('en-US')} bytes`)"
+        for at in (40, 89, 20, 150, 60):
+            evaluate(f"heapPage.state.set({{ at: {at} }}), 1")
+            self.settle()
+            top = evaluate(wanted)
+            self.assertEqual(evaluate(shown)[:12], top[:12], at)
+            evaluate("new Promise((done) => setTimeout(() => done(1), 200))")
+            self.assertEqual(evaluate(shown), top, at)
+        self.check_silence()
+
     def test_the_note_has_the_unit_of_the_table(self):
         trace = self.write(shop())
         self.show(trace, "#measure=temporary&unit=blocks")
