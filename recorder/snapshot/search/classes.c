@@ -21,8 +21,8 @@ struct class_value {
 };
 
 struct class_cached_page {
-    uint64_t address; /* 0: nothing is cached */
-    bool is_there;
+    uint64_t address;           /* 0: nothing is cached */
+    const unsigned char *bytes; /* NULL if it is not there */
 };
 
 void classes_init(struct classes *classes, class_page_reader *reader, void *context,
@@ -63,13 +63,12 @@ static const unsigned char *classes_look_at(struct classes *classes, uint64_t ad
     uint64_t page = address - address % CLASS_PAGE;
     size_t slot = page / CLASS_PAGE % CLASS_PAGES;
     struct class_cached_page *cached = &classes->pages[slot];
-    unsigned char *bytes = classes->bytes + slot * CLASS_PAGE;
     if (cached->address != page) {
         cached->address = page;
-        cached->is_there = classes->reader(classes->context, page, bytes);
+        cached->bytes = classes->reader(classes->context, page, classes->bytes + slot * CLASS_PAGE);
     }
     *size = CLASS_PAGE - address % CLASS_PAGE;
-    return cached->is_there ? bytes + address % CLASS_PAGE : NULL;
+    return cached->bytes ? cached->bytes + address % CLASS_PAGE : NULL;
 }
 
 /* Returns the range that holds an address, or NULL. */

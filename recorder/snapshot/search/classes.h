@@ -30,8 +30,9 @@ enum {
     CLASS_NAMES_MAX = 64 << 20, /* bytes of all names */
 };
 
-/** Reads a page of the process. Returns false if it is not there. */
-typedef bool class_page_reader(void *context, uint64_t address, void *page);
+/** Returns the bytes of a page of the process: in `room`, or elsewhere until classes_free(). NULL
+ * if it is not there. */
+typedef const void *class_page_reader(void *context, uint64_t address, void *room);
 
 /** Whether the process has a page of a module as it is in the module's file. */
 typedef bool class_page_test(void *context, uint64_t address);

@@ -5,9 +5,11 @@
 
 #include "snapshot/process_image.h"
 
-static bool scan_read_page(void *context, uint64_t address, void *page)
+static const void *scan_read_page(void *context, uint64_t address, void *room)
 {
-    return memory_read(context, address, page, CLASS_PAGE);
+    const struct memory *memory = context;
+    const void *bytes = memory->image ? image_find(memory->image, address, CLASS_PAGE) : NULL;
+    return bytes || !memory_read(memory, address, room, CLASS_PAGE) ? bytes : room;
 }
 
 static bool tables_is_plain(void *context, uint64_t address)
