@@ -17,7 +17,7 @@ export class PlaceSearch {
     this.field = textField(page.state, 'search', 'Function, file, address…  /', { root: '' });
     this.field.addEventListener('keydown', (event) => this.press(event));
     ['focus', 'blur'].forEach((kind) => this.field.addEventListener(kind, () => page.state.tell()));
-    this.hint = element('p', { class: 'tip', role: 'status', 'aria-label': 'What Enter does', hidden: true });
+    this.hint = element('div', { class: 'tip', role: 'status', 'aria-label': 'What Enter does', hidden: true });
     this.node = element('span', { class: 'search' }, this.field, this.hint);
   }
 
@@ -44,7 +44,7 @@ export class PlaceSearch {
       return { says: 'a position', tick: heap.tickAt(position), go: () => page.goTo(position) };
     }
     if (moment) return { says: this.textOf(text, moment), tick: page.tickOfMoment(moment), go: () => page.goToMoment(moment) };
-    if (ADDRESS.test(text)) return { says: 'an address. Enter shows its biography', go: () => page.goToAddress(text.toLowerCase()) };
+    if (ADDRESS.test(text)) return { says: 'an address. Enter shows its biography.', go: () => page.goToAddress(text.toLowerCase()) };
     const mark = page.notes.find((note) => text && note.text.toLowerCase().includes(text.toLowerCase()));
     if (!mark || page.search.chains?.some((is_found) => is_found)) return null;
     return { says: mark.text, tick: heap.tickAt(mark.position), go: () => page.goTo(mark.position) };
@@ -62,11 +62,11 @@ export class PlaceSearch {
 
   /** The sentence about a text before Enter; "" for a text that filters. */
   hintOf(text) {
-    const { search, exact, figures } = this.page;
+    const { search, exact, figures, known } = this.page;
     search.follow();
     const place = this.named(text);
     if (!place) return text && !search.text ? FORMS : '';
-    if (place.tick === undefined) return `${text}: ${place.says}.`;
+    if (place.tick === undefined) return exact ? `${text}: ${place.says}` : known.sentence(text);
     return `${text}: ${place.says}. Enter moves the cursor ${exact ? `there, ${this.timeAround(place.tick)}`
       : `to ${figures.timeOf(place.tick)}, the last moment of this page up to there`}.`;
   }

@@ -361,6 +361,9 @@ class Layout(PageCase):
         test_page.opened.size(1280, 800)
         self.show(trace, "#measure=soon", "--title", "Heap of a shop")
         self.assertEqual(self.lines(".flame-panel .bar"), 1)
+        self.go("#search=shop::work(int)")
+        self.assertIn("≤ 3 calls between", self.texts(".function-panel th"))
+        self.assertTrue(evaluate("((box) => box.scrollWidth <= box.clientWidth)(document.querySelector('.function-panel .table-box'))"))
         self.assertTrue(evaluate("document.documentElement.scrollWidth <= innerWidth"))
 
     def test_buttons_of_tables_stand_beside_titles(self):

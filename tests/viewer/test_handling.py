@@ -176,7 +176,9 @@ class Filter(PageCase):
                           "the last moment of this page up to there.", said)
             self.assertIsNone(self.hint(""))
         self.assertIn("40% of the events", self.hint("40"))
-        self.assertIn("Enter shows its biography", self.hint("0x1000"))
+        self.assertIn("0x1000 is in none of these", self.hint("0x1000"))
+        self.assertTrue(evaluate("((tip) => tip.scrollWidth <= tip.clientWidth && tip.getBoundingClientRect().height > 40)"
+                                 "(document.querySelector('.search .tip'))"))
         self.assertIsNone(self.hint("audit"))
         self.hint("40%")
         evaluate("(heapPage.searchField.blur(), heapPage.state.tell()), 1")
