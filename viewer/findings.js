@@ -19,7 +19,7 @@ export const CLASSES = {
 export function panel(title, ...children) {
   const tools = children.filter((child) => child?.className === 'tools');
   return element('section', { class: 'panel', 'aria-label': title },
-    element('div', { class: 'bar' }, element('h2', {}, title), ...tools),
+    element('div', { class: 'bar head' }, element('h2', {}, title), ...tools),
     ...children.filter((child) => !tools.includes(child)));
 }
 

@@ -369,7 +369,7 @@ class Layout(PageCase):
     def test_buttons_of_tables_stand_beside_titles(self):
         trace = self.write(workshop())
         test_page.opened.size(1280, 800)
-        self.show(trace)
+        self.show(trace, "", "--from", self.json_of("state", trace, "--at", "5%")["position"])
         for view in ("leaks", "errors", "moves", "lifetimes", "retained", "range", "memory", "about"):
             self.go(f"#view={view}")
             beside = evaluate("[...document.querySelectorAll('.view .tools')].map((tools) => { const title = tools.closest('.panel')"
