@@ -183,14 +183,9 @@ static struct thread *exit_enter(unsigned long *before)
     return thread;
 }
 
-/* Finds the function that exit() calls after the last handler, and the one that flushes the
- * streams: no function of the program of the same name. */
-static int (*find_flush(void))(void)
-{
-    int (*flush)(void);
-    *(void **)&flush = real_find_beside((uintptr_t)gnu_get_libc_version, "fcloseall");
-    return flush;
-}
+/* The C library's function that flushes the streams, no function of the program of the same name.
+ * It is looked for at the start: each child of a fork would have to touch the library's symbols. */
+static int (*exit_flush)(void);
 
 /*
  * Does the work of exit() after its last handler, as far as the program can notice: the process may
@@ -199,12 +194,11 @@ static int (*find_flush(void))(void)
  */
 static bool finish_exit(struct thread **thread, unsigned long *before)
 {
-    int (*flush)(void) = find_flush();
-    if (!flush || !exit_last_is_running() || !runtime_has_process_alone())
+    if (!exit_flush || !exit_last_is_running() || !runtime_has_process_alone())
         return false;
     target_leave(*thread);
     exit_restore_signals(before);
-    flush();
+    exit_flush();
     *thread = exit_enter(before);
     return *thread != NULL;
 }
@@ -271,6 +265,8 @@ static void at_quick_exit(void *unused)
  */
 void end_register(void)
 {
+    *(void **)&exit_flush = real_find_beside((uintptr_t)gnu_get_libc_version, "fcloseall");
+    runtime_find();
     /* Before the program can register any handler. Libraries may have done so. */
     if (libc_atexit(at_exit, &handler_marks[0], &handler_marks[1]) == 0)
         exit_move_to_front();

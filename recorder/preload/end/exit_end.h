@@ -29,6 +29,9 @@ void snapshot_tell_signal(int number, const siginfo_t *info, const ucontext_t *c
  * way of a few others at most. */
 bool snapshot_is_called_by(const ucontext_t *context, uintptr_t begin, uintptr_t end);
 
+/** Looks for the C library's function that releases its blocks, when the program starts. */
+void runtime_find(void);
+
 /** Whether no other thread or process has the memory of this one. */
 bool runtime_has_process_alone(void);
 

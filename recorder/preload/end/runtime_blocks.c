@@ -37,6 +37,15 @@ enum { WAIT_MS = 500, WAIT_START_MS = 5000 };
 
 typedef void freeres_function(void);
 
+static freeres_function *runtime_libc_freeres;
+
+/* To look in all modules would touch pages of each. */
+void runtime_find(void)
+{
+    *(void **)&runtime_libc_freeres =
+        real_find_beside((uintptr_t)gnu_get_libc_version, "__libc_freeres");
+}
+
 /* Isolates the copy, so that nothing it does is noticed. All signals are blocked and no handler
  * runs; only abort() unblocks its own. */
 static void runtime_isolate(long parent)
@@ -134,12 +143,10 @@ static int runtime_find_cxx(struct dl_phdr_info *info, size_t size, void *functi
  */
 static bool runtime_release_all(void)
 {
-    freeres_function *c, *cxx = NULL;
+    freeres_function *c = runtime_libc_freeres, *cxx = NULL;
     dl_iterate_phdr(runtime_find_cxx, &cxx);
     if (cxx)
         cxx();
-    /* To look in all modules would touch pages of each. */
-    *(void **)&c = real_find_beside((uintptr_t)gnu_get_libc_version, "__libc_freeres");
     if (!c)
         *(void **)&c = dlsym(RTLD_DEFAULT, "__libc_freeres");
     if (c)
