@@ -43,13 +43,22 @@ static uint64_t attach_command_now(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* Ends the merge of a process with the calls that took effect before its hooks were taken away. */
+static void attach_end_merge(const struct collector *collector, uint32_t pid, uint64_t last)
+{
+    struct process *process = processes_by_pid(&collector->processes, pid);
+    if (process && last != 0)
+        process->last_sequence = last;
+}
+
 /* Removes the library from the process, as far as possible by now. Returns false as long as it is
  * to be called again. */
-static bool attach_command_detach_step(uint64_t *since)
+static bool attach_command_detach_step(struct collector *collector, uint64_t *since)
 {
     if (*since == 0)
         *since = attach_command_now();
     attach_unhook(&attachment);
+    attach_end_merge(collector, attachment.pid, attachment.last_sequence);
     if (attach_remove(&attachment))
         return true;
     attachment.is_left = attach_command_now() - *since > LEAVE_NS;
@@ -61,8 +70,12 @@ static void attach_command_clean_children(const struct collector *collector)
 {
     for (size_t i = 0; i < collector->processes.count; i++) {
         uint32_t pid = collector->processes.items[i]->pid;
-        if (pid != attachment.pid && origin_is_running(pid))
-            children_left += !attach_clean_child(pid, library) && origin_is_running(pid);
+        uint64_t last;
+        if (pid == attachment.pid || !origin_is_running(pid))
+            continue;
+        children_left +=
+            !attach_clean_child(pid, library, attachment.sequence, &last) && origin_is_running(pid);
+        attach_end_merge(collector, pid, last);
     }
 }
 
@@ -114,7 +127,7 @@ static void attach_step(struct collector *collector)
         return;
     if (is_wanted && (is_followed || !is_gone) && since == 0)
         snapshots_take_last(collector);
-    if (!is_gone && !(is_wanted && attach_command_detach_step(&since)))
+    if (!is_gone && !(is_wanted && attach_command_detach_step(collector, &since)))
         return;
     attach_command_clean_children(collector);
     is_detached = true;
@@ -144,6 +157,7 @@ static int attach_open(struct collector *collector, const struct options *option
         return EXIT_RECORDER;
     }
     collector->host.channel->launched_pid = attachment.pid;
+    attachment.sequence = &collector->host.channel->sequence;
     attach_name_library(&collector->host);
     if (!collector_open(collector, options->output, &error)) {
         message_error(options->output, &error);
@@ -152,6 +166,8 @@ static int attach_open(struct collector *collector, const struct options *option
     if (attach_begin(&attachment, attach_tick, collector)) {
         collector->earlier = &attachment.known;
         collector->earlier_reason = attachment.known_reason;
+        collector->unreturned = attachment.in_call;
+        collector->unreturned_count = attachment.in_call_count;
         return EXIT_SUCCESS;
     }
     collector_close(collector);

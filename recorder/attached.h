@@ -17,7 +17,7 @@
 #include "channel_snapshot.h"
 
 #define ATTACHED_SYMBOL "ttdrecord_attached"
-#define ATTACHED_MAGIC  UINT64_C(0x3443545441445454) /* "TTDATTC4" */
+#define ATTACHED_MAGIC  UINT64_C(0x3543545441445454) /* "TTDATTC5" */
 
 /** In the padding of the identification of the image's ELF header, so that it is found in memory.
  * The entry point of that header is the offset of the struct attached. */
@@ -99,7 +99,8 @@ struct attached {
     uint64_t own_memory;       /* address of the first struct own_memory */
     struct borrowed_code borrowed;
     /** Set by the recorder. */
-    uint64_t key;          /* see stale.h */
+    uint64_t key;          /* see stale.h; another one for each attach */
+    uint32_t recorder;     /* its process */
     uint32_t id_field;     /* likewise */
     int32_t file;          /* descriptor of the channel; the library closes it; -1 then */
     uint64_t begin, end;   /* of the image */

@@ -178,6 +178,7 @@ struct attachment {
     /** Parts of the attached library in the process. */
     uint64_t base;      /* of the image; 0 if it is not mapped */
     uint64_t size, own; /* of the image, and the offset of the struct attached in it */
+    uint64_t key;       /* of the struct attached */
     uint64_t thread_block, thread_size; /* see struct attached; 0 if there is none */
     uint32_t id_field;
     uint64_t live; /* see struct attached */
@@ -191,15 +192,23 @@ struct attachment {
     /** Code of the allocators' functions, sorted: see attach_leave_calls(). */
     struct memory_span *bodies;
     size_t body_count, body_capacity;
-    bool is_in_call;  /* a thread, since before these were patched: that call is not recorded */
+    /** Threads in a call since before these were patched: it is not recorded, and may return at any
+     * time. */
+    uint32_t *in_call;
+    size_t in_call_count, in_call_capacity;
     bool is_filtered; /* by seccomp: that is suspended while it is stopped */
     bool is_to_wait;  /* a thread is where nothing can begin at this moment */
     bool is_mapped;   /* all of the image */
     bool has_run;     /* the library, so that any thread may be in it */
+    /** The number of the newest fragment, in the channel; NULL before it is open. And the largest
+     * number of a call that took effect before the hooks were taken away; 0 before that. */
+    _Atomic uint64_t *sequence;
+    uint64_t last_sequence;
     bool is_patched;
-    bool was_found;   /* an image that another recorder has left */
-    bool was_cleaned; /* it was removed */
-    bool is_left;     /* pages stay in the process, since a thread has not left the hooks */
+    bool was_found;    /* an image that another recorder has left */
+    uint32_t recorder; /* that recorder */
+    bool was_cleaned;  /* it was removed */
+    bool is_left;      /* pages stay in the process, since a thread has not left the hooks */
     /** The blocks that it had, and why these may not be all; NULL if they are. */
     struct known_blocks known;
     const char *known_reason;
@@ -223,8 +232,9 @@ bool attach_plan(struct attachment *attachment, uint32_t pid, const char *librar
 bool attach_clean_left(uint32_t pid, const char *library, char reason[ATTACH_REASON_SIZE]);
 
 /** Removes the library from a child that has forked from a process with it. Returns false if it
- * stays there, unused. */
-bool attach_clean_child(uint32_t pid, const char *library);
+ * stays there, unused. `sequence` and `last` are as in struct attachment. */
+bool attach_clean_child(uint32_t pid, const char *library, _Atomic uint64_t *sequence,
+                        uint64_t *last);
 
 /** Maps the library and makes the channel's file, `channel`. Returns false likewise.
  */
@@ -234,7 +244,9 @@ bool attach_reserve(struct attachment *attachment);
  * it goes on; `tick` is called every millisecond meanwhile. Returns false likewise. */
 bool attach_begin(struct attachment *attachment, void (*tick)(void *context), void *context);
 
-/** Takes the hooks away: no call enters them any more. */
+/** Takes the hooks away: no call enters them any more. Those within go on, and may return blocks
+ * whose releases are not recorded: so they are not recorded either, if they take effect behind
+ * `last_sequence`. */
 void attach_unhook(struct attachment *attachment);
 
 /** Removes the library once no thread is in the hooks. Returns false as long as one is: to be

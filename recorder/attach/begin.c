@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "arrays.h"
@@ -151,9 +150,6 @@ static bool begin_write_image(struct attachment *attachment)
     if (missing)
         return attach_refuse(attachment, "%s cannot be found there", missing);
     struct attached *own = attach_image_own(image);
-    if (getrandom(&own->key, sizeof own->key, 0) != sizeof own->key)
-        return attach_refuse(attachment, "there are no random numbers");
-    own->key = (own->key | UINT64_C(1) << 63) & ~UINT64_C(0xffffffff);
     own->id_field = attachment->id_field;
     own->file = attachment->file;
     own->live = attachment->live;
@@ -401,9 +397,8 @@ static void begin_search_copy(struct attachment *attachment)
         return;
     if (maps_read(&maps, attachment->copy.pid, attachment->copy.pid) &&
         known_blocks_find(&memory, &maps, begin_find_data(libc), version, &attachment->known)) {
-        attachment->known.is_busy |= attachment->is_in_call;
-
-        attachment->known_reason = attachment->known.is_busy
+        bool is_busy = attachment->known.is_busy || attachment->in_call_count != 0;
+        attachment->known_reason = is_busy
                                        ? "a thread was allocating or releasing one at that moment"
                                        : attachment->known.reason;
     }
@@ -426,7 +421,7 @@ static void attach_find_known(struct attachment *attachment)
 
 static bool attach_begin_threads(struct attachment *attachment, struct threads *threads)
 {
-    if (begin_wants_known(attachment) && !attach_leave_calls(attachment, threads))
+    if (!attachment->hold && !attach_leave_calls(attachment, threads))
         return false;
     attachment->is_to_wait = begin_returns_there(attachment, threads);
     return !attachment->is_to_wait && begin_find_fields(attachment, threads) &&

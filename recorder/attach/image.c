@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -268,12 +269,19 @@ static bool reserve_is_failed(struct attachment *attachment, int64_t result, con
 
 /* Writes the image. Its header comes last: another recorder finds it by the header: whatever has it
  * is complete, should this recorder be killed. */
-static bool reserve_write_found(const struct attachment *attachment)
+static bool reserve_write_found(struct attachment *attachment)
 {
-    const struct attach_image *image = &attachment->image;
-    return attach_write(attachment, attachment->base + ATTACH_PAGE, image->bytes + ATTACH_PAGE,
-                        image->size - ATTACH_PAGE) &&
-           attach_write(attachment, attachment->base, image->bytes, ATTACH_PAGE);
+    struct attach_image *image = &attachment->image;
+    struct attached *own = attach_image_own(image);
+    if (getrandom(&own->key, sizeof own->key, 0) != sizeof own->key)
+        return attach_refuse(attachment, "there are no random numbers");
+    own->key = (own->key | UINT64_C(1) << 63) & ~UINT64_C(0xffffffff);
+    own->recorder = (uint32_t)getpid();
+    attachment->key = own->key;
+    return (attach_write(attachment, attachment->base + ATTACH_PAGE, image->bytes + ATTACH_PAGE,
+                         image->size - ATTACH_PAGE) &&
+            attach_write(attachment, attachment->base, image->bytes, ATTACH_PAGE)) ||
+           attach_refuse(attachment, "its memory cannot be written");
 }
 
 /* Maps the image, and makes its data writable, by the code in a cave. It is written at once, so
@@ -292,7 +300,7 @@ static bool reserve_map_parts(struct attachment *attachment, struct threads *thr
         attachment->size = image->size;
         attachment->own = image->own;
         if (!reserve_write_found(attachment))
-            return attach_refuse(attachment, "its memory cannot be written");
+            return false;
     }
     uint64_t begin = attachment->base + image->data, size = image->size - image->data;
     int64_t result = attach_call(threads, &cave->code, SYS_mprotect,

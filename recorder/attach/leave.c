@@ -113,15 +113,8 @@ static bool leave_is_in_body(const struct attachment *attachment, uint64_t addre
     return address <= bodies[before - 1].end;
 }
 
-struct leaving {
-    struct attach_stacks stacks;
-    size_t count; /* of threads that are in a call */
-};
-
-static bool leave_is_in_call(void *context, const struct thread_state *thread)
+static bool leave_is_in_call(struct attach_stacks *stacks, const struct thread_state *thread)
 {
-    struct leaving *leaving = context;
-    struct attach_stacks *stacks = &leaving->stacks;
     bool is_in_call = leave_is_in_body(stacks->attachment, attach_pc(thread));
     struct attach_stack stack = {false, false};
     if (!is_in_call)
@@ -131,29 +124,48 @@ static bool leave_is_in_call(void *context, const struct thread_state *thread)
         enum attach_frames frames = attach_stack_follow(stacks, thread, leave_is_in_body);
         is_in_call = frames == FRAMES_HAVE_ONE || (frames == FRAMES_UNKNOWN && stack.has_frame);
     }
-    leaving->count += is_in_call;
     return is_in_call;
+}
+
+/* Notes that a thread is in a call. False if memory ran out. */
+static bool leave_note(struct attachment *attachment, uint32_t tid)
+{
+    uint32_t *in_call = array_grow(attachment->in_call, attachment->in_call_count,
+                                   &attachment->in_call_capacity, sizeof *in_call);
+    if (!in_call)
+        return false;
+    attachment->in_call = in_call;
+    in_call[attachment->in_call_count++] = tid;
+    return true;
+}
+
+/* Lets threads go on that are in a call, and notes them. False if that cannot be seen. */
+static bool leave_let_on(struct attachment *attachment, struct threads *threads, bool is_late)
+{
+    struct attach_stacks stacks;
+    bool is_done = attach_stacks_open(&stacks, attachment, threads);
+    attachment->in_call_count = 0;
+    for (size_t i = 0; i < threads->count && is_done; i++) {
+        struct thread_state *thread = &threads->items[i];
+        if (!thread->is_stopped || !leave_is_in_call(&stacks, thread))
+            continue;
+        is_done = leave_note(attachment, thread->tid);
+        if (!is_late)
+            threads_let_on(thread);
+    }
+    attach_stacks_close(&stacks);
+    return is_done;
 }
 
 bool attach_leave_calls(struct attachment *attachment, struct threads *threads)
 {
-    struct leaving leaving;
     uint64_t begin = attach_now();
     /* Short pauses for many tries, longer ones as a thread may have to wait for a processor. */
     for (unsigned tries = 0;; tries++) {
-        leaving.count = 0;
-        bool is_done = attach_stacks_open(&leaving.stacks, attachment, threads);
         bool is_late = attach_now() - begin > LEAVE_NS;
-        for (size_t i = 0; i < threads->count && is_done; i++) {
-            struct thread_state *thread = &threads->items[i];
-            if (thread->is_stopped && leave_is_in_call(&leaving, thread) && !is_late)
-                threads_let_on(thread);
-        }
-        attach_stacks_close(&leaving.stacks);
-        attachment->is_in_call = leaving.count != 0;
-        if (!is_done)
+        if (!leave_let_on(attachment, threads, is_late))
             return attach_refuse(attachment, "its mappings cannot be read");
-        if (leaving.count == 0 || is_late)
+        if (attachment->in_call_count == 0 || is_late)
             return true;
         threads_stop_again(threads, LEAVE_PAUSE_NS << tries % LEAVE_PAUSES);
         if (!threads->are_stopped)

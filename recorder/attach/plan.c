@@ -152,10 +152,12 @@ bool attach_clean_left(uint32_t pid, const char *library, char reason[ATTACH_REA
     return is_clean;
 }
 
-bool attach_clean_child(uint32_t pid, const char *library)
+bool attach_clean_child(uint32_t pid, const char *library, _Atomic uint64_t *sequence,
+                        uint64_t *last)
 {
-    struct attachment attachment = {0};
+    struct attachment attachment = {.sequence = sequence};
     bool is_clean = plan_open_all(&attachment, pid, library) && attach_clean(&attachment);
+    *last = attachment.last_sequence;
     attachment_free(&attachment);
     return is_clean;
 }
@@ -177,6 +179,7 @@ void attachment_free(struct attachment *attachment)
     free(attachment->functions);
     free(attachment->bodies);
     known_blocks_free(&attachment->known);
+    free(attachment->in_call);
     if (attachment->memory >= 0)
         close(attachment->memory);
 }

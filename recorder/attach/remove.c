@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Takes the hooks away from a process, and then the library. */
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,12 +29,14 @@ static void remove_move_back(const struct attachment *attachment, struct thread_
     }
 }
 
-/* Whether the library is not there any more: the process has executed another program, or ended. */
+/* Whether the library is not there any more: the process has executed another program, or ended; or
+ * another recorder has removed it, and its own may be there. */
 static bool attach_is_gone(const struct attachment *attachment)
 {
-    uint64_t magic;
-    return !attach_read(attachment, attach_own_address(attachment), &magic, sizeof magic) ||
-           magic != ATTACHED_MAGIC;
+    struct attached own;
+    const size_t size = offsetof(struct attached, key) + sizeof own.key;
+    return !attach_read(attachment, attach_own_address(attachment), &own, size) ||
+           own.magic != ATTACHED_MAGIC || own.key != attachment->key;
 }
 
 bool attach_has_executed(const struct attachment *attachment)
@@ -84,6 +88,10 @@ static bool remove_unhook(struct attachment *attachment, struct threads *threads
     for (size_t i = 0; i < threads->count; i++)
         remove_move_back(attachment, &threads->items[i]);
     attachment->is_patched = false;
+    /* Whatever takes effect from now on belongs to a fragment behind this one, which is nobody's.
+     */
+    if (attachment->sequence && attachment->last_sequence == 0)
+        attachment->last_sequence = atomic_fetch_add(attachment->sequence, 1) + 1;
     return true;
 }
 
@@ -475,6 +483,8 @@ static bool remove_read_left(struct attachment *attachment, uint64_t begin,
                    own->magic == ATTACHED_MAGIC && own->undo.patch_count <= ATTACHED_PATCHES &&
                    own->undo.area_count <= ATTACHED_AREAS;
     if (is_read) {
+        attachment->key = own->key;
+        attachment->recorder = own->recorder;
         attachment->size = attachment->image.size;
         if (own->begin == begin) {
             attachment->size = own->end - own->begin;
@@ -489,6 +499,13 @@ static bool remove_read_left(struct attachment *attachment, uint64_t begin,
     return is_read;
 }
 
+/* Whether a recorder lives. It may be attaching: not all that is to be undone is written then, and
+ * threads are about to enter the library. */
+static bool remove_is_alive(uint32_t recorder)
+{
+    return recorder != 0 && (kill((pid_t)recorder, 0) == 0 || errno == EPERM);
+}
+
 bool attach_clean(struct attachment *attachment)
 {
     Elf64_Ehdr header;
@@ -499,11 +516,18 @@ bool attach_clean(struct attachment *attachment)
     if (!remove_read_left(attachment, begin, &header))
         return attach_refuse(attachment, "a recorder was killed while it attached to it; start it "
                                          "anew");
-    attach_give_up(attachment);
+    if (attachment->recorder != (uint32_t)getpid() && remove_is_alive(attachment->recorder)) {
+        attachment->was_found = false;
+        return attach_refuse(attachment, "process %u records it already", attachment->recorder);
+    }
+    /* It may have removed everything itself, and have ended then. */
+    attachment->was_cleaned = !attach_is_gone(attachment);
+    if (attachment->was_cleaned)
+        attach_give_up(attachment);
     if (attachment->is_left)
         return attach_refuse(attachment, "a recorder that was killed has left its library there, "
                                          "and a thread is in it; try again");
-    attachment->was_cleaned = true;
+    attachment->base = 0;
     attachment->undo = (struct attached_undo){0};
     attachment->thread_block = attachment->thread_size = 0;
     attachment->file = -1;

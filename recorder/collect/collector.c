@@ -274,10 +274,12 @@ static void collector_add_process(struct collector *collector, uint32_t index,
     /* No release of an earlier block is recorded unless all blocks are. */
     static const struct known_blocks none;
     bool is_chosen = (collector->recording.flags & CHANNEL_CHOOSES) != 0;
-    if (launched && collector->had_run)
-        earlier_write(trace, is_chosen ? &none : collector->earlier,
-                      is_chosen ? "their releases are not recorded" : collector->earlier_reason,
-                      (struct ttd_position){claim->sequence, 1});
+    const struct ttd_position begin = {claim->sequence, 1};
+    if (!launched || !collector->had_run)
+        return;
+    process_begin_unreturned(process, collector->unreturned, collector->unreturned_count, begin);
+    earlier_write(trace, is_chosen ? &none : collector->earlier,
+                  is_chosen ? "their releases are not recorded" : collector->earlier_reason, begin);
 }
 
 /* Returns the oldest process slot that was not added yet, or CHANNEL_NONE. */

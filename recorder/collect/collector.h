@@ -98,6 +98,9 @@ struct collector {
     bool had_run;                       /* before it was attached to */
     const struct known_blocks *earlier; /* that process's, from before: see earlier_write() */
     const char *earlier_reason;
+    const uint32_t
+        *unreturned; /* its threads in calls from before: see process_begin_unreturned() */
+    size_t unreturned_count;
     /** Called in each round; detaches on request, and then sets the flag that ends
      * collector_run(). */
     void (*step)(struct collector *collector);

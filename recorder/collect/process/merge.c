@@ -195,6 +195,15 @@ static struct ttd_position merge_stamped_step(struct thread_stream *thread,
     return (struct ttd_position){thread->sequence, 0};
 }
 
+/* Returns the position of the record's stamp, or one step before it. */
+static struct ttd_position merge_next_stamp(const struct thread_stream *thread,
+                                            const struct parsed_record *parsed)
+{
+    if (parsed->is_new)
+        return (struct ttd_position){parsed->sequence, 0};
+    return (struct ttd_position){thread->sequence, thread->steps + 1};
+}
+
 static ttd_id merge_update_stack(struct process *process, struct thread_stream *thread,
                                  const struct record *record, const struct parsed_record *parsed)
 {
@@ -295,6 +304,14 @@ static void merge_end_reallocation(struct process *process, struct thread_stream
     merge_release_held(process, thread);
 }
 
+/* Returns the sequence of the next record, which is there. */
+static uint64_t merge_next_record_sequence(const struct thread_stream *thread)
+{
+    if (record_flags(thread->next.head) & RECORD_SEQUENCE && thread->next.count > 1)
+        return thread->next.words[1];
+    return thread->sequence;
+}
+
 /* Writes the held call if it has returned or cannot be waited for. Returns false if it is under
  * way. */
 static bool merge_resolve_held(struct process *process, struct thread_stream *thread,
@@ -308,7 +325,7 @@ static bool merge_resolve_held(struct process *process, struct thread_stream *th
             return false;
         if (!running || !process->is_dead)
             event->time_end = merge_count_step(thread);
-    } else if (thread->has_next &&
+    } else if (thread->has_next && merge_next_record_sequence(thread) <= process->last_sequence &&
                call_shapes[record_operation(thread->next.head)].kind == CALL_END) {
         merge_end_reallocation(process, thread);
         return true;
@@ -336,8 +353,10 @@ static inline void merge_begin_record(struct process *process, struct thread_str
         merge_abandon_stream(process, thread);
         return;
     }
-    if (!thread->is_defined)
+    if (!thread->is_defined) {
         thread_stream_define(thread, process->trace, process->pid);
+        process_end_unreturned(process, thread->tid, merge_next_stamp(thread, &parsed));
+    }
     unsigned kind = parsed.shape->kind;
     if (kind == CALL_END) { /* of a reallocation that was written without it */
         merge_report_late_end(process, thread, merge_stamped_step(thread, &parsed));
@@ -389,11 +408,7 @@ static uint64_t merge_next_sequence(struct thread_stream *thread, struct host *h
     if (thread->has_held)
         return thread->held.time_start.sequence;
     merge_peek(thread, host);
-    if (!thread->has_next)
-        return UINT64_MAX;
-    if (record_flags(thread->next.head) & RECORD_SEQUENCE && thread->next.count > 1)
-        return thread->next.words[1];
-    return thread->sequence;
+    return thread->has_next ? merge_next_record_sequence(thread) : UINT64_MAX;
 }
 
 static void merge_fill_queue(struct merge_queue *queue, struct process *process, struct host *host)
@@ -420,6 +435,7 @@ size_t process_merge(struct process *process, struct host *host, uint64_t bound)
 {
     size_t merged = 0;
     struct merge_queue queue = {process->queue, 0};
+    bound = bound < process->last_sequence ? bound : process->last_sequence;
     losses_of_process(process, host);
     for (size_t i = 0; i < process->thread_count; i++)
         losses_of_thread(process, process->threads[i], host);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -135,6 +136,12 @@ bool process_has_image(const struct process *process)
            word == process->sequence;
 }
 
+static void process_write_unreturned(struct process *process, struct ttd_position end)
+{
+    trace_loss(process->trace, TTD_LOSS_NOT_RECORDING, TTD_NONE, TTD_UNKNOWN,
+               process->unreturned.begin, end);
+}
+
 struct process *process_new(uint32_t slot, const struct process_slot *claim, struct trace *trace)
 {
     struct process *process = calloc(1, sizeof *process);
@@ -145,11 +152,42 @@ struct process *process_new(uint32_t slot, const struct process_slot *claim, str
     process->pidfd = processes_open_pidfd(claim->pid);
     process->start_time = process->pidfd < 0 ? origin_start_time(claim->pid) : 0;
     process->trace = trace;
+    process->last_sequence = UINT64_MAX;
     processes_set_hooks(process, claim);
     process->heaps.key = trace->stacks.key;
     trace_new_heap(trace, (struct ttd_position){claim->sequence, 0}, TTD_NONE);
     process->calls_before = trace->events + trace->lost;
     return process;
+}
+
+void process_begin_unreturned(struct process *process, const uint32_t *tids, size_t count,
+                              struct ttd_position begin)
+{
+    struct unreturned *unreturned = &process->unreturned;
+    unreturned->begin = unreturned->end = begin;
+    if (count == 0)
+        return;
+    unreturned->tids = malloc(count * sizeof *tids);
+    unreturned->count = unreturned->tids ? count : 0;
+    if (unreturned->tids)
+        memcpy(unreturned->tids, tids, count * sizeof *tids);
+    else
+        process_write_unreturned(process, ttd_position_max());
+}
+
+void process_end_unreturned(struct process *process, uint32_t tid, struct ttd_position position)
+{
+    struct unreturned *unreturned = &process->unreturned;
+    size_t i = 0;
+    while (i < unreturned->count && unreturned->tids[i] != tid)
+        i++;
+    if (i == unreturned->count)
+        return;
+    unreturned->tids[i] = unreturned->tids[--unreturned->count];
+    if (ttd_position_compare(position, unreturned->end) > 0)
+        unreturned->end = position;
+    if (unreturned->count == 0)
+        process_write_unreturned(process, unreturned->end);
 }
 
 bool process_is_empty(const struct process *process)
@@ -167,6 +205,7 @@ void process_free(struct process *process)
     free(process->threads);
     free(process->queue);
     free(process->silent);
+    free(process->unreturned.tids);
     interrupted_calls_free(&process->interrupted);
     free(process);
 }
@@ -349,6 +388,9 @@ void process_drain(struct process *process, struct host *host)
     while (process_merge(process, host, UINT64_MAX - 1) != 0)
         host_tick(host);
     losses_of_process(process, host); /* by modules that came last */
+    if (process->unreturned.count != 0)
+        process_write_unreturned(process, ttd_position_max());
+    process->unreturned.count = 0;
     for (size_t i = process->thread_count; i-- > 0;)
         if (process->threads[i]->outer)
             processes_remove_thread(process, host, i);

@@ -34,6 +34,13 @@ struct outside_event {
 
 enum { OUTSIDE_MAX = 256 };
 
+/** Threads in calls that began before the recorder was attached: these are not recorded. */
+struct unreturned {
+    uint32_t *tids;
+    size_t count;
+    struct ttd_position begin, end; /* calls may be missing from here on; and up to here, so far */
+};
+
 struct process {
     uint32_t slot;
     uint64_t mark, sequence; /* of the slot: see process_has_image() */
@@ -81,7 +88,9 @@ struct process {
     struct dump_queue dumps;
     struct outside_event *outside; /* by sequence */
     size_t outside_count, outside_capacity;
-    uint64_t gaps;             /* gaps of recording of its threads with missing calls */
+    uint64_t gaps; /* gaps of recording of its threads with missing calls */
+    struct unreturned unreturned;
+    uint64_t last_sequence;    /* records of a larger one are not merged: see attach_unhook() */
     struct merge_entry *queue; /* scratch space of the merge, one entry for each thread */
 };
 
@@ -118,6 +127,17 @@ uint32_t process_seen_tid(const struct process *process, uint32_t tid);
 
 /** Adds the thread of a slot. Returns false if memory ran out. */
 bool process_add_thread(struct process *process, struct host *host, uint32_t slot);
+
+/**
+ * Notes threads whose present calls are not recorded. Such a call may return a block that others
+ * have released meanwhile; the thread's next call shows that it has returned. The calls that may be
+ * missing until then are a loss.
+ */
+void process_begin_unreturned(struct process *process, const uint32_t *tids, size_t count,
+                              struct ttd_position begin);
+
+/** Notes that a thread has made a call. */
+void process_end_unreturned(struct process *process, uint32_t tid, struct ttd_position position);
 
 /**
  * Writes the published records of sequences up to `bound`, whose order is known. Returns how many.

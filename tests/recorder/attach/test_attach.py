@@ -37,6 +37,38 @@ for line in sys.stdin:
     print(count, flush=True)
 """
 
+# Threads that nearly always are in a call of an allocator, where they wait for each other.
+CONTENDED = r"""
+#include <cstdio>
+#include <cstdlib>
+#include <sys/prctl.h>
+#include <thread>
+#include <unistd.h>
+static void work(unsigned state)
+{
+    void *blocks[16] = {};
+    for (;;) {
+        state = state * 1103515245 + 12345;
+        void *&block = blocks[state >> 16 & 15];
+        std::free(block);
+        block = std::malloc(100 + (state >> 8) % 8 * 16);
+        if ((state >> 20 & 63) == 0)
+            block = std::realloc(block, 200 + (state & 127));
+    }
+}
+int main()
+{
+    prctl(0x59616d61, -1, 0, 0, 0);
+    for (unsigned i = 0; i < 6; i++)
+        std::thread(work, 77 * i + 5).detach();
+    std::puts("ready");
+    std::fflush(stdout);
+    std::getchar();
+    _exit(0);
+}
+"""
+ONE_ARENA = {'GLIBC_TUNABLES': 'glibc.malloc.arena_max=1:glibc.malloc.tcache_count=0'}
+
 # The only frame of blocks from before.
 FOUND = '[found when the recorder was attached]'
 
@@ -519,6 +551,31 @@ class Moments(Attach):
                               if entry['key'] == 'unrecorded']
                 self.assertEqual(errors['certain'], unrecorded == [], (way, unrecorded))
                 self.trace.unlink()
+
+    def test_calls_at_both_moments(self):
+        """One that had begun before may return a block that others have released since; and one
+        that goes on at the end, a block whose release is not recorded."""
+        process = self.start(self.compile('contended', CONTENDED), env={**os.environ, **ONE_ARENA})
+        for _ in range(12):
+            recorder = self.attach(process, '--no-snapshot')
+            time.sleep(0.1)
+            self.detach(process, recorder)
+            self.assertEqual(analyze('errors', self.trace)['findings'], [])
+            self.trace.unlink()
+
+    def test_a_detach_while_it_attaches(self):
+        """It takes nothing away from a recorder that lives."""
+        process = self.start(self.compile('contended', CONTENDED), env={**os.environ, **ONE_ARENA})
+        for _ in range(15):
+            recorder = subprocess.Popen([RECORDER, 'attach', '-q', '--no-snapshot', '-o',
+                                         str(self.trace), str(process.pid)],
+                                        stderr=subprocess.PIPE, text=True)
+            self.addCleanup(self.end, recorder)
+            while recorder.poll() is None:
+                said = self.ask('detach', process)
+                self.assertNotIn('remains', said.stdout + said.stderr)
+            self.assertEqual((recorder.returncode, recorder.stderr.read()), (0, ''))
+            self.assertIsNone(process.poll())
 
     def test_a_call_is_left_by_a_jump(self):
         """Its frames are on the stack, among those of what goes on deeper."""
