@@ -182,6 +182,7 @@ static int attach_record(const struct options *options)
     collector.command = command;
     collector.recording = options->recording;
     collector.snapshots = options->snapshots;
+    collector.wanted_group = options->group;
     collector.is_quiet = options->is_quiet;
     collector.is_attached = collector.had_run = true;
     collector.launched = (pid_t)attachment.pid;
@@ -303,7 +304,7 @@ int attach_process(const struct options *options, uint32_t pid)
 int attach_command(int argc, char **argv)
 {
     struct options options;
-    options_parse(argc - 1, argv + 1, &options);
+    options_parse(argc - 1, argv + 1, true, &options);
     unsigned long pid = attach_command_pid_of(argv[1 + optind]);
     if (pid == 0 || argv[2 + optind]) {
         message("'attach' needs a process id and nothing else");
@@ -312,5 +313,6 @@ int attach_command(int argc, char **argv)
     if (!launch_is_possible())
         return EXIT_RECORDER;
     suspend_await((uint32_t)pid);
-    return attach_process(&options, (uint32_t)pid);
+    return options.has_descendants ? attach_tree(&options, (uint32_t)pid)
+                                   : attach_process(&options, (uint32_t)pid);
 }

@@ -38,6 +38,7 @@ static const char help[] =
     "                      file is replaced. Child processes that allocate get\n"
     "                      files of their own beside it: FILE.PID.NAME\n"
     "      --no-children   record PROGRAM itself only\n"
+    "      --children      attach: record the child processes that PID has already, too\n"
     "      --no-stacks     record calls without their stacks\n"
     "      --stacks=KINDS  record stacks of these calls only: alloc,realloc,free\n"
     "      --stack-depth=N record the innermost N frames of a stack\n"
@@ -78,6 +79,7 @@ static const char help[] =
 
 enum {
     OPTION_NO_CHILDREN = 256,
+    OPTION_CHILDREN,
     OPTION_NO_STACKS,
     OPTION_STACKS,
     OPTION_STACK_DEPTH,
@@ -97,6 +99,7 @@ enum {
 const struct option options_long[] = {
     {"output", required_argument, NULL, 'o'},
     {"no-children", no_argument, NULL, OPTION_NO_CHILDREN},
+    {"children", no_argument, NULL, OPTION_CHILDREN},
     {"no-stacks", no_argument, NULL, OPTION_NO_STACKS},
     {"stacks", required_argument, NULL, OPTION_STACKS},
     {"stack-depth", required_argument, NULL, OPTION_STACK_DEPTH},
@@ -360,6 +363,9 @@ static void options_parse_one(int option, const char *argument, struct options *
     case 'q':
         options->is_quiet = true;
         break;
+    case OPTION_CHILDREN:
+        options->has_descendants = true;
+        break;
     case OPTION_FAIL_ON:
         options->fail_on = options_parse_fail_on(optarg);
         break;
@@ -388,7 +394,7 @@ static void options_check_keep(const struct recording_options *recording)
     options_fail();
 }
 
-void options_parse(int argc, char **argv, struct options *options)
+void options_parse(int argc, char **argv, bool is_attach, struct options *options)
 {
     *options = (struct options){
         .output = "trace.bin",
@@ -397,16 +403,21 @@ void options_parse(int argc, char **argv, struct options *options)
     };
     int option;
     opterr = 0; /* it would print an argument's bytes as they are */
-    while ((option = getopt_long(argc, argv, "+:o:qhV", options_long, NULL)) != -1)
+    const char *letters = is_attach ? ":o:qhV" : "+:o:qhV";
+    while ((option = getopt_long(argc, argv, letters, options_long, NULL)) != -1)
         options_parse_one(option, argv[optind - 1], options);
     if (options->recording.only_above != 0 && options->recording.sample != 0) {
         message("--sample and --only-above exclude each other: a sample has blocks of all sizes");
         options_fail();
     }
     options_check_keep(&options->recording);
+    if (options->has_descendants && !is_attach) {
+        message("--children is for 'attach': the children of a program are recorded anyway");
+        options_fail();
+    }
     if (optind < argc)
         return;
-    message("no program given");
+    message(is_attach ? "no process id given" : "no program given");
     options_fail();
 }
 

@@ -14,7 +14,9 @@ struct options {
     const char *output;
     int ready; /* descriptor that gets a byte once the recording has begun; -1 for none */
     bool is_quiet;
-    unsigned fail_on; /* enum fail_on */
+    bool has_descendants;   /* of `attach`: the process's present descendants are recorded, too */
+    struct ttd_group group; /* of the traces; zeros for a new one */
+    unsigned fail_on;       /* enum fail_on */
     struct recording_options recording;
     struct snapshot_options snapshots;
 };
@@ -22,9 +24,10 @@ struct options {
 /** The long options, as getopt_long() takes them; ended by an option of zeros. */
 extern const struct option options_long[];
 
-/** Parses the options, and sets `optind` to the program's index. Ends this process, with a message,
- * if they are wrong, or if they only ask for the usage or the version. */
-void options_parse(int argc, char **argv, struct options *options);
+/** Parses the options in front of a program, or those of `attach`, which may stand behind the
+ * process id. Sets `optind` to the index of the program or the process id. Ends this process, with
+ * a message, if they are wrong, or if they only ask for the usage or the version. */
+void options_parse(int argc, char **argv, bool is_attach, struct options *options);
 
 /** Returns the nanoseconds of a number of seconds. Ends this process, with a message, if it is
  * none.

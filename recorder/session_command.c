@@ -165,7 +165,7 @@ static int start_session(struct session_arguments *arguments, bool ends_unused)
 {
     struct options options;
     arguments->left[arguments->left_count] = (char *)(uintptr_t)arguments->session;
-    options_parse(arguments->left_count + 1, arguments->left, &options);
+    options_parse(arguments->left_count + 1, arguments->left, false, &options);
     return session_start(arguments->session,
                          arguments->has_output ? options.output : arguments->session, &options,
                          ends_unused);

@@ -29,6 +29,10 @@ int attach_command(int argc, char **argv);
 /** Records a process that runs, or one that was suspended. Returns an exit status. */
 int attach_process(const struct options *options, uint32_t pid);
 
+/** Records a process and all that descend from it, each by a recorder of its own, until all have
+ * ended or the first one is to be recorded no longer. Returns an exit status. */
+int attach_tree(const struct options *options, uint32_t pid);
+
 /* `ttdrecord session` and `ttdrecord enable|query|disable`: recordings of sets of processes. */
 
 bool session_is_command(int argc, char **argv);

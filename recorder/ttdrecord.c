@@ -199,7 +199,7 @@ int main(int argc, char **argv)
         return symbolize_command(argc, argv);
     if (attach_is_command(argc, argv))
         return attach_command(argc, argv);
-    options_parse(argc, argv, &options);
+    options_parse(argc, argv, false, &options);
     if (!launch_is_possible() || (options.fail_on != 0 && !summary_can_judge(options.output)))
         return EXIT_RECORDER;
     bool is_static = false;

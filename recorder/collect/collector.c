@@ -76,7 +76,7 @@ bool collector_open(struct collector *collector, const char *output, struct ttd_
     atomic_store(&collector->host.channel->stack_depth, collector->recording.stack_depth);
     collector->host.channel->only_above = collector->recording.only_above;
     collector->host.channel->sample = collector->recording.sample;
-    group_init(&collector->group, output);
+    group_init(&collector->group, output, &collector->wanted_group);
     trace_closers_init(&collector->closers);
     control_open(&collector->control, collector->host.channel);
     messages_share(); /* after the fork of the helper: it reads untrusted files */
@@ -226,6 +226,18 @@ static void collector_count_sizes(const struct collector *collector, struct trac
         trace_count_sizes(trace, live_sizes_new(doubt));
 }
 
+/* States what the process had before it was attached to. No release of an earlier block is recorded
+ * unless all blocks are. */
+static void collector_add_earlier(const struct collector *collector, struct process *process,
+                                  struct ttd_position begin)
+{
+    static const struct known_blocks none;
+    bool is_chosen = (collector->recording.flags & CHANNEL_CHOOSES) != 0;
+    process_begin_unreturned(process, collector->unreturned, collector->unreturned_count, begin);
+    earlier_write(process->trace, is_chosen ? &none : collector->earlier,
+                  is_chosen ? "their releases are not recorded" : collector->earlier_reason, begin);
+}
+
 static void collector_add_process(struct collector *collector, uint32_t index,
                                   const struct process_slot *claim)
 {
@@ -271,15 +283,8 @@ static void collector_add_process(struct collector *collector, uint32_t index,
         ring_begin(trace, &collector->recording.keep, host_now(&collector->host));
     collector_count_sizes(collector, trace, (claim->flags & PROCESS_FORKED) != 0,
                           launched && collector->had_run);
-    /* No release of an earlier block is recorded unless all blocks are. */
-    static const struct known_blocks none;
-    bool is_chosen = (collector->recording.flags & CHANNEL_CHOOSES) != 0;
-    const struct ttd_position begin = {claim->sequence, 1};
-    if (!launched || !collector->had_run)
-        return;
-    process_begin_unreturned(process, collector->unreturned, collector->unreturned_count, begin);
-    earlier_write(trace, is_chosen ? &none : collector->earlier,
-                  is_chosen ? "their releases are not recorded" : collector->earlier_reason, begin);
+    if (launched && collector->had_run)
+        collector_add_earlier(collector, process, (struct ttd_position){claim->sequence, 1});
 }
 
 /* Returns the oldest process slot that was not added yet, or CHANNEL_NONE. */

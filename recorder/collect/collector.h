@@ -98,8 +98,7 @@ struct collector {
     bool had_run;                       /* before it was attached to */
     const struct known_blocks *earlier; /* that process's, from before: see earlier_write() */
     const char *earlier_reason;
-    const uint32_t
-        *unreturned; /* its threads in calls from before: see process_begin_unreturned() */
+    const uint32_t *unreturned; /* its threads in calls: see process_begin_unreturned() */
     size_t unreturned_count;
     /** Called in each round; detaches on request, and then sets the flag that ends
      * collector_run(). */
@@ -118,6 +117,7 @@ struct collector {
     const char *command;      /* of the launched program, as metadata */
     struct recording_options recording;
     struct snapshot_options snapshots;
+    struct ttd_group wanted_group; /* the group's id; zeros for a new one */
     struct group group;
     struct processes processes;
     uint32_t attention; /* channel->attention at the last search for processes and threads */

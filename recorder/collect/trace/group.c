@@ -92,10 +92,12 @@ static void group_fill_random(void *bytes, size_t size)
         message("no random numbers: ids of traces may not be unique");
 }
 
-void group_init(struct group *group, const char *output)
+void group_init(struct group *group, const char *output, const struct ttd_group *id)
 {
-    *group = (struct group){.output = output};
-    group_fill_random(&group->id, sizeof group->id);
+    static const struct ttd_group none;
+    *group = (struct group){.output = output, .id = *id};
+    if (memcmp(id, &none, sizeof none) == 0)
+        group_fill_random(&group->id, sizeof group->id);
 }
 
 void group_free(struct group *group)

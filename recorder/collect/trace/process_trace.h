@@ -333,7 +333,7 @@ struct group {
     size_t pid_count, pid_capacity;
 };
 
-void group_init(struct group *group, const char *output);
+void group_init(struct group *group, const char *output, const struct ttd_group *id);
 void group_free(struct group *group);
 
 /** Opens the launched program's trace. Returns NULL, with the reason in `error`, on failure. */

@@ -37,6 +37,28 @@ for line in sys.stdin:
     print(count, flush=True)
 """
 
+# Two children, each with a child of its own; each line of input makes one more child.
+TREE = """
+import os, sys, time
+def work():
+    kept = []
+    while True:
+        kept = kept[-50:] + [bytearray(5000)]
+        time.sleep(0.001)
+def fork(generations):
+    pid = os.fork()
+    if pid == 0:
+        if generations > 1:
+            fork(generations - 1)
+        work()
+    return pid
+for i in range(2):
+    fork(2)
+print('ready', flush=True)
+for line in sys.stdin:
+    print(fork(1), flush=True)
+"""
+
 # Threads that nearly always are in a call of an allocator, where they wait for each other.
 CONTENDED = r"""
 #include <cstdio>
@@ -502,6 +524,109 @@ class Ends(Attach):
         self.tell(process, 'calls 2')
         self.detach(process, recorder)
         self.assertTrue(analyze('leaks', self.trace)['certain'])
+
+
+class Trees(Attach):
+    def start_tree(self):
+        """A process with four descendants, and their ids."""
+        process = subprocess.Popen([sys.executable, '-c', TREE], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, text=True, start_new_session=True)
+        self.addCleanup(self.kill_tree, process)
+        self.assertEqual(process.stdout.readline(), 'ready\n')
+        return process, self.descendants(process.pid, 4)
+
+    @staticmethod
+    def kill_tree(process):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+    @staticmethod
+    def children(pid):
+        listed = pathlib.Path(f'/proc/{pid}/task/{pid}/children').read_text(encoding='ascii')
+        return [int(word) for word in listed.split()]
+
+    def descendants(self, pid, count):
+        found, deadline = [], time.monotonic() + PATIENCE
+        while len(found) < count and time.monotonic() < deadline:
+            found, queue = [], [pid]
+            while queue:
+                queue += (children := self.children(queue.pop()))
+                found += children
+        self.assertEqual(len(found), count)
+        return found
+
+    def check_left(self, pids):
+        """They run, without the library."""
+        for pid in pids:
+            maps = pathlib.Path(f'/proc/{pid}/maps').read_text(encoding='utf-8')
+            self.assertNotIn('ttd', maps)
+
+    def trace_of(self, pid):
+        """The trace of a descendant."""
+        return next(self.trace.parent.glob(f'{self.trace.name}.{pid}.*'))
+
+    def test_descendants(self):
+        process, pids = self.start_tree()
+        recorder = self.attach(process, '--children')
+        process.stdin.write('\n')
+        process.stdin.flush()
+        later = int(process.stdout.readline())
+        time.sleep(0.5)
+        said = self.detach(process, recorder)
+        self.assertEqual(said, f"ttdrecord: the traces are '{self.trace}' and '{self.trace}.PID.NAME'; "
+                               f"see 'ttdanalyze leaks --group {self.trace}'\n")
+        traces = analyze('info', '--group', self.trace)['traces']
+        self.assertEqual({trace['process_id'] for trace in traces}, {process.pid, *pids, later})
+        for trace in traces:
+            self.assertEqual((trace['lost_events'], trace['end_reason']), (0, 'detached'))
+            if trace['process_id'] in pids:
+                self.assertGreater(trace['events'], 50)
+        self.check_left([process.pid, *pids, later])
+
+    def test_interrupt(self):
+        """All are left when only the command gets the signal; and what it said before."""
+        process, pids = self.start_tree()
+        recorder = subprocess.Popen([RECORDER, 'attach', str(process.pid), '--children', '-o',
+                                     str(self.trace)], stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.end, recorder)
+        self.assertEqual(recorder.stderr.readline(),
+                         f"ttdrecord: attached to process {process.pid} and 4 of its 4 descendants; "
+                         f"^C or 'ttdrecord detach {process.pid}' ends it\n")
+        recorder.send_signal(signal.SIGINT)
+        self.assertEqual(recorder.wait(PATIENCE), 0)
+        for pid in pids:
+            self.assertEqual(analyze('info', self.trace_of(pid))['end_reason'], 'detached')
+        self.check_left([process.pid, *pids])
+
+    def test_one_is_recorded_already(self):
+        process, pids = self.start_tree()
+        other = subprocess.Popen([RECORDER, 'attach', '-o', f'{self.trace}.other', str(pids[0])],
+                                 stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.end, other)
+        self.assertIn('attached to', other.stderr.readline())
+        recorder = subprocess.Popen([RECORDER, 'attach', '-o', str(self.trace), '--children',
+                                     str(process.pid)], stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.end, recorder)
+        self.assertEqual(recorder.stderr.readline(),
+                         f'ttdrecord: cannot attach to process {pids[0]}: process {other.pid} '
+                         'records it already\n')
+        self.assertIn('and 3 of its 4 descendants;', recorder.stderr.readline())
+        self.detach(process, recorder)
+        self.check_left([process.pid, *pids[1:]])
+
+    def test_the_recorder_is_killed(self):
+        """Its recorders leave the processes."""
+        process, pids = self.start_tree()
+        recorder = self.attach(process, '--children')
+        recorder.kill()
+        recorder.wait()
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline and any(
+                'ttd' in pathlib.Path(f'/proc/{pid}/maps').read_text(encoding='utf-8')
+                for pid in pids):
+            time.sleep(0.05)
+        self.check_left([process.pid, *pids])
 
 
 class Moments(Attach):
