@@ -88,15 +88,24 @@ export class FunctionPanel {
     });
   }
 
-  /** The lines of the first call sites: the number of each site's, 0 for sites that stand for others and 1 for
-   * those without a line; and room for their sums. */
+  /** The innermost node of the function in the stack of a call site: its line is the one that led there. */
+  nodeOf(site) {
+    const { heap, calls, is_it } = this;
+    let node = is_it[heap.functionOf[site]] ? heap.own[site] : heap.sites[site];
+    while (node >= 0 && !is_it[calls.functionAt(node)]) node = calls.parent[node];
+    return node;
+  }
+
+  /** The lines of the function that lead to the first call sites: the number of each site's, 0 for sites that stand
+   * for others and 1 for those without a line; and room for their sums. */
   linesOf({ sites }) {
     const { heap, calls } = this;
     const names = ['', ''];
     const numbers = new Map([['', 1]]);
     const of = Int32Array.from(sites, (site) => {
       if (heap.isOther(site)) return 0;
-      const line = heap.own[site] < 0 ? '' : calls.line(calls.frame[heap.own[site]]);
+      const node = this.nodeOf(site);
+      const line = node < 0 ? '' : calls.line(calls.frame[node]);
       if (!numbers.has(line)) numbers.set(line, names.push(line) - 1);
       return numbers.get(line);
     });

@@ -172,6 +172,25 @@ class OneFunction(PageCase):
         self.go("#search=shop::idle()")
         self.assertIn("1 error: double free", self.texts(".function-panel button"))
 
+    def test_a_caller_has_its_own_lines(self):
+        script = Script().basics()
+        for i, (parent, name) in enumerate(((1, "shop::audit()@audit.cpp@27"), (1, "shop::audit()@audit.cpp@29"),
+                                            (5, "shop::open(int)@open.cpp@20"), (6, "shop::open(int)@open.cpp@21"))):
+            script.add("stack", parent=parent, module=1, offset=0x2000 + i)   # 5, 6, 7, 8
+            script.add("symbol", module=1, offset=0x2000 + i, frames=name)
+        for i in range(4):
+            script.alloc(0x1000 * (i + 1), 100, stack=7 if i else 8)
+        trace = self.write(script.close())
+        self.show(trace)
+        for at, share, places in (("heap.position.findIndex((_, tick) => heap.bytes[tick] === 100)", 100, ("audit.cpp:29", "open.cpp:21")),
+                                  ("heap.last", 75, ("audit.cpp:27", "open.cpp:20"))):
+            for name, place in zip(("shop::audit()", "shop::open(int)"), places):
+                evaluate(f"(({{ heap, state }}) => state.set({{ search: {name!r}, at: {at} }}))(heapPage), 1")
+                self.settle()
+                self.assertEqual(self.texts(".function-panel h2 + small"), [place])
+                self.assertIn(f"Heaviest line: {place}, {share} % of its live bytes", self.texts(".function-panel .said"))
+        self.check_silence()
+
 
 class Memory(PageCase):
     def test_sparse_pages_are_those_of_the_command(self):
