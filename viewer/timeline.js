@@ -151,7 +151,7 @@ export class Timeline {
     frame.rows.slice().reverse().forEach((row, i) => {
       surface.text(row.name, frame.right + 8, TOP + 10 + 20 * i, colors.inks[row.color], { width: NAMES_ROOM - 12 });
     });
-    const memory = this.memoryText();
+    const [memory] = this.memoryTexts();
     if (memory) surface.text(memory, frame.right + 8, TOP + 10 + 20 * frame.rows.length, colors.dim, { width: NAMES_ROOM - 12 });
   }
 
@@ -263,11 +263,15 @@ export class Timeline {
     });
   }
 
-  /** The memory of the process at the cursor, heap or not, by the nearest sample. */
-  memoryText() {
-    const { heap } = this;
+  /** The resident and the mapped memory of the process, heap or not, by the sample that is nearest to the cursor, and
+   * when that was: it may be far from the cursor. Two empty texts without samples or times. */
+  memoryTexts() {
+    const { heap, scope } = this;
     const sample = heap.sampleAt(this.state.get('at'));
-    return sample < 0 ? '' : `resident ${bytes(heap.memory.resident[sample])}, mapped ${bytes(heap.memory.mapped[sample])}`;
+    if (sample < 0 || !scope.has_times) return ['', ''];
+    const { time, resident, mapped } = heap.memory;
+    const when = moment(time[sample], Math.max(heap.time[heap.last], time[sample]) / 1000);
+    return [`resident ${bytes(resident[sample])} at ${when}`, `mapped ${bytes(mapped[sample])} at ${when}`];
   }
 
   /** The curves: the functions with colours of their own, if they are wished, and the sum of all;
@@ -328,8 +332,7 @@ export class Timeline {
       return element('li', {}, node);
     }), rows.length && this.heap.has_nested
       ? element('li', {}, 'blocks within others count, too: above the line') : '',
-    has_memory ? element('li', {}, element('button', { type: 'button', class: 'dim',
-      title: 'Memory of the process, heap or not, by the sample nearest to the cursor\nClick: draw it',
+    has_memory ? element('li', {}, this.memoryButton = element('button', { type: 'button', class: 'dim',
       on: { click: () => this.state.set({ plot: this.has_memory ? 'bytes-sites' : 'memory' }) },
     }, this.memoryValue)) : '');
   }
@@ -338,7 +341,13 @@ export class Timeline {
   showValues() {
     const at = this.state.get('at');
     const format = this.unit() === 'bytes' ? bytes : count;
-    if (this.memoryValue) setText(this.memoryValue, this.memoryText());
+    if (this.heap.memory.time.length) {
+      const [resident, mapped] = this.memoryTexts();
+      setText(this.memoryValue, resident || 'resident, mapped memory');
+      const title = `Memory of the process, heap or not${mapped && `: the sample nearest to the cursor. ${
+        mapped[0].toUpperCase()}${mapped.slice(1)}`}\nClick: draw it`;
+      if (this.memoryButton.title !== title) this.memoryButton.title = title;
+    }
     this.values?.forEach(([node, row]) => setText(node, row.values[at] ? format(row.values[at]) : ''));
   }
 
@@ -526,7 +535,7 @@ export class Timeline {
   describe() {
     const tick = this.state.get('at');
     const { heap, followed } = this;
-    const memory = this.memoryText();
+    const memory = this.memoryTexts().filter((text) => text).join(', ');
     this.canvas.setAttribute('aria-valuenow', tick);
     this.canvas.setAttribute('aria-valuetext', `${this.scope.has_times ? `${moment(heap.time[tick])}, ` : ''}position ` +
       `${heap.position[tick]}: ${things(followed.bytes[tick], 'byte')} in ${things(followed.blocks[tick], 'block')} ` +

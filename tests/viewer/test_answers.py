@@ -149,11 +149,16 @@ class Verdicts(PageCase):
                 script.memory(10**7 * i, 300_000_000, 206_000_000, wall=i * 10**6)
         self.show(self.write(script.close(wall=20 * 10**6)))
         self.assertIn("most of the 206 MB that were resident is not heap", self.card("peak")[2])
-        memory = "[...document.querySelectorAll('.legend li')].at(-1).textContent"
-        for tick, resident in (0, "50.0 MB"), (19, "150 MB"):
+        memory = "(({ textContent, firstChild: { title } }) => [textContent, title])([...document.querySelectorAll('.legend li')].at(-1))"
+        for tick, resident, when in (0, "50.0 MB", "+0.00500 s"), (19, "150 MB", "+0.01500 s"):
             evaluate(f"heapPage.state.set({{ at: {tick} }})")
             evaluate("heapPage.draw()")
-            self.assertEqual(evaluate(memory), f"resident {resident}, mapped 300 MB")
+            said, title = evaluate(memory)
+            self.assertEqual(said, f"resident {resident} at {when}")
+            self.assertIn(f"the sample nearest to the cursor. Mapped 300 MB at {when}", title)
+            self.assertIn(f"; resident {resident} at {when}, mapped 300 MB at {when}",
+                          evaluate("heapPage.timeline.canvas.getAttribute('aria-valuetext')"))
+            self.assertIn(f">resident {resident} at {when}<", evaluate(test_page.SVG))
         most = "heapPage.timeline.frame(heapPage.timeline.ground, heapPage.timeline.colors).most"
         self.assertEqual(evaluate(most), 5600)
         evaluate("[...document.querySelectorAll('.legend button')].at(-1).click()")
