@@ -159,7 +159,8 @@ static int diff_print_sides(struct session *session, const struct diff_options *
     session_lead_with_functions(session);
     if (status != STATUS_OK || session_print_tree(session, "block", "bytes"))
         return status;
-    struct report_diff data = {.diff = diff, .lost = lost};
+    struct report_diff data = {
+        .diff = diff, .lost = lost, .from = range->from, .last = range->last};
     report_diff(&session->report, &data);
     return STATUS_OK;
 }

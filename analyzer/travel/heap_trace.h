@@ -119,4 +119,12 @@ static inline struct ttd_position heap_position_before(struct ttd_position posit
     return position;
 }
 
+/** The position right after another one. */
+static inline struct ttd_position heap_position_after(struct ttd_position position)
+{
+    position.sequence += position.steps == UINT64_MAX;
+    position.steps++;
+    return position;
+}
+
 #endif

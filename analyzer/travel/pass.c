@@ -223,14 +223,6 @@ static bool pass_find_next(const struct heap_pass *pass, struct ttd_position fro
     return is_found;
 }
 
-/* The position right after another. */
-static struct ttd_position pass_after(struct ttd_position position)
-{
-    position.sequence += position.steps == UINT64_MAX;
-    position.steps++;
-    return position;
-}
-
 /* Effects of the blocks of destroyed heaps come before anybody finishes. */
 static enum ttd_status pass_finish(struct heap_pass *pass, struct heap_arrival *arrival,
                                    struct ttd_position position, struct ttd_error *error)
@@ -245,7 +237,7 @@ static enum ttd_status pass_finish(struct heap_pass *pass, struct heap_arrival *
         status = pass_tell_notes(pass);
     /* One of them may go on to the end itself, and the others get the effects on the way. */
     if (!heap_is_end(position))
-        pass_list_observers(pass, pass_after(position));
+        pass_list_observers(pass, heap_position_after(position));
     for (size_t i = 0; i < pass->count && status == TTD_OK; i++) {
         const struct heap_watcher *watcher = &pass->watchers[i];
         if (watcher->finish && ttd_position_compare(watcher->to, position) == 0)
@@ -286,7 +278,7 @@ static enum ttd_status pass_run(struct heap_pass *pass, struct heap_arrival *arr
     enum ttd_status status = heap_replay_to(arrival, trace, &route, error);
     while (status == TTD_OK) {
         status = pass_finish(pass, arrival, position, error);
-        struct ttd_position from = pass_after(position);
+        struct ttd_position from = heap_position_after(position);
         if (status != TTD_OK || heap_is_end(position) || !pass_find_next(pass, from, &position))
             break;
         status = pass_go_on(arrival, position, error);

@@ -85,9 +85,24 @@ static void diff_text_net(struct report *report, const struct heap_diff *diff)
     say(output, PLAIN, "\n");
 }
 
+/* Says what the range is: a percentage is one of the events, and not of the time. */
+static void diff_text_range(struct report *report, const struct report_diff *data)
+{
+    struct text_output *output = report->output;
+    if (ttd_position_compare(data->from, ttd_position_min()) == 0)
+        out_text(output, "From the start");
+    else
+        say(output, "From ", moment(report, data->from));
+    if (heap_is_end(data->last))
+        out_text(output, " to the end\n");
+    else
+        say(output, " to ", moment(report, heap_position_after(data->last)), "\n");
+}
+
 static void text_diff(struct report *report, const struct report_diff *data)
 {
     diff_text_net(report, data->diff);
+    diff_text_range(report, data);
     for (int n = 0; n < HEAP_QUADRANTS; n++) {
         enum heap_quadrant i = quadrant_order[n];
         diff_text_quadrant(report, data, i);

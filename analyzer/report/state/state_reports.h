@@ -33,6 +33,9 @@ struct report_diff {
     const struct heap_diff *diff;
     /** The blocks that the range has added, classified by a snapshot. */
     const struct heap_leaks *lost;
+    /** The range, both included. */
+    struct ttd_position from;
+    struct ttd_position last;
 };
 
 /** Live blocks: blocks of heaps without a parent, and the nested blocks that lie in them. Sums of

@@ -88,7 +88,8 @@ class Diff(TestCase):
         text = self.run_ok("diff", "--from", "3:0", "--to", "4:0", path).text
         self.assertIn("AIFO, allocated inside the range, not freed in it: 1 block, 16 bytes\n",
                       text)
-        self.assertEqual(text.splitlines()[0], "Change: +14 bytes, +0 blocks")
+        self.assertEqual(text.splitlines()[:2], ["Change: +14 bytes, +0 blocks", "From 3:0 to 4:0"])
+        self.assertEqual(self.run_ok("diff", path).text.splitlines()[1], "From the start to the end")
         rows = self.run_ok("diff", "-f", "csv", "--from", "3:0", "--to", "4:0", path).csv
         self.assertEqual([(r["quadrant"], r["bytes"]) for r in rows],
                          [("aifi", "8"), ("aifo", "16"), ("aofi", "2"), ("aofo", "1")])
