@@ -224,6 +224,15 @@ static const char *command_name_of(const struct option *long_options, int value)
     return long_options->name ? long_options->name : "?";
 }
 
+/* Returns an operand that is an address, in place of a trace; NULL if there is none. */
+static const char *command_find_address(size_t count, char *const *operands)
+{
+    size_t i = 0;
+    while (i < count && (strncmp(operands[i], "0x", 2) != 0 || access(operands[i], F_OK) == 0))
+        i++;
+    return i < count ? operands[i] : NULL;
+}
+
 static int command_take_operands(struct common_options *result, int count, char **arguments)
 {
     static char default_name[] = INPUT_DEFAULT;
@@ -235,6 +244,9 @@ static int command_take_operands(struct common_options *result, int count, char 
     if (!operand_count && access(INPUT_DEFAULT, F_OK) != 0)
         return message_usage(name, "no trace is named, and there is no "
                                    "'" INPUT_DEFAULT "' here");
+    const char *address = command_find_address(operand_count, traces);
+    if (address)
+        return message_usage(name, "'%s' is no trace: an address is given by --address", address);
     if (operand_count > max_traces)
         return message_usage(name, "%zu %s at a time: '%s' is too much", max_traces,
                              max_traces == 1 ? "trace" : "traces", traces[max_traces]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The reports of `hot`, `temporary`, `lifetimes` and `timeline`. */
 #include <math.h>
+#include <string.h>
 
 #include "report/activity/activity_reports.h"
 
@@ -192,6 +193,26 @@ void report_temporary(struct report *report, const struct heap_usage *usage)
         data_usage(report, usage);
 }
 
+/* The longest time that is not told from none where blocks have none: the recorder's clock advances
+ * about once a millisecond, so that a shorter time may be one advance or none. */
+#define UNMEASURED_NS ((UINT64_C(1) << 21) - 1)
+
+/* Returns the classes of lifetimes, joining those that no clock tells apart. */
+static void usage_join_lifetimes(const struct heap_lifetime *lifetimes, bool is_time,
+                                 struct heap_lifetime *joined)
+{
+    memcpy(joined, lifetimes, HEAP_LIFETIMES * sizeof *joined);
+    for (unsigned i = 1; i < HEAP_LIFETIMES && is_time && lifetimes[0].blocks; i++) {
+        uint64_t first, last;
+        heap_class_range(i, &first, &last);
+        if (last > UNMEASURED_NS)
+            break;
+        joined[0].blocks += joined[i].blocks;
+        heap_sum_add(&joined[0].bytes, heap_sum_value(joined[i].bytes));
+        joined[i] = (struct heap_lifetime){.blocks = 0};
+    }
+}
+
 static void text_usage_class(struct text_output *output, unsigned class, bool is_time)
 {
     uint64_t first, last;
@@ -210,8 +231,9 @@ static void text_usage_class(struct text_output *output, unsigned class, bool is
 static void usage_text_histogram(struct text_output *output, const struct heap_usage *usage,
                                  enum heap_lifetime_kind kind)
 {
-    const struct heap_lifetime *lifetimes = usage->lifetimes[kind];
+    struct heap_lifetime lifetimes[HEAP_LIFETIMES];
     uint64_t most = 0, all = 0;
+    usage_join_lifetimes(usage->lifetimes[kind], kind == HEAP_LIFETIME_TIME, lifetimes);
     for (unsigned i = 0; i < HEAP_LIFETIMES; i++) {
         most = lifetimes[i].blocks > most ? lifetimes[i].blocks : most;
         all += lifetimes[i].blocks;

@@ -120,6 +120,8 @@ struct report {
      * up. */
     bool knows_beginning;
     bool has_beginning;
+    /** Text has said how functions get names. */
+    bool has_named;
     struct report_clock clock;
     /** The first failure to allocate memory, or TTD_OK. */
     enum ttd_status status;

@@ -255,13 +255,14 @@ void report_names_text(struct report *report, struct ttd_string module, size_t c
 
 bool report_key_names_text(struct report *report, struct heap_key key)
 {
-    if (view_find_key(report->functions, &key) != TTD_OK)
-        return false;
+    if (report->has_named || view_find_key(report->functions, &key) != TTD_OK)
+        return report->has_named;
     const struct view_label *label = view_find_label(report->functions, key);
     if (label->kind != LABEL_FUNCTION || label->name.size || !label->module.size)
         return false;
     out_text(report->output, "\nNames are missing in ");
     report_names_text(report, label->module, 0);
+    report->has_named = true;
     return true;
 }
 

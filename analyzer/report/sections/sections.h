@@ -317,8 +317,8 @@ void report_function_place_text(struct report *report, ttd_id stack,
  */
 void report_names_text(struct report *report, struct ttd_string module, size_t column);
 
-/** Does so if the function that report->functions finds in the stack of a key has no name, and
- * returns whether it has done so. */
+/** Does so once in a report, if the function that report->functions finds in the stack of a key has
+ * no name. Returns whether it was done. */
 bool report_key_names_text(struct report *report, struct heap_key key);
 
 /** A function that most groups and most of their bytes come through, and that looks like a wrapper

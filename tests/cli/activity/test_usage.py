@@ -74,7 +74,8 @@ class Usage(TestCase):
         self.assertEqual([(h["shortest"], h["blocks"]) for h in found["by_calls"]],
                          [(1, 4), (2, 1)])
         text = self.run_ok("lifetimes", self.trace, env={"LC_ALL": "C"}).text
-        self.assertIn("  up to 15 ns            " + "#" * 7 + " " * 15 + "1 block (20 %), 100 bytes\n",
+        self.assertIn("  too short to measure   " + "#" * 20 + "  4 blocks (80 %), 211 bytes\n"
+                      "  up to 2.15 s           " + "#" * 5 + " " * 17 + "1 block (20 %), 100 bytes\n",
                       text)
         self.assertIn("7 blocks; 1 never released, 1 released with their heap\n", text)
         rows = self.run_ok("lifetimes", "-f", "csv", self.trace).csv
@@ -112,6 +113,17 @@ class Usage(TestCase):
         self.assertEqual([(h["longest"], h["blocks"]) for h in found], [(0, 1)])
         self.assertIn("by time\n  too short to measure   " + "#" * 20 + "  1 block (100 %), 100 bytes",
                       self.run_ok("lifetimes", path, env={"LC_ALL": "C"}).text)
+
+    def test_times_that_no_clock_tells_apart(self):
+        script = Script().basics()
+        for number, end in enumerate((0, 900_000, 1_900_000, 2_500_000)):
+            script.alloc(0x1000 * (number + 1), 100, wall=0)
+        for number, end in enumerate((0, 900_000, 1_900_000, 2_500_000)):
+            script.free(0x1000 * (number + 1), wall=end)
+        text = self.run_ok("lifetimes", self.write(script.close(), "ticks"),
+                           env={"LC_ALL": "C"}).text
+        self.assertIn("by time\n  too short to measure   " + "#" * 20 + "  3 blocks (75 %), 300 bytes\n"
+                      "  up to 4.19 ms          #######               1 block (25 %)", text)
 
     def test_uncertain(self):
         for command in ("hot", "temporary", "lifetimes"):

@@ -232,6 +232,11 @@ class Nameless(TestCase):
                     self.assertRegex(text, r"(?m) by libx\.so\.2\+0x80$")
                 self.assertEqual(text.count("\n" + self.HINT.format(path)), 1)
 
+    def test_once_in_a_report(self):
+        path = self.write_calls([(900, (*self.BEGIN, (2, None))), (80, (*self.BEGIN, (2, None)))])
+        text = self.run_ok("diff", "--from", "0:3", path).text
+        self.assertEqual(text.count("Names are missing"), 1)
+
     def test_summary(self):
         path = self.write_calls([(900, (*self.BEGIN, (1, "main"), (2, "parse"), (2, None)))])
         text = self.run_ok("summary", path).text

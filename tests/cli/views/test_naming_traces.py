@@ -67,6 +67,11 @@ class Named(OneTrace):
             result = run(*arguments, self.path, cwd=self.folder)
             self.assertNotIn("the command comes before", result.errors)
 
+    def test_an_address_in_place_of_a_trace(self):
+        for command in "history", "referrers":
+            errors = run(command, "0x1000", self.path).errors
+            self.assertIn(f"{command}: '0x1000' is no trace: an address is given by --address\n", errors)
+
     def test_neither_command_nor_file(self):
         result = run(self.name("nothing"))
         self.assertEqual((result.status, result.text), (support.USAGE, ""))
