@@ -41,7 +41,7 @@ export function movesView(moves, pieces) {
     numberColumn('Remapped', 'remapped'), numberColumn('Avoidable', 'bytes_avoidable', bytes),
     numberColumn('From', 'start_size', bytes), numberColumn('To', 'final_size', bytes),
     positionColumn(pieces, 'Allocated', 'first_position'),
-    positionColumn(pieces, 'Last', 'last_position')], { sort: 1 });
+    positionColumn(pieces, 'Last reallocated', 'last_position')], { sort: 1 });
   const inferred = new Table('replaced', [
     stackColumn(pieces, key), numberColumn('At most', 'bytes_copied_at_most', bytes),
     numberColumn('Times', 'replaced'), numberColumn('Largest', 'largest_size', bytes),

@@ -136,7 +136,7 @@ function errorRemarks(errors) {
 
 function lostWhen(row, pieces) {
   if (!row.lost_after) return '';
-  return element('p', {}, 'Lost after ', pieces.position(row.lost_after), ', at ',
+  return element('p', {}, 'Lost after position ', pieces.position(row.lost_after), ', at position ',
     pieces.position(row.lost_before), ' at the latest.');
 }
 
@@ -153,8 +153,8 @@ export function leaksView(leaks, pieces) {
     numberColumn('Blocks', 'blocks'),
     { title: 'Class', is_number: false, value: (row) => row.class || 'never released',
       show: (row) => CLASSES[row.class]?.[0] || row.class || 'never released' },
-    positionColumn(pieces, 'First', 'first_position'),
-    positionColumn(pieces, 'Last', 'last_position'),
+    positionColumn(pieces, 'First allocated', 'first_position'),
+    positionColumn(pieces, 'Last allocated', 'last_position'),
   ], { sort: 1, wants: wantsOf(pieces), detail: (row) => element('div', {}, firstBlock(row, pieces),
     lostWhen(row, pieces), pieces.stack(row.stack)) });
   table.setRows(leaks.groups);

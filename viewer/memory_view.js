@@ -339,8 +339,8 @@ export class MemoryView {
     // The bounds of its group are those of all blocks of it.
     const known = groups.find((group) => group.class === name && group.stack_id === stack) || {};
     const after = known.lost_after && comparePositions(known.lost_after, begin) > 0 ? known.lost_after : begin;
-    return [`Never released; ${title} after `, pieces.position(after), pieces.timeOf(after), ', at ',
-      pieces.position(known.lost_before || snapshot.position), ' at the latest.'];
+    return [`Never released; ${title} after position `, pieces.position(after), pieces.timeOf(after, undefined, 'its time: '),
+      ', at position ', pieces.position(known.lost_before || snapshot.position), ' at the latest.'];
   }
 
   async tell(owner) {

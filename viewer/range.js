@@ -25,7 +25,7 @@ class Quadrant {
     this.table = new Table(name, [
       { ...stackColumn(pieces, (row) => `${name} ${row.stack_id}`), is_fixed: true },
       numberColumn('Bytes', 'bytes', bytes), numberColumn('Blocks', 'blocks'),
-      ...(has_positions ? [positionColumn(pieces, 'First', 'first_position')] : []),
+      ...(has_positions ? [positionColumn(pieces, 'First allocated', 'first_position')] : []),
     ], { sort: 1, wants: wantsOf(pieces), detail: (row) => pieces.stack(row.stack) });
     Object.assign(this, { search: pieces.search, draw: pieces.search.watch(() => this.choose()) });
     this.node = panel(`${text} (${short})`, this.sums, this.cut, this.table.tools, this.table.node);

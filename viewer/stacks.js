@@ -91,12 +91,12 @@ export class Pieces {
       { class: 'link', title: 'Move the cursor to the last tick before or there' });
   }
 
-  /** The time of a position: the one that its call has, or the moments of the page around it. */
-  timeOf(position, time) {
+  /** The time of a position: the one that its call has, or the moments of the page around it. A noun says whose it is. */
+  timeOf(position, time, noun = '') {
     const { heap, scope } = this;
     if (!position || !heap?.time || !scope.has_times || !scope.has(position)) return '';
     const step = heap.time[heap.last] / 10000;
-    return ` (${time === undefined ? momentBetween(heap.around('time', position), step).replace('at ', '') : moment(time, step)})`;
+    return ` (${noun}${time === undefined ? momentBetween(heap.around('time', position), step).replace('at ', '') : moment(time, step)})`;
   }
 
   /** A call with its stack; null if it is not known. */

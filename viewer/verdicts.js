@@ -185,7 +185,8 @@ export class Verdicts {
     if (!found) return lines;
     const length = this.heap.time[found.last] - this.heap.time[found.first];
     const times = this.time(owner.first, owner.last);
-    return [...lines, (found.is_steady && this.scope.has_times && length ? `about one every ${duration(length / (blocks - 1))} ` : '') + times];
+    const rate = found.is_steady && this.scope.has_times && length ? `about one every ${duration(length / (blocks - 1))} ` : '';
+    return [...lines, `allocated ${rate}${times}`];
   }
 
   /** A sentence about the blocks that are freed a few calls later, if they are many more, as `temporary` says it. */

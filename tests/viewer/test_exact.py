@@ -264,8 +264,8 @@ class Numbers(ExactCase):
             self.assertTrue(said.startswith("Never released"), said)
             self.assertEqual("lost after" in said, bool(block.get("lost_before")), (said, block))
             if block.get("lost_before"):
-                self.assertIn(f" lost after {block['lost_after']} ", said)
-                self.assertIn(f" at {block['lost_before']} at the latest", said)
+                self.assertIn(f" lost after position {block['lost_after']}", said)
+                self.assertIn(f" at position {block['lost_before']} at the latest", said)
             seen[said.split("; ")[-1].split(" after")[0].split(", by")[0]] += 1
         self.assertEqual(seen["definitely lost"], classes["definitely_lost"])
         self.assertEqual(seen["indirectly lost"], classes["indirectly_lost"])

@@ -75,8 +75,40 @@ class Times(PageCase):
         self.assertLessEqual(around[0], 1.001)
         self.assertGreaterEqual(around[1], 1.001)
         text = self.texts("[data-verdict=leak]")[0]
-        self.assertIn(f"at +{around[0]:.2f} s" if f"{around[0]:.2f}" == f"{around[1]:.2f}" else
-                      f"between +{around[0]:.2f} s and +{around[1]:.2f} s", text)
+        self.assertIn("; allocated " + (f"at +{around[0]:.2f} s" if f"{around[0]:.2f}" == f"{around[1]:.2f}" else
+                      f"between +{around[0]:.2f} s and +{around[1]:.2f} s"), text)
+
+
+    def test_times_of_allocation_are_no_times_of_loss(self):
+        script = SnapshotScript().basics()
+        for i in range(100):
+            script.alloc(0x100000 + 0x1000 * i, 96, wall=5 * 10**8 + i * 10**6)
+        script.snapshot((0x100008, 0x200000))
+        trace = self.write(script.close(wall=10**9))
+        self.show(trace)
+        text = self.texts("[data-verdict=leak]")[0]
+        self.assertRegex(text, r"100 blocks of 96 B on average lost; allocated from \+0\.500 s to \+0\.599 s")
+        self.go("#view=leaks")
+        titles = ["First allocated", "Last allocated"]
+        self.assertEqual(self.texts("[aria-label=leaks] th")[-2:], titles)
+        self.show(trace, "#view=moves", "--from", self.json_of("state", trace, "--at", "5%")["position"])
+        self.assertEqual(self.texts("[aria-label=chains] th")[-2:], ["Allocated", "Last reallocated"])
+        self.go("#view=range")
+        self.assertEqual(self.texts("[data-quadrant=aifo] th")[-1], titles[0])
+
+    def test_a_loss_between_two_snapshots_is_between_positions(self):
+        script = SnapshotScript().basics()
+        script.alloc(A, 100)
+        script.snapshot((IN_BSS, 0, A))
+        script.alloc(B, 16)
+        script.snapshot((IN_BSS, 0, B))
+        trace = self.write(script.close())
+        group, = (group for group in self.json_of("leaks", trace)["groups"] if group.get("lost_after"))
+        self.show(trace, "#view=leaks")
+        evaluate("document.querySelector('[aria-label=leaks] tbody tr').click(), 1")
+        self.settle()
+        self.assertIn(f"Lost after position {group['lost_after']}, at position {group['lost_before']} at the latest.",
+                      self.texts(".view .detail p"))
 
 
 @unittest.skipUnless(test_exact.HAS_ENGINE, "no engine")
@@ -91,6 +123,15 @@ class ExactTimes(test_exact.ExactCase):
         self.assertIn("(+2.6010 s)", titles[1])
         self.assertIn("1 block ever had", self.texts(".story-panel .said")[0])
         self.check_silence()
+
+    def test_the_time_of_a_position_is_not_that_of_a_loss(self):
+        script = SnapshotScript().basics()
+        script.alloc(0x20000, 100, wall=5 * 10**8)
+        script.snapshot((0x20008, 0x22000))
+        self.show_exact(self.write(script.close(wall=10**9)))
+        self.visit("#view=memory&address=0x20000")
+        self.wait("document.querySelectorAll('.owner .calls > p').length === 1")
+        self.assertRegex(self.texts(".owner .calls > p")[0], r"definitely lost after position [0-9A-F:]+ \(its time: ")
 
     def test_a_reallocation_has_two_positions(self):
         trace = self.write(between_moments())
