@@ -382,7 +382,8 @@ static enum borrow_result borrow_follow_run(const struct threads *threads,
             continue;
         if (stop == STOP_SIGNAL && signal != SIGSTOP)
             return borrow_give_way(thread, signal, before);
-        is_to_stop = true;
+        /* Not for an interruption of ours from before. */
+        is_to_stop |= stop == STOP_SIGNAL || stop == STOP_OF_GROUP;
         ptrace(PTRACE_CONT, tid, NULL, NULL);
     }
     ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -212,6 +213,33 @@ Test(copy, leaves_a_late_call, .timeout = 60)
         .code = &code, .number = SYS_ppoll, .arguments = {0, 0, (uintptr_t)&long_moment, 0}};
     cr_assert_eq(borrow_call(&threads, &threads.items[0], &call), BORROW_RUNS_ON);
     cr_assert_eq(waitid(P_PID, threads.items[0].tid, &info, WSTOPPED | WNOWAIT | __WALL), 0);
+    threads_release(&threads);
+    check_unnoticed(&child);
+}
+
+static volatile uint32_t run_over; /* the child's own */
+
+static void run_at_once(void)
+{
+    run_over = BORROWED_RUN_OVER;
+    for (;;)
+        ;
+}
+
+/* An interruption that was asked for before is no stop by job control, which would be sent again.
+ */
+Test(copy, an_interruption_does_not_stop_the_process, .timeout = 60)
+{
+    struct child child = child_start(run_threads);
+    struct threads threads;
+    struct borrowed_code code;
+    borrowed_publish(&code);
+    threads_stop(&threads, (uint32_t)child.pid, 0, (uint32_t)child.pid, &interrupted);
+    cr_assert(threads.are_stopped);
+    cr_assert_eq(ptrace(PTRACE_INTERRUPT, (pid_t)threads.items[0].tid, NULL, NULL), 0);
+    struct borrowed_run run = {
+        .code = &code, .entry = (uintptr_t)run_at_once, .over = (uintptr_t)&run_over};
+    cr_assert_eq(borrow_run(&threads, &threads.items[0], &run), BORROW_DONE);
     threads_release(&threads);
     check_unnoticed(&child);
 }
