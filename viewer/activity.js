@@ -84,6 +84,20 @@ function histogram(name, title, unit, rows) {
   return table;
 }
 
+/** The longest time that is not told from none where blocks have none: the recorder's clock advances about once a
+ * millisecond, so that a shorter time may be one advance or none. `lifetimes` has the same. */
+const UNMEASURED = 2 ** 21 - 1;
+
+/** The classes of times, of which those that no clock tells apart are one. */
+function timeRows(list) {
+  const rows = lifetimeRows(list, duration);
+  if (rows[0]?.from !== 0) return rows;
+  const joined = rows.filter(({ to }) => Number(to) <= UNMEASURED);
+  const sum = (name) => joined.reduce((all, row) => all + row[name], 0);
+  return [{ from: 0, to: UNMEASURED, blocks: sum('blocks'), bytes: sum('bytes'),
+    label: `under ${duration(UNMEASURED)}: too short to measure` }, ...rows.slice(joined.length)];
+}
+
 function lifetimeRows(list, format) {
   return list.map((row) => ({
     from: Number(row.shortest), to: row.longest, blocks: Number(row.blocks), bytes: Number(row.bytes),
@@ -98,7 +112,7 @@ export class LifetimesView {
     this.gaps = new CommandLine('', 'Gaps between them');
     this.sizes = element('div');
     const by_time = histogram('lifetimes-by-time', 'Lived for', ' (ns)',
-      lifetimeRows(lifetimes.by_time, (time) => (time ? duration(time) : 'too short to measure')));
+      timeRows(lifetimes.by_time));
     const by_calls = histogram('lifetimes-by-calls', 'Released after calls', '',
       lifetimeRows(lifetimes.by_calls, count));
     this.node = element('div', { class: 'columns' },

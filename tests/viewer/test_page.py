@@ -396,8 +396,12 @@ class Numbers(PageCase):
                          sorted(group["reallocs"] for group in found["groups"]))
         self.go("#view=lifetimes")
         found = self.json_of("lifetimes", trace)
+        # All times are shorter than the clock can tell from none.
+        self.assertEqual([found["by_time"][0]["shortest"], found["by_time"][-1]["longest"] < 1 << 21], [0, True])
         self.assertEqual([whole(cells[1][0]) for cells in self.rows(".columns > .panel:first-child")],
-                         [row["blocks"] for row in found["by_time"]])
+                         [sum(row["blocks"] for row in found["by_time"])])
+        self.assertEqual([whole(cells[1][0]) for cells in self.rows(".columns > .panel:nth-child(2)")],
+                         [row["blocks"] for row in found["by_calls"]])
         self.check_silence()
 
 
