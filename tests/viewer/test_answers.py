@@ -503,7 +503,7 @@ class Timeline(PageCase):
             for i, time in enumerate(times):
                 script.alloc(0x1000, 100, wall=i * 10**7)
                 script.free(0x1000, wall=i * 10**7 + time)
-            trace = self.write(script.close(wall=10**8))
+            trace = self.write(script.close(wall=10**8), f"of-{len(times)}")
             said = self.run_ok("lifetimes", trace).text.split("\n\n")[1].splitlines()[1:]
             self.assertEqual(["too short" in line for line in said], ["too short" in title for title, _ in classes])
             self.show(trace, "#view=lifetimes")
