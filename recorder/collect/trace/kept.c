@@ -24,6 +24,7 @@ struct kept_call {
     ttd_id thread, stack, heap;
     uint8_t action, api;
     bool is_gone;
+    bool is_in_flight; /* a reallocation whose end is ahead: its block is not there yet */
 };
 
 struct kept {
@@ -32,9 +33,11 @@ struct kept {
     size_t gone;        /* of these, calls that are left out */
     uint32_t *numbers;  /* hash table of acquisitions, by block: number of the call from 1 on */
     size_t number_room; /* a power of two; 0 before the first */
-    uint64_t key;       /* random: addresses come from an untrusted process */
-    uint64_t left_out;  /* calls in all that were left out */
-    bool is_live_only;  /* only acquisitions of live blocks are kept, and creations of heaps */
+    uint32_t *flights;  /* numbers of the calls in flight, of all threads: few */
+    size_t flight_count, flight_capacity;
+    uint64_t key;      /* random: addresses come from an untrusted process */
+    uint64_t left_out; /* calls in all that were left out */
+    bool is_live_only; /* only acquisitions of live blocks are kept, and creations of heaps */
 };
 
 enum { NUMBERS_FIRST = 1 << 10 };
@@ -56,6 +59,7 @@ void kept_free(struct kept *kept)
         return;
     free(kept->calls);
     free(kept->numbers);
+    free(kept->flights);
     free(kept);
 }
 
@@ -95,7 +99,7 @@ static bool kept_number_all(struct kept *kept, size_t room)
     kept->numbers = numbers;
     kept->number_room = room;
     for (size_t i = 0; i < kept->count; i++)
-        if (kept->calls[i].address != 0)
+        if (kept->calls[i].address != 0 && !kept->calls[i].is_in_flight)
             numbers[kept_slot(kept, kept->calls[i].address, kept->calls[i].heap)] = (uint32_t)i + 1;
     return true;
 }
@@ -104,9 +108,14 @@ static bool kept_number_all(struct kept *kept, size_t room)
 static void kept_close_up(struct kept *kept)
 {
     size_t count = 0;
-    for (size_t i = 0; i < kept->count; i++)
-        if (!kept->calls[i].is_gone)
-            kept->calls[count++] = kept->calls[i];
+    kept->flight_count = 0;
+    for (size_t i = 0; i < kept->count; i++) {
+        if (kept->calls[i].is_gone)
+            continue;
+        kept->calls[count++] = kept->calls[i];
+        if (kept->calls[i].is_in_flight)
+            kept->flights[kept->flight_count++] = (uint32_t)count;
+    }
     kept->count = count;
     kept->gone = 0;
 }
@@ -169,6 +178,45 @@ static bool kept_release(struct kept *kept, uint64_t address, ttd_id heap)
     return true;
 }
 
+/* Enters the block that a call has acquired. */
+static void kept_enter(struct kept *kept, uint32_t added)
+{
+    struct kept_call *call = &kept->calls[added - 1];
+    uint32_t *number = &kept->numbers[kept_slot(kept, call->address, call->heap)];
+    if (*number != 0) /* its release is missing: the block is replaced, as it is in a reader */
+        kept_drop(kept, &kept->calls[*number - 1]);
+    *number = added;
+    call->is_in_flight = false;
+}
+
+/* Notes a reallocation whose end is ahead. False if there is no memory. */
+static bool kept_await(struct kept *kept, uint32_t added)
+{
+    uint32_t *flights = array_grow(kept->flights, kept->flight_count, &kept->flight_capacity,
+                                   sizeof *kept->flights);
+    if (!flights)
+        return false;
+    kept->flights = flights;
+    flights[kept->flight_count++] = added;
+    kept->calls[added - 1].is_in_flight = true;
+    return true;
+}
+
+/* Enters the blocks of reallocations that have ended by a position: others may have released an
+ * earlier block at the address since they began. */
+static void kept_land(struct kept *kept, struct ttd_position position)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < kept->flight_count; i++) {
+        uint32_t number = kept->flights[i];
+        if (ttd_position_compare(kept->calls[number - 1].end, position) <= 0)
+            kept_enter(kept, number);
+        else
+            kept->flights[left++] = number;
+    }
+    kept->flight_count = left;
+}
+
 /* Leaves out the blocks of a heap that ends. */
 static void kept_end_heap(struct kept *kept, ttd_id heap)
 {
@@ -189,8 +237,12 @@ static bool kept_add(struct kept *kept, const struct ttd_event *event)
     uint64_t base = event->base_address, address = event->address;
     bool is_block = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_FREE ||
                     event->action == TTD_ACTION_REALLOC;
-    if (event->action == TTD_ACTION_DESTROY)
+    bool acquires = event->action == TTD_ACTION_ALLOC && ttd_event_returned(event);
+    kept_land(kept, acquires ? event->time_end : event->time_start);
+    if (event->action == TTD_ACTION_DESTROY) {
+        kept_land(kept, ttd_position_max());
         kept_end_heap(kept, event->heap);
+    }
     /* A reallocation that fails releases nothing. */
     if (event->action == TTD_ACTION_REALLOC && address == 0 && event->size != 0)
         base = 0;
@@ -224,10 +276,9 @@ static bool kept_add(struct kept *kept, const struct ttd_event *event)
                                                     .api = event->api};
     if (address == 0)
         return true;
-    uint32_t *number = &kept->numbers[kept_slot(kept, address, event->heap)];
-    if (*number != 0) /* its release is missing: the block is replaced, as it is in a reader */
-        kept_drop(kept, &kept->calls[*number - 1]);
-    *number = (uint32_t)kept->count;
+    if (event->action == TTD_ACTION_REALLOC && ttd_event_returned(event))
+        return kept_await(kept, (uint32_t)kept->count);
+    kept_enter(kept, (uint32_t)kept->count);
     return true;
 }
 
@@ -282,7 +333,7 @@ static void kept_take(struct kept *kept, void (*take)(void *context, const struc
                       void *context)
 {
     kept_hand_over(kept, take, context);
-    kept->count = kept->gone = 0;
+    kept->count = kept->gone = kept->flight_count = 0;
     free(kept->numbers);
     kept->numbers = NULL;
     kept->number_room = 0;

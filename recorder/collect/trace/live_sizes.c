@@ -25,6 +25,7 @@ void live_sizes_free(struct live_sizes *sizes)
     if (!sizes)
         return;
     free(sizes->slots);
+    free(sizes->flights);
     free(sizes);
 }
 
@@ -86,9 +87,42 @@ static void sizes_acquire(struct live_sizes *sizes, uint64_t address, uint64_t s
     sizes->bytes += size;
 }
 
+/* Notes the block of a reallocation whose end is ahead. Its bytes count. */
+static void sizes_await(struct live_sizes *sizes, const struct ttd_event *event)
+{
+    struct live_flight *flights = array_grow(sizes->flights, sizes->flight_count,
+                                             &sizes->flight_capacity, sizeof *sizes->flights);
+    if (!flights) {
+        live_sizes_doubt(sizes, LIVE_UNKNOWN);
+        return;
+    }
+    sizes->flights = flights;
+    flights[sizes->flight_count++] =
+        (struct live_flight){event->time_end, {event->address, event->size}};
+    sizes->bytes += event->size;
+}
+
+/* Enters the blocks of reallocations that have ended by a position: others may have released an
+ * earlier block at the address since they began. */
+static void sizes_land(struct live_sizes *sizes, struct ttd_position position)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < sizes->flight_count; i++) {
+        const struct live_flight flight = sizes->flights[i];
+        if (ttd_position_compare(flight.end, position) > 0) {
+            sizes->flights[left++] = flight;
+            continue;
+        }
+        sizes->bytes -= flight.block.size;
+        sizes_acquire(sizes, flight.block.address, flight.block.size);
+    }
+    sizes->flight_count = left;
+}
+
 static void sizes_clear(struct live_sizes *sizes)
 {
     free(sizes->slots);
+    free(sizes->flights);
     *sizes = (struct live_sizes){.key = sizes->key, .doubt = sizes->doubt};
 }
 
@@ -101,17 +135,22 @@ void live_sizes_event(struct live_sizes *sizes, const struct ttd_event *event)
     }
     if (sizes->doubt >= LIVE_UNKNOWN)
         return;
+    bool acquires = event->action == TTD_ACTION_ALLOC && ttd_event_returned(event);
+    sizes_land(sizes, acquires ? event->time_end : event->time_start);
     /* A reallocation that fails releases nothing. */
     bool has_failed =
         event->action == TTD_ACTION_REALLOC && event->address == 0 && event->size != 0;
     if (event->base_address != 0 && !has_failed)
         sizes_release(sizes, event->base_address);
-    if (event->address != 0)
+    if (event->address != 0 && event->action == TTD_ACTION_REALLOC && ttd_event_returned(event))
+        sizes_await(sizes, event);
+    else if (event->address != 0)
         sizes_acquire(sizes, event->address, event->size);
 }
 
 void live_sizes_calls(struct live_sizes *sizes, const struct ttd_calls *calls)
 {
+    sizes_land(sizes, calls->start);
     for (size_t i = 0; i < calls->count && sizes->doubt < LIVE_UNKNOWN; i++) {
         const struct ttd_call *call = &calls->calls[i];
         if (call->action == TTD_ACTION_FREE)

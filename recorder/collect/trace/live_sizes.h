@@ -24,6 +24,12 @@ struct live_sizes {
         uint64_t size;
     } * slots;
     size_t room, count;
+    /** Blocks of reallocations whose end is ahead. */
+    struct live_flight {
+        struct ttd_position end;
+        struct live_size block;
+    } * flights;
+    size_t flight_count, flight_capacity;
     uint64_t key; /* random: addresses come from an untrusted process */
     uint64_t bytes;
     enum live_doubt doubt; /* about `bytes` */

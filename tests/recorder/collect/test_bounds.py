@@ -27,6 +27,60 @@ int main()
 }
 """
 
+# An allocator that gives a reallocation a block which another thread releases meanwhile.
+ALLOCATOR = """
+#include <atomic>
+#include <cstddef>
+#include <cstring>
+#include <sched.h>
+static char memory[1 << 24];
+static std::atomic<std::size_t> used;
+std::atomic<void *> awaited;
+std::atomic<bool> is_waiting, is_free;
+extern "C" void *malloc(std::size_t size)
+{
+    return memory + used.fetch_add((size + 15) / 16 * 16);
+}
+extern "C" void *calloc(std::size_t count, std::size_t size)
+{
+    return malloc(count * size);
+}
+extern "C" void free(void *block)
+{
+    if (block && block == awaited)
+        is_free = true;
+}
+extern "C" void *realloc(void *block, std::size_t size)
+{
+    if (size != 7777)
+        return block ? std::memcpy(malloc(size), block, size) : malloc(size);
+    is_waiting = true;
+    while (!is_free)
+        sched_yield();
+    return awaited;
+}
+"""
+
+TAKES_OVER = """
+#include <atomic>
+#include <cstdlib>
+#include <thread>
+extern std::atomic<void *> awaited;
+extern std::atomic<bool> is_waiting, is_free;
+int main(int count, char **)
+{
+    void *moved;
+    awaited = malloc(8000);
+    std::thread thread([&moved] { moved = realloc(malloc(5000), 7777); });
+    while (!is_waiting)
+        std::this_thread::yield();
+    free(awaited);
+    thread.join();
+    if (count > 1)
+        free(moved);
+}
+"""
+
 
 class Bounded(Recording):
 
@@ -39,6 +93,13 @@ class Bounded(Recording):
         ready, *counts = result.stdout.decode().splitlines()
         self.assertEqual((ready, len(counts)), ('ready', len(commands)))
         return [int(count) for count in counts[-1].split()], result.stderr.decode()
+
+    def compile(self, name, text, *options):
+        path = self.directory / name
+        path.with_suffix('.cpp').write_text(text)
+        subprocess.run([*os.environ['COMPILER_CXX'].split(), '-O1', '-fno-builtin', '-pthread', '-o',
+                        path, path.with_suffix('.cpp'), *options], check=True)
+        return path
 
     def text(self, command, *options):
         return subprocess.run([ANALYZER, command, *options, str(self.trace)], text=True,
@@ -181,10 +242,7 @@ class Size(Bounded):
 
     def test_calls_of_operators_that_were_seen(self):
         """From then on a call that an operator makes does not count."""
-        path = self.directory / 'operators'
-        path.with_suffix('.cpp').write_text(OPERATORS)
-        subprocess.run([*os.environ['COMPILER_CXX'].split(), '-O1', '-fno-builtin', '-o', path,
-                        path.with_suffix('.cpp')], check=True)
+        path = self.compile('operators', OPERATORS)
         self.record(path, options=['--no-snapshot'])
         whole = analyze('info', self.trace)
         self.record(path, options=['--max-size', '50K', '--no-snapshot'])
@@ -377,6 +435,17 @@ class BlocksOnly(Bounded):
         verdict = analyze('verify', self.trace)
         self.assertEqual((verdict['ok'], verdict['problems']), (True, []))
         self.assertEqual(analyze('errors', self.trace)['findings'], [])
+
+    def test_a_block_that_a_reallocation_takes_over(self):
+        """Another thread releases it in the middle of the reallocation: that is the block before."""
+        allocator = self.compile('allocator.so', ALLOCATOR, '-shared', '-fPIC')
+        takes_over = self.compile('takes_over', TAKES_OVER, allocator)
+        for less in [], ['--blocks-only']:
+            for arguments, sizes in ((), [7777]), (('free',), []):
+                self.record(takes_over, *arguments, options=['--no-snapshot', *less])
+                self.assertEqual(analyze('errors', self.trace)['findings'], [])
+                groups = analyze('state', self.trace)['groups']
+                self.assertEqual([group['bytes'] for group in groups], sizes, (arguments, less))
 
     def test_classes(self):
         """Calls of blocks that are gone leave nothing but their number."""

@@ -51,9 +51,34 @@ Test(live_sizes, has_the_bytes_of_all_live_blocks)
             event.address = 0;
             live_sizes_event(sizes, &event);
         }
+        live_sizes_calls(sizes, &(struct ttd_calls){.count = 0}); /* a reallocation has ended */
         cr_assert_eq(sizes->bytes, bytes);
     }
     cr_assert_eq(sizes->doubt, LIVE_EXACT);
+    live_sizes_free(sizes);
+}
+
+/* A reallocation may be given the block that another thread has released since it began. */
+Test(live_sizes, has_blocks_of_reallocations_from_their_ends_on)
+{
+    struct live_sizes *sizes = live_sizes_new(LIVE_EXACT);
+    allocate(sizes, 16, 100);
+    allocate(sizes, 32, 10);
+    live_sizes_event(sizes, &(struct ttd_event){.action = TTD_ACTION_REALLOC,
+                                                .time_start = {2, 0},
+                                                .time_end = {5, 0},
+                                                .base_address = 32,
+                                                .address = 16,
+                                                .size = 7});
+    cr_assert_eq(sizes->bytes, 107);
+    live_sizes_event(sizes, &(struct ttd_event){.action = TTD_ACTION_FREE,
+                                                .time_start = {3, 0},
+                                                .time_end = {3, 1},
+                                                .base_address = 16});
+    cr_assert_eq(sizes->bytes, 7);
+    const struct ttd_call call = {.action = TTD_ACTION_FREE, .address = 16};
+    live_sizes_calls(sizes, &(struct ttd_calls){.calls = &call, .count = 1, .start = {6, 0}});
+    cr_assert_eq(sizes->bytes, 0);
     live_sizes_free(sizes);
 }
 
