@@ -221,11 +221,14 @@ class Page {
     return source;
   }
 
-  /** Shows the biography of an address: it stands below other panels, so scrolls to it once it is drawn. */
-  goToAddress(address) {
+  /** Shows the biography of an address: it stands below other panels, so scrolls to it once these and itself are drawn. */
+  async goToAddress(address) {
     this.state.set({ view: 'memory', address, search: '' });
-    requestAnimationFrame(() => requestAnimationFrame(() => document
-      .querySelector('.view [aria-label^=Biography]')?.scrollIntoView({ block: 'nearest' })));
+    await this.exact?.done;
+    await new Promise((done) => { requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))); });
+    await Promise.all([this.memory?.run, this.memory?.telling]);
+    if (this.state.get('address') !== address || this.view().key !== 'memory') return;
+    document.querySelector('.view [aria-label^=Biography]').scrollIntoView({ block: 'start' });
   }
 
   goTo(position) {

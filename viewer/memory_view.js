@@ -182,7 +182,7 @@ export class MemoryView {
     }
     this.progress.removeAttribute('value');
     this.waitText.textContent = 'Drawing the map…';
-    this.drawStory();
+    this.telling = this.drawStory();
     this.wish = `${this.exact.moment} ${this.state.get('region')} ${this.canvas.clientWidth}` +
       ` ${getComputedStyle(document.documentElement).getPropertyValue('--panel')}`;
     this.run ||= this.follow().finally(() => { this.run = null; });
@@ -294,7 +294,9 @@ export class MemoryView {
       ['blocks', this.exact.moment, cell.first, cell.last, LISTED]);
     const list = await this.readBlocks(numbers);
     this.blocks.setRows(list);
+    // The biography is of a block that is listed, or of none.
     if (list.length === 1) this.setAddress(hex(list[0].address));
+    else this.state.set({ address: '' });
   }
 
   async readBlocks(numbers) {
@@ -307,22 +309,23 @@ export class MemoryView {
   /** The biography of the address that was asked for. */
   async drawStory() {
     const address = this.state.get('address');
-    if (this.told === address) return;
+    if (this.told === address) return this.telling;
     this.told = address;
     this.input.value = address;
     if (!/^0x[0-9a-f]{1,16}$/.test(address)) {
       this.story.replaceChildren();
-      return;
+      return null;
     }
     const [[total, ...numbers]] = await this.exact.engine.ask(['history', BigInt(address), LISTED]);
     const owners = await this.readBlocks(numbers);
     const told = await Promise.all(owners.map((owner) => this.tell(owner)));
-    if (this.told !== address) return;
+    if (this.told !== address) return null;
     const left = Number(total) - owners.length;
     this.story.replaceChildren(
       element('p', { class: 'said' }, `${things(Number(total), 'block')} ever had the address ${address}` +
         `${left ? `; the last ${owners.length} are shown` : ''}.`),
       ...told.reverse());
+    return null;
   }
 
   /** The end of a block that was never released: whether it is lost, by the snapshot of the leaks. */

@@ -354,6 +354,26 @@ class Use(ExactCase):
         self.assertIn(f"address={address}", evaluate("heapPage.state.fragment()"))
         self.assertIn(f"history --address {address}", self.texts(".command code")[0])
 
+    def test_enter_shows_the_biography_whatever_was_clicked(self):
+        script = Script().basics()
+        for i in range(800):
+            script.alloc(0x100000 + 8 * i, 8)
+        self.show_exact(self.write(script.close()), "#view=memory")
+        self.wait("Boolean(heapPage.memory && !heapPage.memory.run && heapPage.memory.layout)")
+        pick = "(({ memory }) => memory.pick(2, memory.layout.places[0].top + 2).then(() => memory.blocks.rows.length))(heapPage)"
+        self.assertEqual(evaluate(pick), 2)
+        for address in ("0x100008", "0x100010", "0x100010"):
+            evaluate("scrollTo(0, 0), heapPage.searchField.focus(), 1")
+            evaluate(f"heapPage.state.set({{ search: {address!r} }}), 1")
+            self.settle()
+            evaluate("heapPage.searchField.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter' })), 1")
+            self.wait(f"document.querySelector('.owner h3')?.textContent.includes({address!r})")
+            self.wait("(({ top, bottom }) => top >= 0 && bottom <= innerHeight)(document.querySelector('.owner h3').getBoundingClientRect())")
+            self.assertEqual(evaluate(pick), 2)
+            self.wait("!document.querySelector('.owner')")
+            self.assertEqual(evaluate("heapPage.state.get('address')"), "")
+        self.check_silence()
+
     def test_traces_that_have_next_to_nothing(self):
         one = Script().basics()
         one.alloc(0x1000, 7)
