@@ -16,10 +16,15 @@ const growthColumn = {
   title: 'Growth', is_number: false, value: growthText, show: growthText,
 };
 
+/** Whether it is known of all moves if they copied. */
+function isCopiedKnown({ bytes_copied: copied, bytes_copied_at_most: most }) {
+  return Number(copied) === Number(most);
+}
+
 /** The bytes copied, for certain or at most. */
 function copiedText(moves) {
-  const { bytes_copied: copied, bytes_copied_at_most: most, remapped } = moves;
-  const limit = Number(copied) === Number(most) ? '' : 'at most ';
+  const { bytes_copied_at_most: most, remapped } = moves;
+  const limit = isCopiedKnown(moves) ? '' : 'at most ';
   const mapped = Number(remapped) ? `, ${things(Number(remapped), 'move')} without a copy` : '';
   return `${limit}${things(Number(most), 'byte')} copied${mapped}`;
 }
@@ -28,16 +33,16 @@ export function movesView(moves, pieces) {
   const detail = (row) => pieces.stack(row.stack);
   const key = (row) => row.stack_id;
   const wants = wantsOf(pieces);
+  const copied = numberColumn(isCopiedKnown(moves) ? 'Copied' : 'Copied at most', 'bytes_copied_at_most', bytes);
   const table = new Table('moves', [
-    stackColumn(pieces, key), numberColumn('Copied at most', 'bytes_copied_at_most', bytes),
+    stackColumn(pieces, key), copied,
     numberColumn('Calls', 'reallocs'), numberColumn('Moved', 'moved'),
     numberColumn('Remapped', 'remapped'), numberColumn('Avoidable', 'bytes_avoidable', bytes),
     numberColumn('In place', 'in_place'), numberColumn('Largest', 'largest_size', bytes),
     growthColumn], { detail, wants, sort: 1 });
   const chains = new Table('chains', [
     { ...nameColumn('Function', (row) => pieces.functionOf(row.stack_id)), key: (row) => row.first_position },
-    numberColumn('Copied at most', 'bytes_copied_at_most', bytes),
-    numberColumn('Calls', 'reallocs'), numberColumn('Moved', 'moved'),
+    copied, numberColumn('Calls', 'reallocs'), numberColumn('Moved', 'moved'),
     numberColumn('Remapped', 'remapped'), numberColumn('Avoidable', 'bytes_avoidable', bytes),
     numberColumn('From', 'start_size', bytes), numberColumn('To', 'final_size', bytes),
     positionColumn(pieces, 'Allocated', 'first_position'),

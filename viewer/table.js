@@ -17,7 +17,8 @@ addEventListener('resize', () => { rows_visible = rowsThatFit(); });
 
 /** What headings that are not plain mean. */
 const HINTS = {
-  'Copied at most': 'Bytes that reallocations copied, if each move copied the whole old block',
+  Copied: 'Bytes that moves copied: of each the smaller one of the old and the new size',
+  'Copied at most': 'Bytes that moves copied, if those did, too, of which it is not known',
   'At most': 'Bytes copied, if each copy was of the whole old block',
   Remapped: 'Moved by the kernel, without a copy', Avoidable: 'Bytes that room for the final size would have spared',
   'In place': 'Grew or shrank where it was', Moved: 'Got another address',

@@ -222,6 +222,19 @@ class Filter(PageCase):
         for title in ("Copied at most", "Remapped", "Avoidable", "Moved"):
             self.assertTrue(hints[title], title)
 
+    def test_bytes_copied_are_certain_or_at_most_everywhere(self):
+        script = Script().basics()
+        script.alloc(0x10010, 100)
+        script.realloc(0x10010, 0x10040, 200)
+        for name, trace, is_known in ("known", script.close(), True), ("unknown", between_moments(), False):
+            self.show(self.write(trace, name), "#view=moves")
+            self.assertRegex(self.texts(".view p")[0], r"; \d+ bytes copied" if is_known else r"; at most \d+ bytes copied")
+            for table in ("moves", "chains"):
+                title = "Copied" if is_known else "Copied at most"
+                hints = dict(evaluate(f"[...document.querySelectorAll('[aria-label={table}] th button')].map((node) => "
+                                      "[node.textContent.replace(/ [▾▴]/, ''), node.title])"))
+                self.assertTrue(hints.get(title), (title, hints))
+
     def test_a_column_of_times_has_times_only(self):
         self.show(self.write(between_moments()), "#view=leaks")
         for cells in self.rows(".view"):
