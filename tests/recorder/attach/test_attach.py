@@ -89,6 +89,38 @@ int main()
     _exit(0);
 }
 """
+# Threads that start others; these release the block of their own start.
+STARTING = r"""
+#include <cstdio>
+#include <string>
+#include <sys/prctl.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+static void fill()
+{
+    std::vector<std::string> texts;
+    for (int i = 0; i < 30; i++)
+        texts.emplace_back(50 + i % 7 * 30, 'x');
+}
+static void start()
+{
+    for (;;) {
+        fill();
+        std::thread(fill).join();
+    }
+}
+int main()
+{
+    prctl(0x59616d61, -1, 0, 0, 0);
+    for (int i = 0; i < 4; i++)
+        std::thread(start).detach();
+    std::puts("ready");
+    std::fflush(stdout);
+    std::getchar();
+    _exit(0);
+}
+"""
 ONE_ARENA = {'GLIBC_TUNABLES': 'glibc.malloc.arena_max=1:glibc.malloc.tcache_count=0'}
 
 # The only frame of blocks from before.
@@ -624,7 +656,7 @@ class Trees(Attach):
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline and any(
                 'ttd' in pathlib.Path(f'/proc/{pid}/maps').read_text(encoding='utf-8')
-                for pid in pids):
+                for pid in (process.pid, *pids)):
             time.sleep(0.05)
         self.check_left([process.pid, *pids])
 
@@ -683,6 +715,16 @@ class Moments(Attach):
         process = self.start(self.compile('contended', CONTENDED), env={**os.environ, **ONE_ARENA})
         for _ in range(12):
             recorder = self.attach(process, '--no-snapshot')
+            time.sleep(0.1)
+            self.detach(process, recorder)
+            self.assertEqual(analyze('errors', self.trace)['findings'], [])
+            self.trace.unlink()
+
+    def test_threads_that_begin_before_the_end(self):
+        """Their calls are recorded, though the recorder has not looked for them meanwhile."""
+        process = self.start(self.compile('starting', STARTING))
+        for _ in range(6):
+            recorder = self.attach(process)
             time.sleep(0.1)
             self.detach(process, recorder)
             self.assertEqual(analyze('errors', self.trace)['findings'], [])
