@@ -45,13 +45,22 @@ export function positionColumn(pieces, title, name) {
   };
 }
 
+/** The last own call of a stack, or else its innermost one, as a frame; undefined for no stack. */
+function ownFrame(calls, stack) {
+  const frames = calls.stack(stack);
+  return frames.find((frame) => calls.functions[calls.functionOf[frame]].own) ?? frames[0];
+}
+
+/** The number of the function that names a stack; -1 for no stack. */
+export function functionKey(calls, stack) {
+  const frame = ownFrame(calls, stack);
+  return frame === undefined ? -1 : calls.functionOf[frame];
+}
+
 /** The column that names a stack by its last own call; the whole stack unfolds. */
 export function stackColumn(pieces, key = undefined) {
   const { calls } = pieces;
-  const find = (row) => {
-    const frames = calls.stack(row.stack);
-    return frames.find((frame) => calls.functions[calls.functionOf[frame]].own) ?? frames[0];
-  };
+  const find = (row) => ownFrame(calls, row.stack);
   const name = (row, kind = 'short') => {
     const frame = find(row);
     return frame === undefined ? ['(no stack)', '']

@@ -2,10 +2,10 @@
 // The range: its blocks, by whether they were allocated and released in it.
 import { rangeWords } from './commands.js';
 import { button, doubts, element, fixedFigure, setText } from './dom.js';
-import { panel, blocksAndBytes, numberColumn, stackColumn, positionColumn, wantsOf } from './findings.js';
-import { briefName, bytes, count, signed, things } from './format.js';
+import { panel, blocksAndBytes, functionKey, numberColumn, stackColumn, positionColumn, wantsOf } from './findings.js';
+import { briefName, bytes, comparePositions, count, percent, signed, things } from './format.js';
 import { Spans } from './spans.js';
-import { Table } from './table.js';
+import { Table, shareOf } from './table.js';
 
 const QUADRANTS = [
   ['aifi', 'AIFI', 'Came and went: allocated in the range, and freed in it'],
@@ -17,17 +17,25 @@ const QUADRANTS = [
 const LOST = [['definitely_lost', 'definitely lost'], ['indirectly_lost', 'indirectly lost'],
   ['possibly_lost', 'possibly lost']];
 
-/** A quadrant: its sums and its call sites. */
+/** Stacks of a function that are listed when its row is opened, those with most bytes. */
+const STACKS_SHOWN = 5;
+
+/** A quadrant: its sums and its functions. */
 class Quadrant {
   constructor(pieces, [name, short, text], has_positions) {
     this.sums = element('p', { class: 'sums' });
     this.cut = element('p', { class: 'dim' });
+    const { calls } = pieces;
+    this.nameOf = stackColumn(pieces).value;
     this.table = new Table(name, [
-      { ...stackColumn(pieces, (row) => `${name} ${row.stack_id}`), is_fixed: true },
-      numberColumn('Bytes', 'bytes', bytes), numberColumn('Blocks', 'blocks'),
+      // The line is part of the key: the row of a function gets another one with the stack that has most.
+      { ...stackColumn(pieces, (row) => `${name} ${row.key} ${this.nameOf(row)}`), is_fixed: true },
+      numberColumn('Bytes', 'bytes', bytes),
+      { title: 'Share', value: (row) => row.bytes, csv: [shareOf((row) => row.bytes, () => this.whole)], show: (row) => percent(row.bytes, this.whole) },
+      numberColumn('Blocks', 'blocks'),
       ...(has_positions ? [positionColumn(pieces, 'First allocated', 'first_position')] : []),
-    ], { sort: 1, wants: wantsOf(pieces), detail: (row) => pieces.stack(row.stack) });
-    Object.assign(this, { search: pieces.search, draw: pieces.search.watch(() => this.choose()) });
+    ], { sort: 1, detail: (row) => this.stacksOf(row) });
+    Object.assign(this, { pieces, calls, wants: wantsOf(pieces), search: pieces.search, draw: pieces.search.watch(() => this.choose()) });
     this.node = panel(`${text} (${short})`, this.sums, this.cut, this.table.tools, this.table.node);
     this.node.dataset.quadrant = name;
     this.node.querySelector('h2').title = `${short}: A and F are allocated and freed, I and O in and out of the range`;
@@ -38,8 +46,33 @@ class Quadrant {
     this.found = found;
     setText(this.cut, groups.length < Number(total) ? `The first ${groups.length} of ` +
       `${count(Number(total))} call sites. Sums count all.` : '');
-    this.table.setRows(groups);
-    this.showSums();
+    this.choose();
+  }
+
+  /** Rows of functions: of each the sums of the groups that the search finds, and the stack that has most. */
+  rowsOf(groups) {
+    const rows = new Map();
+    for (const group of groups.filter(this.wants)) {
+      const key = functionKey(this.calls, group.stack);
+      const row = rows.get(key) || { key, bytes: 0, blocks: 0, groups: [], first_position: group.first_position };
+      row.groups.push(group);
+      row.bytes += Number(group.bytes);
+      row.blocks += Number(group.blocks);
+      if (group.first_position && comparePositions(group.first_position, row.first_position) < 0) row.first_position = group.first_position;
+      rows.set(key, row);
+    }
+    return Array.from(rows.values(), (row) => {
+      row.groups.sort((a, b) => Number(b.bytes) - Number(a.bytes));
+      return { ...row, stack: row.groups[0].stack };
+    });
+  }
+
+  /** The stacks of a function that have most, each with its sums if it is not the only one. */
+  stacksOf({ groups }) {
+    const left = groups.length - STACKS_SHOWN;
+    return element('div', {}, ...groups.slice(0, STACKS_SHOWN).flatMap((group) => [
+      groups.length > 1 ? element('p', {}, blocksAndBytes(group.blocks, group.bytes)) : '', this.pieces.stack(group.stack)]),
+    left > 0 ? element('p', { class: 'dim' }, `and ${things(left, 'more stack')}`) : '');
   }
 
   /** The sums: of the functions that the search finds, if all call sites are listed. */
@@ -52,8 +85,11 @@ class Quadrant {
   }
 
   choose() {
-    this.table.choose();
-    if (this.found) this.showSums();
+    if (!this.found) return;
+    const { groups, bytes: size } = this.found;
+    this.whole = Number(size);
+    this.table.setRows(this.rowsOf(groups));
+    this.showSums();
   }
 }
 

@@ -191,6 +191,19 @@ class OneFunction(PageCase):
                 self.assertIn(f"Heaviest line: {place}, {share} % of its live bytes", self.texts(".function-panel .said"))
         self.check_silence()
 
+    def test_a_range_has_each_function_once(self):
+        trace = self.write(workshop())
+        self.show(trace, "#view=range", "--from", self.json_of("state", trace, "--at", "5%")["position"])
+        for quadrant in ("aifi", "aifo"):
+            names = [cells[0][0].strip().split(" ")[0] for cells in self.rows(f"[data-quadrant={quadrant}]")]
+            self.assertIn("shop::work", names)
+            self.assertEqual(len(names), len(set(names)))
+        evaluate("[...document.querySelectorAll('[data-quadrant=aifo] tbody tr')].find((row) => row.textContent.includes('shop::work')).click(), 1")
+        self.settle()
+        stacks = self.texts("[data-quadrant=aifo] .detail .stack li:first-child")
+        self.assertEqual([text.split(" ")[1] for text in stacks], ["work.cpp:10", "work.cpp:12"])
+        self.assertRegex(self.texts("[data-quadrant=aifo] .detail p")[0], r"^\d+ blocks, [\d,]+ bytes$")
+
 
 class Memory(PageCase):
     def test_sparse_pages_are_those_of_the_command(self):

@@ -148,13 +148,10 @@ class Numbers(ExactCase):
             self.visit(f"#view=range&from={places[first]}&to={places[last]}&at={places[last]}")
             self.wait("!heapPage.views.find((view) => view.key === 'range').made.run")
             command = self.texts(".command code")[0].split()
-            found = self.json_of("diff", trace, *command[2:-1], "--limit", "0")
+            found = self.json_of("diff", trace, *command[2:-1], "--by", "function", "--limit", "0")
             for name in ("aifi", "aifo", "aofi", "aofo"):
                 scope = f"[data-quadrant={name}]"
-                self.assertEqual(sorted((whole(cells[1][1]), whole(cells[2][0]))
-                                        for cells in self.rows(scope)),
-                                 sorted((group["bytes"], group["blocks"])
-                                        for group in found[name]["groups"]), (name, first, last))
+                self.check_functions(scope, found[name])
                 sums = self.texts(f"{scope} .sums")[0].split(", ", 1)
                 self.assertEqual((whole(sums[0]), whole(sums[1])),
                                  (found[name]["blocks"], found[name]["bytes"]))

@@ -127,6 +127,15 @@ class PageCase(TestCase):
             f"[...document.querySelectorAll('{scope} tbody tr')]"
             ".map((row) => [...row.cells].map((cell) => [cell.textContent, cell.title]))")
 
+    def check_functions(self, scope, found):
+        """The table of a quadrant has a row for each function, with its share."""
+        rows = self.rows(f"{scope} ")
+        self.assertEqual(sorted((whole(cells[1][1]), whole(cells[3][0])) for cells in rows),
+                         sorted((group["bytes"], group["blocks"]) for group in found["groups"]), scope)
+        for cells in rows:
+            share = 100 * whole(cells[1][1]) / found["bytes"]
+            self.assertEqual(cells[2][0], "< 0.1 %" if share < 0.05 else f"{share:.{1 if share < 10 else 0}f} %", scope)
+
     def positions(self):
         """Positions of ticks, from the first to the last."""
         all_of_them = opened.evaluate("heapPage.heap.position")
@@ -732,12 +741,10 @@ class Limits(PageCase):
     def check_quadrants(self, trace, *ends):
         self.show(trace, "#view=range", *ends)
         found = self.json_of("diff", trace, *ends, "--limit", "0")
+        by_function = self.json_of("diff", trace, *ends, "--by", "function", "--limit", "0")
         for name in ("aifi", "aifo", "aofi", "aofo"):
             scope = f"[data-quadrant={name}]"
-            self.assertEqual(sorted((whole(cells[1][1]), whole(cells[2][0]))
-                                    for cells in self.rows(scope)),
-                             sorted((group["bytes"], group["blocks"])
-                                    for group in found[name]["groups"]), name)
+            self.check_functions(scope, by_function[name])
             sums = self.texts(f"{scope} .sums")[0].split(", ", 1)
             self.assertEqual((whole(sums[0]), whole(sums[1])),
                              (found[name]["blocks"], found[name]["bytes"]), name)
