@@ -115,12 +115,12 @@ class Page {
   /** The engine, if the page has its trace. */
   makeExact() {
     if (!document.getElementById('engine')) return;
-    this.exactNote = element('p', { class: 'exact-note', role: 'status', 'aria-label': 'Engine' });
+    this.exactNote = element('span', { class: 'exact-note', role: 'status', 'aria-label': 'Engine' });
     this.exact = new Exact(this.heap, this.state, {
       stacks: this.parts.stacks, is_filtered: this.scope.is_filtered,
       trace: elementOf('trace', this.parts.facts.number), is_kept: this.book.is_several,
       tell: (text) => {
-        this.exactNote.textContent = text;
+        this.exactNote.textContent = this.exactNote.title = text;
         this.state.tell();
       },
     });
@@ -166,10 +166,10 @@ class Page {
       `${things(Number(parts.info.events), 'event')}${this.scope.is_part ? ' in the whole trace' : ''}`,
       parts.info.trace?.start_time].filter((text) => text).join(' · ');
     document.getElementById('page').replaceChildren(
-      element('header', {}, element('h1', { title }, brief), this.book.chooser(parts.facts.paths) || '', element('p', { class: 'dim', title: facts }, facts),
+      element('header', {}, element('h1', { title }, brief), this.book.chooser(parts.facts.paths) || '', element('p', { class: 'dim', title: facts }, this.exactNote || '', facts),
       element('span', { class: 'tools' }, this.places.node, link, button('Keys', () => this.keys.help.showModal(),
         { 'aria-label': 'Help on keys' }))),
-      doubts(parts.heap) || '', this.makeNotes(), this.exactNote || '', this.verdicts.node,
+      doubts(parts.heap) || '', this.makeNotes(), this.verdicts.node,
       element('section', { class: 'panel', 'aria-label': 'Timeline' }, this.makeTimelineBar(),
         this.timeline.node, this.figures.node), this.ticks.node,
       element('div', { class: 'tab-row' }, this.tabs, this.onlyChip), this.note, this.place,

@@ -371,6 +371,16 @@ class Use(ExactCase):
             self.assertEqual(evaluate("heapPage.state.get('address')"), "")
         self.check_silence()
 
+    def test_nothing_moves_when_the_trace_is_read(self):
+        self.show_exact(self.write(churn(3000, 7)))
+        tops = "[...document.querySelectorAll('main > *')].map((node) => node.getBoundingClientRect().top)"
+        before = evaluate(tops)
+        evaluate("heapPage.exact.tell('Reading the trace: 1,234,567 events'), 1")
+        self.settle()
+        self.assertTrue(evaluate("(({ left, right, bottom }, { textContent }) => right > left && bottom < 100 && textContent.startsWith('Reading the trace'))"
+                                 "(heapPage.exactNote.getBoundingClientRect(), document.querySelector('header p'))"))
+        self.assertEqual(evaluate(tops), before)
+
     def test_traces_that_have_next_to_nothing(self):
         one = Script().basics()
         one.alloc(0x1000, 7)
