@@ -71,9 +71,10 @@ export class Figures {
 
   ofRange(from, to) {
     const { heap, scope } = this;
+    const positions = `${from ? 'after ' : ''}${heap.position[from]} to ${heap.position[to]}`;
     return [scope.has_times ? duration(Math.max(0, heap.time[to] - heap.time[from]))
       : things(heap.event[to] - heap.event[from], 'event'),
-    `${from ? 'after ' : ''}${heap.position[from]} to ${heap.position[to]}`];
+    from || to < heap.last ? `${this.timeOf(from)} to ${this.timeOf(to)}, ${positions}` : positions];
   }
 
   ofActivity(from, to) {

@@ -379,7 +379,8 @@ export class Timeline {
     });
     const [key, most] = [...sums].reduce((a, b) => (Math.abs(b[1]) > Math.abs(a[1]) ? b : a), [-1, 0]);
     return `${signed(total[to] - total[from], bytes)} in ` +
-      (scope.has_times ? duration(Math.max(0, heap.time[to] - heap.time[from]))
+      (scope.has_times ? `${duration(Math.max(0, heap.time[to] - heap.time[from]))}, ` +
+        [from, to].map((tick) => moment(heap.time[tick], heap.time[heap.last] / 1000)).join(' to ')
         : things(heap.event[to] - heap.event[from], 'event')) +
       (most ? `, mostly ${heap.calls.functions[key].plain} ${signed(most, bytes)}` : '');
   }

@@ -298,6 +298,9 @@ class Timeline(PageCase):
         grown = evaluate(f"heapPage.heap.bytes[{ticks[1]}] - heapPage.heap.bytes[{ticks[0]}]")
         self.assertTrue(self.texts(".chip span")[0].startswith(f"+{grown / 1000:.0f} kB in "), self.texts(".chip span"))
         self.assertIn("mostly shop::", self.texts(".chip span")[0])
+        times = " to ".join(evaluate(f"[{ticks[0]}, {ticks[1]}].map((tick) => heapPage.figures.timeOf(tick))"))
+        self.assertIn(f", {times}, mostly", self.texts(".chip span")[0])
+        self.assertTrue(self.texts("main > section > .figures dd small")[4].startswith(f" {times}, after "))
         evaluate("heapPage.state.set({ search: 'audit' })")
         self.settle()
         said = self.texts(".chip span")[0]  # of what was searched, all is of one function
