@@ -11,6 +11,9 @@ import { curveNode } from './verdicts.js';
 /** The points of the curve. */
 const CURVE_POINTS = 80;
 
+/** In windows that are less high the panel would cover the view: it is one line there, until it is unfolded. */
+const HIGH = 900;
+
 const LOST_KINDS = [['definitely', 'Definitely lost'], ['indirectly', 'Indirectly lost'], ['possibly', 'Possibly lost']];
 
 /** The amounts of some call sites: `mask` says which. */
@@ -32,6 +35,17 @@ export class FunctionPanel {
     const { parts, heap, calls, state, scope, search, pieces, functions, commands, timeline, figures, flame } = page;
     Object.assign(this, { parts, heap, calls, state, scope, search, pieces, functions, commands, timeline, figures, flame });
     this.node = element('section', { class: 'panel function-panel', 'aria-label': 'Function', hidden: true });
+    this.brief = element('span', { class: 'said brief' });
+    this.folder = button('', () => this.fold(!this.is_folded));
+    this.fold(innerHeight < HIGH);
+  }
+
+  /** Makes the panel one line, or shows all of it. */
+  fold(is_folded) {
+    this.is_folded = is_folded;
+    this.node.classList.toggle('folded', is_folded);
+    this.folder.ariaExpanded = String(!is_folded);
+    setText(this.folder, is_folded ? 'All sums ▴' : 'Fold ▾');
   }
 
   /** The name of the function that was chosen: the only one that the search finds, or the one that fills the
@@ -122,9 +136,9 @@ export class FunctionPanel {
     const { module, plain } = calls.functions[number];
     const is_filter = search.is_on && search.text === name;
     this.node.replaceChildren(element('div', { class: 'bar' }, swatch,
-      element('h2', { title: `${name}\n${module}` }, ...breakable(plain)), this.place = element('small'),
+      element('h2', { title: `${name}\n${module}` }, ...breakable(plain)), this.place = element('small'), this.brief,
       curveNode(this.curve(lists[0]), 160, 24, 'Its live bytes over time'),
-      element('span', { class: 'tools' }, is_filter ? '' : button('Show only its calls', () => state.set({ search: name, root: '' })),
+      element('span', { class: 'tools' }, this.folder, is_filter ? '' : button('Show only its calls', () => state.set({ search: name, root: '' })),
         button('✕', () => state.set({ search: '', root: '' }), { 'aria-label': 'Close the function', title: 'Esc' }))),
     element('div', { class: 'table-box' }, element('table', { 'aria-label': 'Sums of the function' },
       element('thead', {}, element('tr', {}, element('th'), ...this.columns.map(({ title, hint }) =>
@@ -233,6 +247,7 @@ export class FunctionPanel {
     this.columns.forEach((column, k) => {
       if (column.moves) this.lists.forEach((list, i) => this.show(i, k));
     });
+    setText(this.brief, `${this.lists.map(({ title, live }) => `${title} ${bytes(live.bytes[this.state.get('at')])}`).join(', ')} live at the cursor`);
     this.showCommands();
     this.showHeaviest();
   }

@@ -394,9 +394,25 @@ class Layout(PageCase):
         self.show(trace, "#measure=soon", "--title", "Heap of a shop")
         self.assertEqual(self.lines(".flame-panel .bar"), 1)
         self.go("#search=shop::work(int)")
+        evaluate("heapPage.panel.fold(false), 1")
+        self.settle()
         self.assertIn("≤ 3 calls between", self.texts(".function-panel th"))
         self.assertTrue(evaluate("((box) => box.scrollWidth <= box.clientWidth)(document.querySelector('.function-panel .table-box'))"))
         self.assertTrue(evaluate("document.documentElement.scrollWidth <= innerWidth"))
+
+    def test_the_panel_leaves_the_view_in_low_windows(self):
+        trace = self.write(workshop())
+        for height, is_low in ((800, True), (1100, False)):
+            test_page.opened.size(1280, height)
+            self.show(trace, "#search=shop::work(int)")
+            parts = "['', ' .table-box'].map((part) => document.querySelector(`.function-panel${part}`).getClientRects()[0]?.height || 0)"
+            high, table = evaluate(parts)
+            self.assertEqual([high < 60, table == 0], [is_low, is_low], (high, table))
+            live = self.texts(".function-panel tbody td")
+            self.assertIn(f"itself {live[0]}, with its callees ", self.texts(".function-panel .brief")[0])
+            evaluate("document.querySelector('.function-panel [aria-expanded]').click(), 1")
+            self.settle()
+            self.assertEqual(evaluate(parts)[1] > 0, is_low)
 
     def test_buttons_of_tables_stand_beside_titles(self):
         trace = self.write(workshop())
