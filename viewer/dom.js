@@ -86,10 +86,11 @@ export function segments(state, name, label, options, more = {}, current = () =>
   return element('span', { class: 'segments', role: 'group', 'aria-label': label }, ...list);
 }
 
-/** A menu with controls in it. */
+/** A menu with controls in it, which scrolls into the window when it is opened. */
 export function menu(text, ...controls) {
-  return element('details', { class: 'menu' }, element('summary', {}, text),
-    element('div', {}, ...controls));
+  const box = element('div', {}, ...controls);
+  return element('details', { class: 'menu', on: { toggle: () => box.scrollIntoView({ block: 'nearest' }) } },
+    element('summary', {}, text), box);
 }
 
 /** A field for a text of the state. */

@@ -414,6 +414,25 @@ class Layout(PageCase):
             self.settle()
             self.assertEqual(evaluate(parts)[1] > 0, is_low)
 
+    def test_menus_show_all_that_they_have(self):
+        trace = self.write(workshop())
+        test_page.opened.size(1280, 800)
+        self.show(trace)
+        for name in ("Timeline", "Graph", "Table"):
+            evaluate("((menu) => { scrollTo(0, 0); const { bottom } = menu.getBoundingClientRect(); scrollTo(0, Math.max(0, bottom - innerHeight + 10)); "
+                     "menu.firstChild.click(); })([...document.querySelectorAll('.menu')].find((menu) => menu.firstChild.textContent === "
+                     f"{name!r})), 1")
+            self.settle()
+            self.settle()
+            top, bottom, right = evaluate("(({ top, bottom, right }) => [top, innerHeight - bottom, innerWidth - right])"
+                                          "(document.querySelector('.menu[open] > div').getBoundingClientRect())")
+            self.assertGreaterEqual(min(top, bottom, right), 0, name)
+            cut = evaluate("[...document.querySelectorAll('.menu[open] select')].filter((node) => { const copy = node.cloneNode(true); "
+                           "copy.style.maxWidth = 'none'; node.after(copy); const is_cut = copy.offsetWidth > node.offsetWidth; copy.remove(); "
+                           "return is_cut; }).length")
+            self.assertEqual(cut, 0, name)
+            evaluate("document.querySelector('.menu[open]').open = false, 1")
+
     def test_buttons_of_tables_stand_beside_titles(self):
         trace = self.write(workshop())
         test_page.opened.size(1280, 800)
