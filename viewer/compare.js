@@ -11,7 +11,7 @@ import { Scope } from './scope.js';
 import { Search } from './search.js';
 import { Pieces } from './stacks.js';
 import { State } from './state.js';
-import { Table } from './table.js';
+import { Table, followOrders } from './table.js';
 
 const BOTH = ['old', 'new'];
 
@@ -228,6 +228,7 @@ export class ComparePage {
   draw() {
     this.flame.draw();
     this.table.setRows(this.rows.filter((row) => this.changes.search.has(row.stack - 1)));
+    followOrders(this.state);
     this.command.set(new Commands({ ...this.parts.facts, operands: this.parts.facts.paths })
       .line(...this.words()));
   }

@@ -30,6 +30,7 @@ import { Search } from './search.js';
 import { Pieces } from './stacks.js';
 import { State } from './state.js';
 import { inkOn } from './surface.js';
+import { followOrders } from './table.js';
 import { FunctionPanel } from './function_panel.js';
 import { FunctionColors } from './top_functions.js';
 import { Timeline } from './timeline.js';
@@ -337,6 +338,7 @@ class Page {
       .filter((text) => text).join(' '));
     this.ticks.draw();
     view.made.draw?.();
+    followOrders(this.state);
     this.panel.draw();
     const words = typeof view.words === 'function' ? view.words() : view.words;
     const line = address ? ['history', '--address', address] : words || view.made.words?.() ||

@@ -247,10 +247,9 @@ export class SitesView {
   /** Sorts by a unit, if the table was sorted by the other one. */
   orderBy(unit) {
     const { table } = this;
-    const wanted = unit === 'bytes' ? AMOUNT : AMOUNT + 1;
     if (table.weighed === unit) return;
     table.weighed = unit;
-    if (table.sort === 2 * AMOUNT + 1 - wanted) table.sortBy(wanted);
+    table.orderUsuallyBy(unit === 'bytes' ? AMOUNT : AMOUNT + 1);
   }
 
   /** The subject of a row's numbers. */

@@ -6,7 +6,7 @@ export const DEFAULTS = {
   t: '1', at: null, from: null, to: null, axis: 'auto', plot: 'bytes-sites', zoom: '', view: 'heap',
   measure: 'live', unit: 'bytes', tree: 'icicle', direction: 'inward', scale: 'fill',
   color: 'function', root: '', search: '', by: 'function', address: '', region: '',
-  change: 'new', table: '',
+  change: 'new', table: '', sort: '',
 };
 
 /** The view of a page that is opened without a wish: of two traces their comparison. */

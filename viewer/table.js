@@ -62,6 +62,20 @@ export function shareOf(value, total) {
   return ['Share in %', (row) => (total() ? (100 * value(row) / total()).toFixed(2) : '')];
 }
 
+/** The orders that were chosen, as the state has them: a list of the name of a table, the number of a column and
+ * "up" or "down". */
+const ORDER = /^([a-z-]+)\.(\d{1,2})\.(up|down)$/;
+
+function readOrders(text) {
+  return new Map(text.split('*').map((part) => ORDER.exec(part)).filter((found) => found)
+    .map(([, name, column, direction]) => [name, { sort: Number(column), is_down: direction === 'down' }]));
+}
+
+/** Has the tables that are shown follow the orders of the state. */
+export function followOrders(state) {
+  document.querySelectorAll('.table-box').forEach(({ table }) => table?.follow(state));
+}
+
 /**
  * A table. Each column has a title, `value` of a row for CSV and, without a `rank`, for sorting; instead of
  * these, `csv` lists columns of CSV, each a title and a value; and
@@ -72,6 +86,7 @@ export function shareOf(value, total) {
 export class Table {
   constructor(name, columns, { detail = null, sort = 0, open = null, is_down = true, wants = null } = {}) {
     Object.assign(this, { name, columns, detail, sort, open, is_down, wants, all: [], rows: [], shown: ROWS_SHOWN });
+    Object.assign(this, { usual: { sort, is_down }, state: null, followed: '' });
     this.opened = new Set();
     this.lines = new Map();
     this.body = element('tbody');
@@ -81,6 +96,7 @@ export class Table {
     this.node = element('div', { class: 'table-box' },
       element('table', { 'aria-label': name.replaceAll('-', ' ') }, element('thead', {}, this.head), this.body),
       this.more);
+    this.node.table = this;
     this.drawHead();
   }
 
@@ -110,11 +126,47 @@ export class Table {
     return (a, b) => sign * compare(rank(a), rank(b));
   }
 
+  /** Sorts by a column, or the other way round if it is sorted by that; the link has it. */
   sortBy(i) {
-    this.is_down = this.sort === i ? !this.is_down : this.columns[i].is_number !== false;
-    this.sort = i;
+    this.orderBy({ sort: i, is_down: this.sort === i ? !this.is_down : this.columns[i].is_number !== false });
+    this.writeOrder();
+  }
+
+  orderBy({ sort, is_down }) {
+    if (this.sort === sort && this.is_down === is_down) return;
+    Object.assign(this, { sort, is_down });
     this.drawHead();
     this.draw();
+  }
+
+  /** Has the table sorted by a column, downwards, unless somebody chose another one than was usual. */
+  orderUsuallyBy(i) {
+    const is_usual = this.sort === this.usual.sort;
+    this.usual = { sort: i, is_down: true };
+    if (is_usual) this.orderBy(this.usual);
+    this.writeOrder();
+  }
+
+  /** Writes the order to the state, or that it is the usual one. */
+  writeOrder() {
+    const { state, name, sort, is_down, usual } = this;
+    if (!state) return;
+    const orders = readOrders(state.get('sort'));
+    orders.delete(name);
+    if (sort !== usual.sort || is_down !== usual.is_down) orders.set(name, { sort, is_down });
+    const text = [...orders].map(([key, order]) => `${key}.${order.sort}.${order.is_down ? 'down' : 'up'}`).join('*');
+    this.followed = text;
+    if (text !== state.get('sort')) state.set({ sort: text });
+  }
+
+  /** Takes over the order that the state has for this table. */
+  follow(state) {
+    this.state = state;
+    const text = state.get('sort');
+    if (text === this.followed) return;
+    this.followed = text;
+    const order = readOrders(text).get(this.name);
+    this.orderBy(order && order.sort < this.columns.length ? order : this.usual);
   }
 
   drawHead() {

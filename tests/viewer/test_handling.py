@@ -256,6 +256,40 @@ class Measures(PageCase):
             self.assertEqual(share, f"{100 * number / total:.2f}", name)
         self.assertNotEqual([row[1] for row in by_bytes], [row[1] for row in by_number])
 
+    def test_the_order_of_tables_is_in_the_link(self):
+        trace = self.write(leaking())
+        orders = "Object.fromEntries([...document.querySelectorAll('.view table')].map((table) => [table.ariaLabel, [...table.querySelectorAll('th')]" \
+            ".map((cell, i) => [i, cell.ariaSort]).filter(([, order]) => order !== 'none')]))"
+        click = "[...document.querySelectorAll('[aria-label=\"{}\"] th button')][{}].click(), 1"
+        self.show(trace, "#view=leaks")
+        self.assertEqual(evaluate(orders), {"leaks": [[1, "descending"]]})
+        evaluate(click.format("leaks", 2))
+        evaluate(click.format("leaks", 2))
+        self.settle()
+        self.go(evaluate("heapPage.state.fragment().replace('view=leaks', 'view=lifetimes')"))
+        evaluate(click.format("sizes", 1))
+        self.settle()
+        fragment = evaluate("heapPage.state.fragment()")
+        self.assertIn("sort=leaks.2.up*sizes.1.down", fragment)
+        self.show(trace, fragment)
+        self.assertEqual(evaluate(orders)["sizes"], [[1, "descending"]])
+        self.go(fragment.replace("lifetimes", "leaks"))
+        self.assertEqual(evaluate(orders), {"leaks": [[2, "ascending"]]})
+        blocks = [whole(cells[2][0]) for cells in self.rows(".view")]
+        self.assertEqual(blocks, sorted(blocks))
+        for text in ("", "&sort=leaks.77.up", "&sort=leaks.2*x.1.up"):
+            self.go(f"#view=leaks{text}")
+            self.assertEqual(evaluate(orders), {"leaks": [[1, "descending"]]}, text)
+        self.go("#unit=blocks&by=line&sort=call-sites.0.up")
+        self.assertEqual(evaluate(orders)["call sites"], [[0, "ascending"]])
+        evaluate("heapPage.state.set({ unit: 'bytes' }), 1")
+        self.settle()
+        self.assertEqual(evaluate(orders)["call sites"], [[0, "ascending"]])
+        evaluate(click.format("call sites", 2))
+        self.settle()
+        self.assertEqual(evaluate("heapPage.state.get('sort')"), "")
+        self.check_silence()
+
     def test_rows_that_cannot_be_seen_follow(self):
         script = Script().basics()
         for i in range(90):
