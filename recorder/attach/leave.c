@@ -113,6 +113,23 @@ static bool leave_is_in_body(const struct attachment *attachment, uint64_t addre
     return address <= bodies[before - 1].end;
 }
 
+/* Whether frames could not be followed in the allocator's own module: there is none of its call
+ * frame information, neither in memory nor in a file that can be opened here. */
+static bool leave_is_undescribed(const struct attach_stacks *stacks)
+{
+    const struct attachment *attachment = stacks->attachment;
+    const struct attach_modules *modules = &stacks->modules;
+    size_t i = 0;
+    while (i < modules->count && stacks->last - modules->items[i].begin >=
+                                     modules->items[i].end - modules->items[i].begin)
+        i++;
+    for (size_t k = 0; i < modules->count && k < attachment->body_count; k++)
+        if (attachment->bodies[k].begin >= modules->items[i].begin &&
+            attachment->bodies[k].begin < modules->items[i].end)
+            return true;
+    return false;
+}
+
 static bool leave_is_in_call(struct attach_stacks *stacks, const struct thread_state *thread)
 {
     bool is_in_call = leave_is_in_body(stacks->attachment, attach_pc(thread));
@@ -120,9 +137,12 @@ static bool leave_is_in_call(struct attach_stacks *stacks, const struct thread_s
     if (!is_in_call)
         stack = attach_stack_look(stacks, thread, leave_is_in_body);
     if (stack.has_words) {
-        /* All frames of such a call are described, and mostly the frames of a handler. */
+        /* All frames of such a call are described, if any of the allocator's module are, and mostly
+         * the frames of a handler. */
         enum attach_frames frames = attach_stack_follow(stacks, thread, leave_is_in_body);
-        is_in_call = frames == FRAMES_HAVE_ONE || (frames == FRAMES_UNKNOWN && stack.has_frame);
+        is_in_call =
+            frames == FRAMES_HAVE_ONE ||
+            (frames == FRAMES_UNKNOWN && (stack.has_frame || leave_is_undescribed(stacks)));
     }
     return is_in_call;
 }

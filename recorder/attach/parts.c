@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <time.h>
@@ -345,8 +346,13 @@ static void parts_stacks_prepare(struct attach_stacks *stacks)
     stacks->list = calloc(modules->count + 1, sizeof *stacks->list);
     for (size_t i = 0; stacks->list && i < modules->count; i++) {
         const struct attach_module *module = &modules->items[i];
+        struct stat status;
         stacks->list[i] = (struct snapshot_module){
             .path = module->path, .bias = module->bias, .begin = module->begin, .end = module->end};
+        if (module->file < 0 || fstat(module->file, &status) != 0)
+            continue;
+        stacks->list[i].device = status.st_dev;
+        stacks->list[i].inode = status.st_ino;
     }
     stacks->subject =
         (struct snapshot_subject){.modules = stacks->list, .module_count = modules->count};
@@ -368,12 +374,14 @@ struct frames_search {
     const struct attachment *attachment;
     attach_is_sought *is_sought;
     bool is_found;
+    uint64_t last; /* where the last frame that was found goes on */
 };
 
 static bool parts_frames_visit(void *context, uint64_t pc)
 {
     struct frames_search *search = context;
     search->is_found = search->is_sought(search->attachment, pc);
+    search->last = pc;
     return !search->is_found;
 }
 
@@ -381,15 +389,17 @@ enum attach_frames attach_stack_follow(struct attach_stacks *stacks,
                                        const struct thread_state *thread,
                                        attach_is_sought *is_sought)
 {
-    struct frames_search search = {stacks->attachment, is_sought, false};
+    struct frames_search search = {stacks->attachment, is_sought, false, 0};
     uint64_t begin = thread->registers[THREAD_STACK_POINTER];
     struct memory_span stack = {begin, parts_end_of(&stacks->maps, begin)};
+    stacks->last = 0;
     if (!stacks->are_followed)
         parts_stacks_prepare(stacks);
     if (!stacks->follower || stack.end == 0)
         return FRAMES_UNKNOWN;
     bool is_whole =
         follower_visit(stacks->follower, thread->registers, stack, parts_frames_visit, &search);
+    stacks->last = search.last;
     if (search.is_found)
         return FRAMES_HAVE_ONE;
     return is_whole ? FRAMES_HAVE_NONE : FRAMES_UNKNOWN;

@@ -113,6 +113,7 @@ struct attach_stacks {
     struct follower *follower;
     bool are_followed; /* the rest is set, as far as it could be */
     bool is_open;      /* the memory */
+    uint64_t last;     /* where the last frame goes on that was followed */
 };
 
 /** Returns false if the process's mappings cannot be read. The threads must stay stopped until

@@ -63,6 +63,42 @@ int main()
 """
 
 
+# Threads that nearly always are in a call of an allocator, where they wait for each other.
+CONTENDED = r"""
+#include <cstdio>
+#include <cstdlib>
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+static void *work(void *seed)
+{
+    unsigned state = reinterpret_cast<unsigned long>(seed);
+    void *blocks[16] = {};
+    for (;;) {
+        state = state * 1103515245 + 12345;
+        void *&block = blocks[state >> 16 & 15];
+        std::free(block);
+        block = std::malloc(100 + (state >> 8) % 8 * 16);
+        if ((state >> 20 & 63) == 0)
+            block = std::realloc(block, 200 + (state & 127));
+    }
+}
+int main()
+{
+    prctl(0x59616d61, -1, 0, 0, 0);
+    for (unsigned long i = 0; i < 6; i++) {
+        pthread_t thread;
+        pthread_create(&thread, nullptr, work, reinterpret_cast<void *>(77 * i + 5));
+    }
+    std::puts("ready");
+    std::fflush(stdout);
+    std::getchar();
+    _exit(0);
+}
+"""
+ONE_ARENA = {'GLIBC_TUNABLES': 'glibc.malloc.arena_max=1:glibc.malloc.tcache_count=0'}
+
+
 class Attach(Recording):
 
     def compile(self, name, text, *options):

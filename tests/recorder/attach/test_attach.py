@@ -15,7 +15,7 @@ import time
 import types
 import unittest
 
-from attaching import CONFINED, DAEMON, Attach
+from attaching import CONFINED, CONTENDED, DAEMON, ONE_ARENA, Attach
 from support import ANALYZER, PATIENCE, RECORDER, analyze, marks, program
 
 # Its only thread gets a signal of a timer more often than it can be stopped and let go.
@@ -59,36 +59,6 @@ for line in sys.stdin:
     print(fork(1), flush=True)
 """
 
-# Threads that nearly always are in a call of an allocator, where they wait for each other.
-CONTENDED = r"""
-#include <cstdio>
-#include <cstdlib>
-#include <sys/prctl.h>
-#include <thread>
-#include <unistd.h>
-static void work(unsigned state)
-{
-    void *blocks[16] = {};
-    for (;;) {
-        state = state * 1103515245 + 12345;
-        void *&block = blocks[state >> 16 & 15];
-        std::free(block);
-        block = std::malloc(100 + (state >> 8) % 8 * 16);
-        if ((state >> 20 & 63) == 0)
-            block = std::realloc(block, 200 + (state & 127));
-    }
-}
-int main()
-{
-    prctl(0x59616d61, -1, 0, 0, 0);
-    for (unsigned i = 0; i < 6; i++)
-        std::thread(work, 77 * i + 5).detach();
-    std::puts("ready");
-    std::fflush(stdout);
-    std::getchar();
-    _exit(0);
-}
-"""
 # Threads that start others; these release the block of their own start.
 STARTING = r"""
 #include <cstdio>
@@ -121,7 +91,6 @@ int main()
     _exit(0);
 }
 """
-ONE_ARENA = {'GLIBC_TUNABLES': 'glibc.malloc.arena_max=1:glibc.malloc.tcache_count=0'}
 
 # The only frame of blocks from before.
 FOUND = '[found when the recorder was attached]'

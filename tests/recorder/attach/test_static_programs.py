@@ -9,7 +9,7 @@ import subprocess
 import time
 import unittest
 
-from attaching import DAEMON, Attach
+from attaching import CONTENDED, DAEMON, ONE_ARENA, Attach
 from support import PATIENCE, RECORDER, analyze, program
 
 STATIC = 'counted_static', 'counted_static_pie'
@@ -108,6 +108,20 @@ class Attached(Static):
             info = self.assert_whole()
             self.assertTrue(info['trace']['attached'])
             self.assertIn('its C library is linked statically', metadata(info)['unrecorded'])
+
+    def test_calls_at_both_moments(self):
+        """A call that had begun before may return a block that others have released since: frames
+        are found by the file of the program, and if there is none, each thread may be in a call."""
+        for has_file in True, False:
+            contended = self.compile('contended', CONTENDED, '-static')
+            process = self.start(contended, env={**os.environ, **ONE_ARENA})
+            if not has_file:
+                contended.unlink()
+            for _ in range(8):
+                recorder = self.attach(process, '--no-snapshot')
+                time.sleep(0.1)
+                self.detach(process, recorder)
+                self.assertEqual(analyze('errors', self.trace)['findings'], [], has_file)
 
     def test_nothing_is_left(self):
         for name in STATIC:
