@@ -219,7 +219,11 @@ static bool begin_make_gate(struct attachment *attachment, struct attach_functio
 {
     unsigned char code[ATTACH_GATE_SIZE] = {0}, *bytes;
     const struct attached_hook *hook = function->hook;
-    uint64_t size = function->size < 64 ? 64 : function->size;
+    /* The padding behind a short function is wanted, but not the next function, which may end by a
+     * jump to this one. */
+    enum { ALIGNMENT = 16, UNKNOWN_SIZE = 64 };
+    uint64_t least = function->size != 0 ? ALIGNMENT : UNKNOWN_SIZE;
+    uint64_t size = function->size < least ? least : function->size;
     size = size < PATCH_SCAN_MAX ? size : PATCH_SCAN_MAX;
     bytes = malloc(size);
     enum patch_status status = PATCH_UNKNOWN;

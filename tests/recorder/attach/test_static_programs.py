@@ -54,6 +54,20 @@ int main()
 """
 
 
+# The operator delete with a size lies behind the one without, and jumps to it.
+DELETES = r"""
+#include <new>
+static void *volatile block;
+int main()
+{
+    block = ::operator new(1234);
+    ::operator delete(block);
+    block = ::operator new(1234);
+    ::operator delete(block, 1234);
+}
+"""
+
+
 def metadata(info):
     return {row['key']: row['value'] for row in info['metadata']}
 
@@ -253,6 +267,14 @@ class Launched(Static):
         result = self.record(self.compile('daemon', DAEMON, '-static'), stdin=subprocess.DEVNULL)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.check_daemon()
+
+    def test_a_function_that_the_next_one_jumps_to(self):
+        result = self.record(self.compile('deletes', DELETES, '-static'))
+        self.assertEqual((result.returncode, result.stderr), (0, b''))
+        apis = [event['api'] for event in analyze('events', self.trace)]
+        self.assertEqual(apis[-4:], ['operator new', 'operator delete', 'operator new',
+                                     'operator delete(size)'])
+        self.assert_whole()
 
     def test_large_thread_local_storage(self):
         self.record(self.compile('local', LOCAL, '-static'))
