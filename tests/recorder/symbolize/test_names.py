@@ -34,7 +34,7 @@ class NamesWhileItRuns(Recording):
 
     def wait_for_names(self, recorder):
         deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline and ' in sleeper' not in self.functions():
+        while time.monotonic() < deadline and 'main (' not in self.functions():
             self.assertIsNone(recorder.poll())
             time.sleep(0.1)
 
