@@ -64,14 +64,15 @@ static void functions_text_nameless(struct report *report, const struct frame *f
                                     const struct view_label *function, size_t columns)
 {
     struct text_output *output = report->output;
-    const struct frame *end = report->frames.frames + report->frames.count;
     size_t begin = output->column;
     report_label_text(report, function);
-    while (frame && frame < end &&
-           (!frame->function.size || runtime_traits(frame) & RUNTIME_IS_BEGINNING))
+    if (!frame)
+        return;
+    const struct frame *end = report->frames.frames + report->frames.count;
+    while (frame < end && (!frame->function.size || runtime_traits(frame) & RUNTIME_IS_BEGINNING))
         frame++;
     size_t used = output->column - begin + strlen(", below ");
-    if (!frame || frame >= end || columns < used + REPORT_FUNCTION_MIN)
+    if (frame == end || columns < used + REPORT_FUNCTION_MIN)
         return;
     out_text(output, ", below ");
     report_function_cut(report, frame->function, columns - used);
