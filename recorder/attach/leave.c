@@ -17,6 +17,8 @@ enum {
     LEAVE_PAUSE_NS = 20000,
     LEAVE_PAUSES = 5,
     LEAVE_TAIL_MAX = 4096,
+    LEAVE_SCAN_MAX = 1 << 16,
+    LEAVE_BODIES_MAX = 1000,
     LEAVE_DISTANCE_MAX = 1 << 15
 };
 
@@ -40,8 +42,8 @@ static uint64_t leave_next_entry(const struct attachment *attachment, uint64_t a
     return before < attachment->function_count ? attachment->functions[before].entry : UINT64_MAX;
 }
 
-/* Adds the functions of the allocator that a function ends by jumping to, as memalign() does: it
- * has no frame then. Where they end is not known. */
+/* Adds the functions of the allocator that a function ends by jumping to, as memalign() does,
+ * whether or not a table has them: where they end is not known. */
 static bool leave_add_tails(struct attachment *attachment, const struct attach_function *function)
 {
     enum { JUMP = 0xe9, JUMP_SIZE = 5 };
@@ -62,6 +64,110 @@ static bool leave_add_tails(struct attachment *attachment, const struct attach_f
             return false;
     }
     return true;
+}
+
+/* The begins of all functions of a module, in order, by its table of call frame information. */
+struct leave_begins {
+    const struct attach_module *module;
+    uint64_t *items; /* NULL if it has no table */
+    size_t count;
+};
+
+static void leave_read_begins(const struct attachment *attachment, const Elf64_Phdr *segment,
+                              struct leave_begins *begins)
+{
+    /* Version, and how values are encoded: relative to their place, numbers, relative to the table;
+     * each of 4 bytes. */
+    static const unsigned char usual[] = {1, 0x1b, 0x03, 0x3b};
+    enum { COUNT_AT = 8, HEADER_SIZE = 12, ENTRY_SIZE = 8 };
+    unsigned char header[HEADER_SIZE];
+    uint64_t address = begins->module->bias + segment->p_vaddr;
+    uint32_t count;
+    if (segment->p_memsz < HEADER_SIZE || !attach_read(attachment, address, header, HEADER_SIZE) ||
+        memcmp(header, usual, sizeof usual) != 0)
+        return;
+    memcpy(&count, header + COUNT_AT, sizeof count);
+    if (count > (segment->p_memsz - HEADER_SIZE) / ENTRY_SIZE)
+        return;
+    int32_t(*entries)[2] = malloc(count * sizeof *entries + 1);
+    uint64_t *items = malloc(count * sizeof *items + 1);
+    if (entries && items &&
+        attach_read(attachment, address + HEADER_SIZE, entries, count * sizeof *entries)) {
+        for (size_t i = 0; i < count; i++)
+            items[i] = address + (uint64_t)(int64_t)entries[i][0];
+        begins->items = items;
+        begins->count = count;
+        items = NULL;
+    }
+    free(items);
+    free(entries);
+}
+
+/* Has the begins of the functions of the module that an address lies in. */
+static void leave_find_begins(const struct attachment *attachment, uint64_t address,
+                              struct leave_begins *begins)
+{
+    const struct attach_modules *modules = &attachment->modules;
+    if (begins->module &&
+        address - begins->module->begin < begins->module->end - begins->module->begin)
+        return;
+    free(begins->items);
+    *begins = (struct leave_begins){0};
+    for (size_t i = 0; i < modules->count && !begins->module; i++)
+        if (address - modules->items[i].begin < modules->items[i].end - modules->items[i].begin)
+            begins->module = &modules->items[i];
+    for (size_t i = 0; begins->module && i < begins->module->segment_count; i++)
+        if (begins->module->segments[i].p_type == PT_GNU_EH_FRAME && !begins->items)
+            leave_read_begins(attachment, &begins->module->segments[i], begins);
+}
+
+/* Adds the function that begins at an address, if one does that is not known yet. */
+static bool leave_add_function(struct attachment *attachment, const struct leave_begins *begins,
+                               uint64_t address)
+{
+    size_t up_to =
+        array_count_up_to(begins->items, begins->count, sizeof *begins->items, 0, address);
+    if (up_to == 0 || begins->items[up_to - 1] != address)
+        return true;
+    for (size_t i = 0; i < attachment->body_count; i++)
+        if (attachment->bodies[i].begin == address)
+            return true;
+    uint64_t end = up_to < begins->count ? begins->items[up_to] : begins->module->end;
+    return leave_add(attachment, address, end - 1);
+}
+
+/* Adds the functions that a function jumps to, by a jump with or without a condition. */
+static bool leave_follow_jumps(struct attachment *attachment, const struct leave_begins *begins,
+                               struct memory_span body)
+{
+    enum { JUMP = 0xe9, CONDITION = 0x0f, CONDITIONAL = 0x80, CONDITIONS = 0xf0, DISTANCE = 4 };
+    size_t size = body.end - body.begin < LEAVE_SCAN_MAX ? body.end - body.begin : LEAVE_SCAN_MAX;
+    unsigned char *code = malloc(size + 1);
+    bool is_done = code && attach_read(attachment, body.begin, code, size);
+    for (size_t i = 1; is_done && i + DISTANCE <= size; i++) {
+        int32_t offset;
+        if (code[i - 1] != JUMP &&
+            (i < 2 || code[i - 2] != CONDITION || (code[i - 1] & CONDITIONS) != CONDITIONAL))
+            continue;
+        memcpy(&offset, code + i, sizeof offset);
+        is_done = leave_add_function(attachment, begins,
+                                     body.begin + i + DISTANCE + (uint64_t)(int64_t)offset);
+    }
+    free(code);
+    return is_done;
+}
+
+/* Adds the functions that those of the allocators end by jumping to, and so on: they have no frames
+ * then. */
+static bool leave_follow_all(struct attachment *attachment, struct leave_begins *begins)
+{
+    bool is_done = true;
+    for (size_t i = 0; i < attachment->body_count && i < LEAVE_BODIES_MAX && is_done; i++) {
+        leave_find_begins(attachment, attachment->bodies[i].begin, begins);
+        if (begins->items)
+            is_done = leave_follow_jumps(attachment, begins, attachment->bodies[i]);
+    }
+    return is_done;
 }
 
 static int leave_compare_bodies(const void *left, const void *right)
@@ -87,14 +193,22 @@ static void leave_join_bodies(struct attachment *attachment)
 
 bool attach_find_bodies(struct attachment *attachment)
 {
-    for (size_t i = 0; i < attachment->function_count; i++) {
+    struct leave_begins begins = {0};
+    bool is_done = true;
+    for (size_t i = 0; i < attachment->function_count && is_done; i++) {
         const struct attach_function *function = &attachment->functions[i];
-        if (function->hook->place > ATTACHED_IN_ALLOCATOR)
-            continue;
-        if (!leave_add(attachment, function->entry, function->entry + function->size) ||
-            !leave_add_tails(attachment, function))
-            return attach_refuse(attachment, "its functions cannot be read");
+        if (function->hook->place <= ATTACHED_IN_ALLOCATOR)
+            is_done = leave_add(attachment, function->entry, function->entry + function->size);
     }
+    is_done = is_done && leave_follow_all(attachment, &begins);
+    for (size_t i = 0; i < attachment->function_count && is_done; i++) {
+        const struct attach_function *function = &attachment->functions[i];
+        if (function->hook->place <= ATTACHED_IN_ALLOCATOR)
+            is_done = leave_add_tails(attachment, function);
+    }
+    free(begins.items);
+    if (!is_done)
+        return attach_refuse(attachment, "its functions cannot be read");
     if (attachment->body_count != 0)
         leave_join_bodies(attachment);
     return true;

@@ -699,6 +699,20 @@ class Moments(Attach):
             self.assertEqual(analyze('errors', self.trace)['findings'], [])
             self.trace.unlink()
 
+    def test_calls_of_jemalloc_at_both_moments(self):
+        """Its functions end by jumps to others, which have no name and end by jumps as well."""
+        contended = self.compile('contended', CONTENDED.replace('& 63) == 0', '& 1) == 0'))
+        process = self.start(contended, env=dict(os.environ, LD_PRELOAD='libjemalloc.so.2',
+                                                 MALLOC_CONF='narenas:1,tcache:false'))
+        if 'jemalloc' not in pathlib.Path(f'/proc/{process.pid}/maps').read_text():
+            self.skipTest('no jemalloc here')
+        for _ in range(12):
+            recorder = self.attach(process, '--no-snapshot')
+            time.sleep(0.05)
+            self.detach(process, recorder)
+            self.assertEqual(analyze('errors', self.trace)['findings'], [])
+            self.trace.unlink()
+
     def test_a_detach_while_it_attaches(self):
         """It takes nothing away from a recorder that lives."""
         process = self.start(self.compile('contended', CONTENDED), env={**os.environ, **ONE_ARENA})
