@@ -678,26 +678,25 @@ class Moments(Attach):
                 self.assertEqual(errors['certain'], unrecorded == [], (way, unrecorded))
                 self.trace.unlink()
 
-    def test_calls_at_both_moments(self):
-        """One that had begun before may return a block that others have released since; and one
-        that goes on at the end, a block whose release is not recorded."""
-        process = self.start(self.compile('contended', CONTENDED), env={**os.environ, **ONE_ARENA})
-        for _ in range(12):
-            recorder = self.attach(process, '--no-snapshot')
-            time.sleep(0.1)
+    def assert_no_findings(self, process, times, seconds, *options):
+        """Attaches again and again, for so long; no trace has a finding."""
+        for _ in range(times):
+            recorder = self.attach(process, *options)
+            time.sleep(seconds)
             self.detach(process, recorder)
             self.assertEqual(analyze('errors', self.trace)['findings'], [])
             self.trace.unlink()
 
+    def test_calls_at_both_moments(self):
+        """One that had begun before may return a block that others have released since; and one
+        that goes on at the end, a block whose release is not recorded."""
+        process = self.start(self.compile('contended', CONTENDED), env={**os.environ, **ONE_ARENA})
+        self.assert_no_findings(process, 12, 0.1, '--no-snapshot')
+
     def test_threads_that_begin_before_the_end(self):
         """Their calls are recorded, though the recorder has not looked for them meanwhile."""
         process = self.start(self.compile('starting', STARTING))
-        for _ in range(6):
-            recorder = self.attach(process)
-            time.sleep(0.1)
-            self.detach(process, recorder)
-            self.assertEqual(analyze('errors', self.trace)['findings'], [])
-            self.trace.unlink()
+        self.assert_no_findings(process, 6, 0.1)
 
     def test_calls_of_jemalloc_at_both_moments(self):
         """Its functions end by jumps to others, which have no name and end by jumps as well."""
@@ -706,12 +705,7 @@ class Moments(Attach):
                                                  MALLOC_CONF='narenas:1,tcache:false'))
         if 'jemalloc' not in pathlib.Path(f'/proc/{process.pid}/maps').read_text():
             self.skipTest('no jemalloc here')
-        for _ in range(12):
-            recorder = self.attach(process, '--no-snapshot')
-            time.sleep(0.05)
-            self.detach(process, recorder)
-            self.assertEqual(analyze('errors', self.trace)['findings'], [])
-            self.trace.unlink()
+        self.assert_no_findings(process, 12, 0.05, '--no-snapshot')
 
     def test_a_detach_while_it_attaches(self):
         """It takes nothing away from a recorder that lives."""
