@@ -138,7 +138,7 @@ static void tree_find_members(struct tree *tree)
 
 /* ---- Recorders ---- */
 
-/* Names the trace of a member as those of children are named: FILE.PID.NAME. */
+/* Names the trace of a member as a child's trace is named: FILE.PID.NAME. */
 static void tree_name_file(const struct tree *tree, const struct tree_member *member, char *path,
                            size_t size)
 {

@@ -89,7 +89,7 @@ function histogram(name, title, unit, rows) {
   return table;
 }
 
-/** The longest time that is not told from none where blocks have none: the recorder's clock advances about once a
+/** The longest time that counts as none where blocks have none: the recorder's clock advances about once a
  * millisecond, so that a shorter time may be one advance or none. `lifetimes` has the same. */
 const UNMEASURED = 2 ** 21 - 1;
 

@@ -149,7 +149,7 @@ function lostWhen(row, pieces) {
     pieces.position(row.lost_before), ' at the latest.');
 }
 
-/** The address of a block of the group, and the way to what the page knows of it. */
+/** The address of a block of the group, which leads to the view of its memory. */
 function firstBlock({ address, blocks }, { state }) {
   if (!address) return '';
   return element('p', { class: 'first-block' }, Number(blocks) === 1 ? 'It is block ' : 'The first is block ',

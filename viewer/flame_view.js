@@ -27,7 +27,7 @@ export class FlameView {
     this.said = element('p', { id: 'flame-said', class: 'said', role: 'status' });
     this.legend = element('ul', { class: 'legend', 'aria-label': 'Colours of the calls' });
     this.tip = element('div', { class: 'tip', hidden: true });
-    // The canvas is as large as what can be seen of it: one of hundreds of levels takes long to make.
+    // The canvas is as large as its visible part: one of hundreds of levels takes long to make.
     this.sheet = element('div', {}, this.canvas);
     this.scroll = element('div', { class: 'flame-scroll' }, this.sheet);
     this.top = 0;

@@ -157,8 +157,8 @@ static bool leave_follow_jumps(struct attachment *attachment, const struct leave
     return is_done;
 }
 
-/* Adds the functions that those of the allocators end by jumping to, and so on: they have no frames
- * then. */
+/* Adds the functions that the allocators' functions end by jumping to, and so on: such a function
+ * has no frame of the allocator behind it. */
 static bool leave_follow_all(struct attachment *attachment, struct leave_begins *begins)
 {
     bool is_done = true;

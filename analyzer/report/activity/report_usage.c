@@ -193,7 +193,7 @@ void report_temporary(struct report *report, const struct heap_usage *usage)
         data_usage(report, usage);
 }
 
-/* The longest time that is not told from none where blocks have none: the recorder's clock advances
+/* The longest time that counts as none where blocks have none: the recorder's clock advances
  * about once a millisecond, so that a shorter time may be one advance or none. */
 #define UNMEASURED_NS ((UINT64_C(1) << 21) - 1)
 

@@ -210,7 +210,7 @@ static struct stack_shape stack_find_shape(const struct report *report, size_t c
 }
 
 /* Whether a frame of a deep stack is left out for sure: within other code, whose innermost frame is
- * written only if it is the first of all, and whose outermost one is what the program called. */
+ * written only if it is the first of all, and whose outermost one the program called. */
 static bool stack_is_within_foreign(const struct report *report, const struct stack_shape *shape,
                                     size_t index)
 {

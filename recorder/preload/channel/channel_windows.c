@@ -25,7 +25,7 @@ static char channel_path[96];
 static struct stat channel_file;
 static uint32_t owner;
 
-/* Addresses around that of a window. */
+/* Addresses around the window's. */
 struct windows_room {
     long begin, window, end;
 };
@@ -93,7 +93,7 @@ static bool windows_reserve(struct windows_room *room)
     return !windows_is_error(room->begin);
 }
 
-/* Unmaps what lies around the window. */
+/* Unmaps the memory around the window. */
 static void windows_trim(const struct windows_room *room)
 {
     if (room->window != room->begin)

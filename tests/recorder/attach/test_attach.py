@@ -586,7 +586,7 @@ class Trees(Attach):
         self.check_left([process.pid, *pids, later])
 
     def test_interrupt(self):
-        """All are left when only the command gets the signal; and what it said before."""
+        """All are left when only the command gets the signal."""
         process, pids = self.start_tree()
         recorder = subprocess.Popen([RECORDER, 'attach', str(process.pid), '--children', '-o',
                                      str(self.trace)], stderr=subprocess.PIPE, text=True)
