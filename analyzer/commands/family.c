@@ -5,13 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/grow.h"
 #include "cli/process/message.h"
 #include "cli/traces/input.h"
 #include "report/sections/sections.h"
-#include "symbols/fingerprint.h"
 #include "report/trace/trace_reports.h"
+#include "symbols/fingerprint.h"
 
 /* Sessions are open one at a time: of each process there remain sums, and of each call site the
  * names of its frames. */

@@ -12,7 +12,7 @@
 #include "analyses/reachability/leaks.h"
 #include "analyses/reachability/retained.h"
 #include "analyses/trace/trace_stats.h"
-#include "base/arena.h"
+#include "base/grow.h"
 #include "cli/options/command.h"
 #include "cli/page/page.h"
 #include "cli/session/session.h"

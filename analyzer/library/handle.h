@@ -7,7 +7,7 @@
 #include <ttdtrace/ttdheap.h>
 
 #include "analyses/state/state.h"
-#include "base/arena.h"
+#include "base/grow.h"
 #include "travel/certainty.h"
 #include "travel/replay_to.h"
 

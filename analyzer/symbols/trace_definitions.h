@@ -11,7 +11,7 @@
 #include <ttdtrace/reader.h>
 #include <ttdtrace/status.h>
 
-#include "base/arena.h"
+#include "base/grow.h"
 #include "base/hash_map.h"
 #include "symbols/demangle.h"
 

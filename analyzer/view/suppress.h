@@ -21,7 +21,7 @@
 #define ANALYZER_VIEW_SUPPRESS_H
 
 #include "analyses/errors/errors.h"
-#include "base/arena.h"
+#include "base/grow.h"
 #include "symbols/frames.h"
 
 /** Kinds of findings: the kinds of errors, and leaks. */

@@ -7,7 +7,7 @@
 
 #include <ttdtrace/io.h>
 
-#include "base/arena.h"
+#include "base/grow.h"
 #include "report/sections/report.h"
 #include "report/trace/trace_reports.h"
 

@@ -6,7 +6,7 @@
 
 #include <criterion/criterion.h>
 
-#include "base/arena.h"
+#include "base/grow.h"
 
 static struct arena arena;
 
