@@ -3,7 +3,264 @@
 
 #include "base/task.h"
 #include "graph/graph.h"
-#include "graph/spanning_tree.h"
+
+/* The nodes above a graph, where every way begins: groups of roots, and the top. */
+
+/* Nodes are numbered from the last node of the graph on: first the groups, then the top. Edges of
+ * the n-th are those from first[n] up to first[n + 1]. */
+struct graph_upper {
+    /* Groups and the top. */
+    uint32_t count;
+    uint32_t edge_count;
+    uint32_t *first;
+    uint32_t *targets;
+};
+
+static uint32_t spanning_count_leaders(const struct graph_classes *classes)
+{
+    uint32_t count = 0;
+    for (uint32_t node = 0; classes && classes->leaders && node < classes->node_count; node++)
+        count += classes->leaders[node] == node;
+    return count;
+}
+
+/* Makes the edges of the groups: the targets of the roots, sorted by group. */
+static void spanning_upper_add_groups(struct graph_upper *upper, const struct graph *graph,
+                                      const uint32_t *groups)
+{
+    for (uint64_t i = 0; i < graph->root_count; i++)
+        upper->first[groups[i]]++;
+    for (uint32_t i = 1; i < upper->count; i++)
+        upper->first[i] += upper->first[i - 1];
+    /* first[i] is where group i ends; it becomes where it begins. */
+    for (uint64_t i = graph->root_count; i-- > 0;)
+        upper->targets[--upper->first[groups[i]]] = graph->root_targets[i];
+}
+
+static void spanning_add_top(struct graph_upper *upper, const struct graph *graph,
+                             const struct graph_dominators_query *query)
+{
+    const struct graph_classes *classes = query->classes;
+    uint32_t end = upper->first[upper->count - 1];
+    for (uint32_t i = 0; i + 1 < upper->count; i++)
+        upper->targets[end++] = graph->node_count + i;
+    for (uint64_t i = 0; !query->groups && i < graph->root_count; i++)
+        upper->targets[end++] = graph->root_targets[i];
+    for (uint32_t node = 0; classes && classes->leaders && node < classes->node_count; node++) {
+        if (classes->leaders[node] == node)
+            upper->targets[end++] = node;
+    }
+    upper->first[upper->count] = end;
+}
+
+/* Makes the upper nodes. The top leads to the groups, or else to the targets of the roots, and to
+ * definitely lost nodes if the query has classes. Returns TTD_ERROR_NO_MEMORY also with more edges
+ * than UINT32_MAX. spanning_upper_free() may be called in any case. */
+static enum ttd_status spanning_upper_init(struct graph_upper *upper, const struct graph *graph,
+                                           const struct graph_dominators_query *query)
+{
+    uint32_t group_count = query->groups ? query->group_count : 0;
+    *upper = (struct graph_upper){0};
+    uint64_t edge_count = graph->root_count + group_count + spanning_count_leaders(query->classes);
+    if (group_count > GRAPH_NODES_MAX || edge_count > UINT32_MAX)
+        return TTD_ERROR_NO_MEMORY;
+    upper->count = group_count + 1;
+    upper->edge_count = (uint32_t)edge_count;
+    upper->first = graph_array_new((size_t)upper->count + 1, sizeof *upper->first);
+    upper->targets = graph_array_new(upper->edge_count, sizeof *upper->targets);
+    if (!upper->first || !upper->targets)
+        return TTD_ERROR_NO_MEMORY;
+    if (query->groups)
+        spanning_upper_add_groups(upper, graph, query->groups);
+    spanning_add_top(upper, graph, query);
+    return TTD_OK;
+}
+
+static void spanning_upper_free(struct graph_upper *upper)
+{
+    graph_array_free(upper->first, (size_t)upper->count + 1, sizeof *upper->first);
+    graph_array_free(upper->targets, upper->edge_count, sizeof *upper->targets);
+    *upper = (struct graph_upper){0};
+}
+
+/* Depth-first search from the top of a graph: the tree of first visits. */
+
+/* A node of the tree. Its members lie together, since every edge reads all of them. */
+struct graph_visit {
+    /* When it was entered, counted from the top, which is 0; 0 if it was not. */
+    uint32_t number;
+    /* Edges from nodes that were entered later. */
+    uint32_t later_sources;
+};
+
+/* Nodes are called by their numbers: when they were entered. */
+struct spanning_tree {
+    /* Nodes of the graph and above it. */
+    uint32_t node_count;
+    /* By node of the graph or above it. */
+    struct graph_visit *visits;
+    /* Numbers in use. */
+    uint32_t reached;
+    /* By number: the node. */
+    uint32_t *nodes;
+    /* By number: from where it was entered. */
+    uint32_t *parents;
+    /* By number: the lowest of the nodes entered before it that have an edge to it. */
+    uint32_t *earliest;
+};
+
+/* Edges of a node that are still to be followed. */
+struct edge_range {
+    const uint32_t *targets;
+    uint32_t next;
+    uint32_t end;
+};
+
+/* All edges of a node of the graph or above it. */
+static inline struct edge_range spanning_edges_of(const struct graph *graph,
+                                                  const struct graph_upper *upper, uint32_t node)
+{
+    if (node < graph->node_count)
+        return (struct edge_range){graph->targets, (uint32_t)graph->first[node],
+                                   (uint32_t)graph->first[node + 1]};
+    node -= graph->node_count;
+    return (struct edge_range){upper->targets, upper->first[node], upper->first[node + 1]};
+}
+
+/* Edges of a node whose targets are prefetched when it is entered. */
+#define EDGES_AHEAD 8
+
+/* Nodes whose first edge is known. */
+#define GROUP 32
+
+struct search {
+    struct spanning_tree *tree;
+    const struct graph *graph;
+    const struct graph_upper *upper;
+    /* By node on the way back to the top: the next edge. */
+    uint32_t *cursors;
+    /* By group of nodes of the graph, and one more: graph->first of its first node. */
+    uint32_t *begins;
+};
+
+static uint32_t spanning_group_count(const struct graph *graph)
+{
+    return graph->node_count / GROUP + 1;
+}
+
+static void spanning_find_begins(const struct search *search)
+{
+    const struct graph *graph = search->graph;
+    for (uint32_t group = 0; group < spanning_group_count(graph); group++)
+        search->begins[group] = (uint32_t)graph->first[group * GROUP];
+    search->begins[spanning_group_count(graph)] = (uint32_t)graph->edge_count;
+}
+
+/* Prefetches the data that are read when a node is entered. Its edges would have to wait for
+ * graph->first, so their place is guessed, as if all nodes of a group had as many. */
+static inline __attribute__((always_inline)) void
+spanning_tree_prefetch(const struct search *search, uint32_t node)
+{
+    const struct graph *graph = search->graph;
+    __builtin_prefetch(&search->tree->visits[node], 1);
+    if (node >= graph->node_count || !graph->targets)
+        return;
+    const uint32_t *begin = &search->begins[node / GROUP];
+    uint64_t before = (uint64_t)(begin[1] - begin[0]) * (node % GROUP) / GROUP;
+    __builtin_prefetch(&graph->first[node]);
+    __builtin_prefetch(&graph->targets[begin[0] + before]);
+}
+
+static struct edge_range spanning_tree_enter(const struct search *search, uint32_t node,
+                                             uint32_t parent)
+{
+    struct spanning_tree *tree = search->tree;
+    uint32_t number = tree->reached++;
+    tree->visits[node].number = number;
+    tree->nodes[number] = node;
+    tree->parents[number] = parent;
+    tree->earliest[number] = parent;
+    struct edge_range edges = spanning_edges_of(search->graph, search->upper, node);
+    for (uint32_t i = edges.next; i < edges.end && i - edges.next < EDGES_AHEAD; i++)
+        spanning_tree_prefetch(search, edges.targets[i]);
+    return edges;
+}
+
+/* Follows every edge once. The way back to the top follows the parents. A node entered after the
+ * current one, and found by an edge of it, is below it. */
+static void spanning_follow_edges(const struct search *search)
+{
+    struct spanning_tree *tree = search->tree;
+    uint32_t current = 0;
+    struct edge_range edges = spanning_tree_enter(search, tree->node_count - 1, 0);
+    for (;;) {
+        if (edges.next == edges.end) {
+            if (current == 0)
+                return;
+            current = tree->parents[current];
+            edges = spanning_edges_of(search->graph, search->upper, tree->nodes[current]);
+            edges.next = search->cursors[current];
+            continue;
+        }
+        uint32_t target = edges.targets[edges.next++];
+        uint32_t number = tree->visits[target].number;
+        if (number == 0) {
+            search->cursors[current] = edges.next;
+            number = tree->reached;
+            edges = spanning_tree_enter(search, target, current);
+            current = number;
+        } else if (number < current) {
+            tree->visits[target].later_sources++;
+        } else if (tree->earliest[number] > current) {
+            tree->earliest[number] = current;
+        }
+    }
+}
+
+/* Searches a graph of at most UINT32_MAX edges. Returns TTD_OK or TTD_ERROR_NO_MEMORY.
+ * spanning_tree_free() may be called in any case. */
+static enum ttd_status spanning_tree_init(struct spanning_tree *tree, const struct graph *graph,
+                                          const struct graph_upper *upper)
+{
+    uint32_t count = graph->node_count + upper->count;
+    *tree = (struct spanning_tree){
+        .node_count = count,
+        .visits = graph_array_new(count, sizeof *tree->visits),
+        .nodes = graph_array_new(count, sizeof *tree->nodes),
+        .parents = graph_array_new(count, sizeof *tree->parents),
+        .earliest = graph_array_new(count, sizeof *tree->earliest),
+    };
+    size_t groups = (size_t)spanning_group_count(graph) + 1;
+    struct search search = {tree, graph, upper,
+                            .cursors = graph_array_new(count, sizeof *search.cursors),
+                            .begins = graph_array_new(groups, sizeof *search.begins)};
+    bool has_memory = search.cursors && search.begins && tree->visits && tree->nodes &&
+                      tree->parents && tree->earliest;
+    if (has_memory) {
+        spanning_find_begins(&search);
+        spanning_follow_edges(&search);
+    }
+    graph_array_free(search.cursors, count, sizeof *search.cursors);
+    graph_array_free(search.begins, groups, sizeof *search.begins);
+    return has_memory ? TTD_OK : TTD_ERROR_NO_MEMORY;
+}
+
+/* Frees `visits` and `earliest`. */
+static void spanning_tree_trim(struct spanning_tree *tree)
+{
+    graph_array_free(tree->visits, tree->node_count, sizeof *tree->visits);
+    graph_array_free(tree->earliest, tree->node_count, sizeof *tree->earliest);
+    tree->visits = NULL;
+    tree->earliest = NULL;
+}
+
+static void spanning_tree_free(struct spanning_tree *tree)
+{
+    spanning_tree_trim(tree);
+    graph_array_free(tree->nodes, tree->node_count, sizeof *tree->nodes);
+    graph_array_free(tree->parents, tree->node_count, sizeof *tree->parents);
+    *tree = (struct spanning_tree){0};
+}
 
 /* Immediate dominators of the nodes of a spanning tree. */
 
@@ -75,7 +332,7 @@ static enum ttd_status dominators_sort_sources(void *context, size_t begin, size
         uint32_t number = visits[node].number;
         if (number == 0)
             continue;
-        struct edge_range edges = graph_edges_of(finder->graph, finder->upper, node);
+        struct edge_range edges = spanning_edges_of(finder->graph, finder->upper, node);
         for (; edges.next < edges.end; edges.next++) {
             uint32_t target = edges.targets[edges.next];
             dominators_prefetch_target(finder, edges);
@@ -284,14 +541,14 @@ enum ttd_status graph_dominate(const struct graph *graph,
         return TTD_ERROR_NO_MEMORY;
     struct graph_upper upper;
     struct spanning_tree tree = {0};
-    enum ttd_status status = graph_upper_init(&upper, graph, query);
+    enum ttd_status status = spanning_upper_init(&upper, graph, query);
     if (status == TTD_OK && upper.edge_count > UINT32_MAX - graph->edge_count)
         status = TTD_ERROR_NO_MEMORY;
     if (status == TTD_OK)
         status = spanning_tree_init(&tree, graph, &upper);
     if (status == TTD_OK)
         status = graph_find_dominators(&tree, graph, &upper);
-    graph_upper_free(&upper);
+    spanning_upper_free(&upper);
     if (status == TTD_OK)
         status = dominators_make_tree(dominators, &tree, sizes);
     spanning_tree_free(&tree);
