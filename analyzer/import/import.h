@@ -9,8 +9,12 @@
 #ifndef ANALYZER_IMPORT_IMPORT_H
 #define ANALYZER_IMPORT_IMPORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+
+#include <ttdtrace/definitions.h>
 #include <ttdtrace/io.h>
 #include <ttdtrace/status.h>
 
@@ -66,5 +70,111 @@ enum ttd_status import_windbg(struct import_text *text, struct import_builder *b
 enum ttd_status import_mtrace(struct import_text *text, struct import_builder *builder);
 enum ttd_status import_xperf(struct import_text *text, struct import_builder *builder);
 enum ttd_status import_lttng(struct import_text *text, struct import_builder *builder);
+
+/* Reading a text line by line, and the numbers in a line. Input is untrusted. */
+
+/** Longest line, in bytes. */
+#define IMPORT_LINE_MAX 65536
+
+/** A text that is read once, from its start to its end. */
+struct import_text {
+    const struct ttd_input *input;
+    /** Bytes of the input at [buffer + begin, buffer + end). */
+    char *buffer;
+    size_t begin;
+    size_t end;
+    /** Offset in the input of the byte after those in the buffer. */
+    uint64_t offset;
+    bool is_at_end;
+    /** Number of the line that was returned last, from 1, and its offset. */
+    uint64_t line;
+    uint64_t line_offset;
+    struct import_result *result;
+    struct ttd_error *error;
+};
+
+/** Prepares reading. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+enum ttd_status import_text_open(struct import_text *text, const struct ttd_input *input,
+                                 struct import_result *result, struct ttd_error *error);
+
+void import_text_close(struct import_text *text);
+
+/**
+ * Returns the next line without its end, CR LF or LF, in `line`: valid until the next call. A text
+ * that is UTF-16 or compressed is refused.
+ *
+ * @return TTD_OK, TTD_END, TTD_ERROR_IO, TTD_ERROR_CORRUPT, TTD_ERROR_UNSUPPORTED.
+ */
+enum ttd_status import_text_line(struct import_text *text, struct ttd_string *line);
+
+/** Sets the reason of a failure at the current line; returns `status`. */
+__attribute__((format(printf, 3, 4))) enum ttd_status
+import_text_fail(struct import_text *text, enum ttd_status status, const char *format, ...);
+
+/* A part of a line that is still to be read: taken from its front. Functions that return false
+ * leave it unchanged. Those that compare are inline, since nearly all texts are constants. */
+
+static inline void import_drop(struct ttd_string *rest, size_t size)
+{
+    rest->data += size;
+    rest->size -= size;
+}
+
+/** Takes hexadecimal digits, 1 to 16 significant ones, without a prefix. */
+bool import_take_hex(struct ttd_string *rest, uint64_t *number);
+
+/** Takes a decimal number. */
+bool import_take_decimal(struct ttd_string *rest, uint64_t *number);
+
+/** Takes a number in C's notation: 0x and hexadecimal digits, or decimal ones. */
+bool import_take_number(struct ttd_string *rest, uint64_t *number);
+
+/** Takes `text`. */
+static inline bool import_take(struct ttd_string *rest, const char *text)
+{
+    size_t size = strlen(text);
+    if (rest->size < size || memcmp(rest->data, text, size) != 0)
+        return false;
+    import_drop(rest, size);
+    return true;
+}
+
+/** Takes blanks and tabs; there may be none. */
+static inline void import_take_blanks(struct ttd_string *rest)
+{
+    while (rest->size && (*rest->data == ' ' || *rest->data == '\t'))
+        import_drop(rest, 1);
+}
+
+/** Returns a part without the blanks and tabs around it. */
+static inline struct ttd_string import_trim(struct ttd_string part)
+{
+    import_take_blanks(&part);
+    while (part.size && (part.data[part.size - 1] == ' ' || part.data[part.size - 1] == '\t'))
+        part.size--;
+    return part;
+}
+
+/** Takes everything up to `end`, and `end` itself, without blanks around it. */
+static inline bool import_take_until(struct ttd_string *rest, const char *end,
+                                     struct ttd_string *taken)
+{
+    size_t size = strlen(end);
+    for (size_t i = 0; size <= rest->size && i <= rest->size - size; i++) {
+        if (memcmp(rest->data + i, end, size) != 0)
+            continue;
+        *taken = import_trim((struct ttd_string){rest->data, i});
+        import_drop(rest, i + size);
+        return true;
+    }
+    return false;
+}
+
+/** Whether a part is `text`. */
+static inline bool import_is(struct ttd_string part, const char *text)
+{
+    size_t size = strlen(text);
+    return part.size == size && memcmp(part.data, text, size) == 0;
+}
 
 #endif

@@ -7,7 +7,7 @@
 #include <ttdtrace/writer.h>
 
 #include "base/hash_map.h"
-#include "import/text.h"
+#include "import/import.h"
 
 /** The time_unit of a trace without wall times: coarser than any recording. */
 #define IMPORT_NO_TIMES UINT64_MAX
