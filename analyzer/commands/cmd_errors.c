@@ -4,15 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyses/reachability/places.h"
 #include "cli/options/command.h"
 #include "cli/process/message.h"
-#include "analyses/reachability/places.h"
 #include "commands/family.h"
 #include "commands/findings.h"
-#include "reach/reach_snapshots.h"
-#include "view/runtime_judge.h"
+#include "reach/reach.h"
 #include "report/errors/error_reports.h"
 #include "report/sections/sections.h"
+#include "view/function_names.h"
 
 static const char help[] =
     "Usage: ttdanalyze errors [OPTIONS] [TRACE]\n"

@@ -5,7 +5,7 @@
 
 #include <ttdtrace/advanced.h>
 
-#include "reach/reach_snapshots.h"
+#include "reach/reach.h"
 #include "travel/heap_trace.h"
 
 /* Extents: the pages that have the contents of a range of addresses at a position. The contents of

@@ -4,7 +4,7 @@
 #define ANALYZER_LIBRARY_NAMED_GROUPS_H
 
 #include "library/handle.h"
-#include "view/runtime_judge.h"
+#include "view/function_names.h"
 #include "view/view.h"
 
 struct handle_names {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "reach/copied_words.h"
+#include "reach/stale.h"
 
 #include <stdlib.h>
 

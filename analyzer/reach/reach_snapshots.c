@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading snapshots: which there are, and the references of one. */
-#include "reach/reach_snapshots.h"
+#include "reach/reach.h"
 
 #include <stdlib.h>
 #include <string.h>

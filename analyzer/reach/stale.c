@@ -6,7 +6,6 @@
 #include "base/task.h"
 #include "graph/graph_classes.h"
 #include "reach/builder.h"
-#include "reach/copied_words.h"
 #include "reach/nodes.h"
 #include "travel/replay_part.h"
 

@@ -7,7 +7,7 @@
  * the word. It does not matter whether A or B was allocated first.
  *
  * Not so in memory from calloc(). Words that realloc() has copied are as old as in the block
- * before: see copied_words.h. Words that the program itself copies, as by memcpy(), count as
+ * before: see struct copied_words. Words that the program itself copies, as by memcpy(), count as
  * written.
  *
  * Private to reach/.
@@ -18,7 +18,9 @@
 #include <ttdtrace/model.h>
 
 #include "reach/address_index.h"
+#include "reach/nodes.h"
 #include "reach/reach.h"
+#include "travel/heap_trace.h"
 
 /** Notes that are looked up together. */
 #define ADDRESS_MARKS_PENDING 32
@@ -179,5 +181,73 @@ struct ttd_position stale_words_first_birth(const struct stale_words *words,
 enum ttd_status reach_stale_apply(struct heap_reach *reach, const struct heap_trace *trace,
                                   const struct heap_reach_options *options,
                                   struct ttd_error *error);
+
+/*
+ * Words that realloc() copied into their block. Such a word is as old as it was in the block
+ * before, and so on back to its *origin*, the block that brought its memory into this chain. It may
+ * be a relic of the memory of its origin. The replay of stale.c finds the origins; another one, the
+ * last release of that memory before each origin was allocated.
+ *
+ * Private to reach/.
+ */
+
+/** A block that a reallocation ended. */
+struct copied_step {
+    uint64_t address;
+    uint64_t size;
+    uint64_t event;
+    struct ttd_position allocated;
+    /** The index of the step that led to this block; 0 for none. Of an unused one, the next. */
+    uint32_t before;
+    /** Steps up to this one. */
+    uint32_t depth;
+    /** All words count as written: they are from calloc(), or the steps before were dropped. */
+    bool is_written;
+};
+
+/** Words of a node that have one origin. */
+struct copied_origin {
+    uint64_t event;
+    struct ttd_position allocated;
+    struct address_span rows;
+    /** The address of a word in the origin, minus that in the node, modulo 2^64. */
+    uint64_t shift;
+};
+
+/** All zero when empty. */
+struct copied_words {
+    /** Index 0 is not used. */
+    struct copied_step *steps;
+    size_t step_count;
+    size_t step_capacity;
+    uint32_t unused;
+    struct copied_origin *origins;
+    size_t origin_count;
+    size_t origin_capacity;
+};
+
+/**
+ * Follows the reallocations of each block, by heap_block.user, and notes the origins of a node's
+ * words. Takes at most 32 steps of 56 bytes for a block.
+ *
+ * @param words   the words of an origin get WORD_AGE_WRITTEN
+ * @param effect  has a block before; or ends a block whose `user` is not 0
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY.
+ */
+enum ttd_status copied_words_see(struct copied_words *copied, struct stale_words *words,
+                                 struct heap_reach *reach, const struct heap_effect *effect);
+void copied_words_free(struct copied_words *copied);
+
+/**
+ * Gives WORD_AGE_RELIC to the words that may be relics. Replays the trace up to the last origin,
+ * unless the address of each word's target was first used when the origin was there.
+ *
+ * @param words  settled
+ * @return as heap_replay_to().
+ */
+enum ttd_status copied_words_decide(const struct copied_words *copied, struct stale_words *words,
+                                    const struct heap_reach *reach,
+                                    const struct reach_survivors *survivors,
+                                    const struct heap_trace *trace, struct ttd_error *error);
 
 #endif

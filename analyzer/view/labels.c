@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "view/labels.h"
+#include "view/view.h"
 
 #include <stdlib.h>
 #include <string.h>

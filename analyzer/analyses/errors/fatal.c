@@ -5,7 +5,7 @@
 
 #include "analyses/errors/errors.h"
 #include "heap/heap_live.h"
-#include "reach/reach_snapshots.h"
+#include "reach/reach.h"
 
 /* The numbers of signals, and the code SI_KERNEL, on the recorded system. The analyzer may run on
  * another one. The kernel gives no address with SI_KERNEL. */

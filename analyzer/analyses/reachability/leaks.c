@@ -20,7 +20,7 @@
 #include "analyses/reachability/leaks_parts.h"
 #include "base/hash_map.h"
 #include "heap/heap_live.h"
-#include "reach/reach_snapshots.h"
+#include "reach/reach.h"
 
 /* Dating leaks: the range of positions where each group, or each block, was lost. */
 

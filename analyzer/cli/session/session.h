@@ -9,7 +9,7 @@
 #include "cli/traces/source.h"
 #include "travel/islands.h"
 #include "travel/replay_to.h"
-#include "view/runtime_judge.h"
+#include "view/function_names.h"
 #include "view/tree.h"
 
 struct session {

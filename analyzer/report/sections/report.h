@@ -8,7 +8,7 @@
 
 #include "heap/groups.h"
 #include "heap/replay.h"
-#include "reach/reach_snapshots.h"
+#include "reach/reach.h"
 #include "report/writers/out.h"
 #include "symbols/frames.h"
 #include "travel/certainty.h"
