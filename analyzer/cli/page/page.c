@@ -19,6 +19,72 @@
 #include "cli/traces/input.h"
 #include "report/page/page_model.h"
 
+#ifdef HAS_VIEWER
+#include <libdeflate.h>
+#endif
+
+/* Packing data for a page. */
+
+#ifdef HAS_VIEWER
+
+/* From 1 to 12. Beside QUICK, GOOD makes the page of 4.4 million events of Python 8 % smaller, and
+ * takes 0.15 s more; 12 makes it hardly smaller still. */
+#define QUICK 7
+#define GOOD  10
+
+/* Larger data, of programs with thousands of call sites, are only compressed quickly: otherwise
+ * that would take as long as all else. */
+#define LARGE ((size_t)2 << 20)
+
+static bool page_compress(const void *data, size_t size, int level, struct page_packed *packed)
+{
+    struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(level);
+    packed->size = 0;
+    if (!compressor)
+        return false;
+    size_t bound = libdeflate_deflate_compress_bound(compressor, size);
+    packed->data = malloc(bound);
+    packed->size =
+        packed->data ? libdeflate_deflate_compress(compressor, data, size, packed->data, bound) : 0;
+    libdeflate_free_compressor(compressor);
+    if (!packed->size)
+        free(packed->data);
+    return packed->size;
+}
+
+bool page_pack(const void *data, size_t size, size_t goal, struct page_packed *packed)
+{
+    bool is_large = size > LARGE;
+    if (!goal && !is_large)
+        return page_compress(data, size, GOOD, packed);
+    if (!page_compress(data, size, QUICK, packed) || packed->size <= goal || is_large)
+        return packed->size;
+    free(packed->data);
+    return page_compress(data, size, GOOD, packed);
+}
+
+#else
+
+/* A build without the viewer has no page, and nothing to compress with. */
+const struct page_piece page_frame[PAGE_PIECES];
+
+bool page_pack(const void *data, size_t size, size_t goal, struct page_packed *packed)
+{
+    (void)data;
+    (void)size;
+    (void)goal;
+    (void)packed;
+    return false;
+}
+
+#endif
+
+#ifndef HAS_ENGINE
+const struct page_engine page_engine = {.size = 0};
+#endif
+
+/* Making a page. */
+
 bool page_is_built(void)
 {
     return page_frame[0].size;
