@@ -1,16 +1,348 @@
 /* SPDX-License-Identifier: MIT */
-/* Commands that make a trace of the records of others: slice, merge, repack. */
+/* Commands that write a file made from a trace: recover, redact, index; that make a trace of the
+ * records of others: slice, merge, repack; and import. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+#include <ttdtrace/redact.h>
 
 #include "cli/process/message.h"
 #include "cli/session/new_trace.h"
 #include "cli/session/session.h"
+#include "cli/session/sidecar.h"
 #include "cli/traces/input.h"
 #include "cli/traces/source.h"
+#include "import/import.h"
 #include "remake/remake.h"
 #include "report/trace/trace_reports.h"
+
+/* ttdanalyze recover */
+
+/* Problems that are reported one by one. */
+#define REPORTED_MAX 10
+
+static const char recover_help[] =
+    "Usage: ttdanalyze recover [OPTIONS] -o OUT IN\n"
+    "\n"
+    "Makes a new, clean trace OUT of all that is intact in IN, which may be damaged, cut\n"
+    "off, or never have been closed. The missing parts are recorded in OUT as lost. IN stays\n"
+    "as it is, and OUT must not exist, unless it is no file, such as a pipe.\n"
+    "\n"
+    "  -o, --output OUT     the trace to be made, readable by you only\n"
+    "  -f, --format FORMAT  of the summary: text (the default), json or csv\n"
+    "  -h, --help           this text\n"
+    "  -V, --version        the version\n";
+
+struct rescue {
+    const char *path;
+    uint64_t problems;
+    struct ttd_verdict verdict;
+};
+
+/* A file with much damage has thousands of problems. The first ones show its damage.
+ */
+static bool recover_see_problem(void *context, const struct ttd_problem *problem)
+{
+    struct rescue *rescue = context;
+    if (rescue->problems++ < REPORTED_MAX)
+        message_error("warning: ", rescue->path, &problem->error);
+    else if (rescue->problems == REPORTED_MAX + 1)
+        message("warning: %s: more problems; 'ttdanalyze verify' lists them all", rescue->path);
+    return true;
+}
+
+static enum ttd_status recover_write(void *context, const struct ttd_output *output,
+                                     struct ttd_error *error)
+{
+    struct rescue *rescue = context;
+    struct ttd_input input;
+    enum ttd_status status = new_trace_input(rescue->path, output, &input, error);
+    return status == TTD_OK
+               ? ttd_recover(&input, output, NULL,
+                             &(struct ttd_problem_observer){recover_see_problem, rescue},
+                             &rescue->verdict, error)
+               : status;
+}
+
+static int recover_print(const struct common_options *options, const struct ttd_verdict *verdict)
+{
+    struct output_file summary;
+    struct report report;
+    int status = new_trace_summary(options, &summary, &report);
+    if (status != STATUS_OK)
+        return status;
+    struct report_recovery data = {.verdict = verdict, .result = options->output};
+    report_recover(&report, &data);
+    return output_close(&summary, STATUS_OK, true);
+}
+
+static int recover_run(const struct command *command, int count, char **arguments)
+{
+    struct common_options options;
+    bool has_summary = false;
+    int status = command_options(&options, command, count, arguments, NULL);
+    if (status >= 0)
+        return status;
+    struct rescue rescue = {.path = options.trace};
+    const struct new_trace made = {.fill = recover_write, .context = &rescue};
+    status = new_trace_make(&options, &made, &has_summary);
+    return status == STATUS_OK && has_summary ? recover_print(&options, &rescue.verdict) : status;
+}
+
+const struct command command_recover = {
+    .name = "recover",
+    .summary = "save the intact parts of a damaged trace",
+    .help = recover_help,
+    .run = recover_run,
+};
+
+/* ttdanalyze redact */
+
+static const char redact_help[] =
+    "Usage: ttdanalyze redact [OPTIONS] -o OUT IN\n"
+    "\n"
+    "Makes a copy OUT of the trace IN without the contents of memory, so that it can be\n"
+    "given to others. Events, positions and every answer that needs no contents stay the\n"
+    "same. IN must be intact and stays as it is; OUT must not exist, unless it is no file,\n"
+    "such as a pipe.\n"
+    "\n"
+    "      --strings        also remove the command line, directory, host and system, the\n"
+    "                       names of functions, files, modules and threads, build-ids, and\n"
+    "                       texts that the program itself wrote into the trace\n"
+    "  -o, --output OUT     the trace to be made, readable by you only\n"
+    "  -f, --format FORMAT  of the summary: text (the default), json or csv\n"
+    "  -h, --help           this text\n"
+    "  -V, --version        the version\n";
+
+struct request {
+    const char *path;
+    bool removes_strings;
+    struct ttd_redaction removed;
+    bool is_refused;
+};
+
+static const struct own_option redact_own[] = {
+    OWN_OPTION("strings", option_flag, struct request, removes_strings), OWN_OPTIONS_END};
+
+/* A damaged trace is not redacted: contents in unreadable parts could not be found and removed.
+ */
+static enum ttd_status redact_write(void *context, const struct ttd_output *output,
+                                    struct ttd_error *error)
+{
+    struct request *request = context;
+    struct ttd_input input;
+    enum ttd_status status = new_trace_input(request->path, output, &input, error);
+    if (status != TTD_OK)
+        return status;
+    status = ttd_redact(&input, output, NULL, request->removes_strings ? TTD_REDACT_STRINGS : 0,
+                        &request->removed, error);
+    request->is_refused = exit_for(status) == STATUS_DAMAGED;
+    return status;
+}
+
+static int redact_print(const struct common_options *options, const struct request *request)
+{
+    struct output_file summary;
+    struct report report;
+    int status = new_trace_summary(options, &summary, &report);
+    if (status != STATUS_OK)
+        return status;
+    struct report_redaction data = {.removed = &request->removed,
+                                    .has_strings = !request->removes_strings,
+                                    .result = options->output};
+    report_redact(&report, &data);
+    return output_close(&summary, STATUS_OK, true);
+}
+
+static int redact_run(const struct command *command, int count, char **arguments)
+{
+    struct common_options options;
+    struct request request = {.removes_strings = false};
+    bool has_summary = false;
+    int status = command_options(&options, command, count, arguments, &request);
+    if (status >= 0)
+        return status;
+    request.path = options.trace;
+    const struct new_trace made = {.fill = redact_write, .context = &request};
+    status = new_trace_make(&options, &made, &has_summary);
+    if (status == STATUS_DAMAGED && request.is_refused)
+        message("'ttdanalyze recover' makes an intact trace of it, which can be redacted");
+    return status == STATUS_OK && has_summary ? redact_print(&options, &request) : status;
+}
+
+const struct command command_redact = {
+    .name = "redact",
+    .summary = "copy a trace without the contents of memory",
+    .help = redact_help,
+    .own = {.table = redact_own},
+    .run = redact_run,
+};
+
+/* ttdanalyze index */
+
+static const char index_help[] =
+    "Usage: ttdanalyze index [OPTIONS] [TRACE]\n"
+    "\n"
+    "Makes TRACE.idx: states of the heap at many positions, so that commands that are\n"
+    "asked for a position start near it, whatever the length of the trace; those that\n"
+    "only add up the live blocks, such as state and peak, are there at once.\n"
+    "\n"
+    "The index can be made again from the trace at any time. Commands make it\n"
+    "themselves where that pays, use it only if it belongs to the trace as it is, and work\n"
+    "without it where the directory cannot be written. A trace that is damaged or still\n"
+    "growing has none. It is always beside the trace: --output is for the "
+    "printed text.\n" COMMAND_COMMON_HELP;
+
+static int index_print(struct session *session, const char *path,
+                       const struct heap_index_facts *facts)
+{
+    struct stat file;
+    if (stat(path, &file) != 0) {
+        message("%s: %s", path, strerror(errno));
+        return STATUS_INTERNAL;
+    }
+    struct report_index data = {.file = path,
+                                .events = facts->events,
+                                .keyframes = facts->keyframes,
+                                .summaries = facts->summaries,
+                                .bytes = (uint64_t)file.st_size};
+    int status = session_output(session, false);
+    if (status == STATUS_OK)
+        report_index(&session->report, &data);
+    return status;
+}
+
+static int index_make(struct session *session)
+{
+    struct heap_index_facts facts;
+    char *path = sidecar_path(session->source.path);
+    if (!path) {
+        message("%s", strerror(ENOMEM));
+        return STATUS_INTERNAL;
+    }
+    int status = sidecar_make(&session->source, path, false, &facts);
+    if (status == STATUS_OK)
+        status = index_print(session, path, &facts);
+    free(path);
+    return status;
+}
+
+/* The command does not use session_run(), because it must refuse standard input before that is
+ * copied to a temporary file: nobody would find an index beside it. */
+static int index_run(const struct command *command, int count, char **arguments)
+{
+    struct common_options options;
+    int status = command_options(&options, command, count, arguments, NULL);
+    if (status >= 0)
+        return status;
+    if (input_is_standard(options.trace))
+        return message_usage(command->name, "an index stands beside a trace: name its file");
+    struct session session;
+    status = session_open(&session, &options);
+    if (status != STATUS_OK)
+        return status;
+    return session_close(&session, index_make(&session), false);
+}
+
+const struct command command_index = {
+    .name = "index",
+    .summary = "make going to positions fast",
+    .help = index_help,
+    .run = index_run,
+};
+
+/* ttdanalyze import */
+
+static const char import_help[] =
+    "Usage: ttdanalyze import [OPTIONS] -o OUT FORMAT FILE\n"
+    "\n"
+    "Makes a trace OUT of another recorder's FILE. FILE is a text; - is standard\n"
+    "input. OUT must not exist, unless it is no file, such as a pipe. FORMAT is one of:\n"
+    "\n"
+    "  heaptrack   raw data of heaptrack (heaptrack --raw)\n"
+    "  windbg      heap objects of a TTD trace on Windows, printed by WinDbg's dx\n"
+    "  mtrace      a log of glibc's mtrace()\n"
+    "  lttng       events of LTTng's wrapper of the C library, printed by babeltrace2\n"
+    "  xperf       heap events in the text of xperf -a dumper (experimental)\n"
+    "\n"
+    "No source has all calls for certain, so every answer about OUT is uncertain.\n"
+    "\n"
+    "  -o, --output OUT       the trace to be made, readable by you only\n"
+    "  -f, --format FORMAT    of the summary: text (the default), json or csv\n"
+    "      --max-memory SIZE  give up rather than use more memory\n"
+    "  -h, --help             this text\n"
+    "  -V, --version          the version\n";
+
+struct import_request {
+    const char *path;
+    const struct import_format *format;
+    struct import_result result;
+};
+
+static enum ttd_status import_write(void *context, const struct ttd_output *output,
+                                    struct ttd_error *error)
+{
+    struct import_request *request = context;
+    struct ttd_input input;
+    enum ttd_status status = new_trace_input(request->path, output, &input, error);
+    if (status != TTD_OK)
+        return status;
+    status = import_trace(request->format, &input, output, &request->result, error);
+    if (request->result.reason[0])
+        *error = (struct ttd_error){.status = status,
+                                    .offset = TTD_NOWHERE,
+                                    .chunk = TTD_NOWHERE,
+                                    .what = request->result.reason};
+    return status;
+}
+
+static int import_print(const struct common_options *options, const struct import_result *result)
+{
+    struct output_file summary;
+    struct report report;
+    int status = new_trace_summary(options, &summary, &report);
+    if (status != STATUS_OK)
+        return status;
+    struct report_import data = {.events = result->events,
+                                 .lines = result->lines,
+                                 .ignored = result->ignored,
+                                 .result = options->output};
+    report_import(&report, &data);
+    return output_close(&summary, STATUS_OK, true);
+}
+
+/* The first operand is the format, the second one the file. */
+static int import_run(const struct command *command, int count, char **arguments)
+{
+    struct common_options options;
+    struct import_request request;
+    bool has_summary = false;
+    int status = count < 2 ? message_usage(command->name, "no format is given")
+                           : command_options(&options, command, count, arguments, NULL);
+    if (status >= 0)
+        return status;
+    request.format = import_find(options.trace);
+    if (!request.format)
+        return message_usage(command->name, "%s is no format that can be imported", options.trace);
+    if (!options.other_count)
+        return message_usage(command->name, "no file is given");
+    options.trace = request.path = options.others[0];
+    const struct new_trace made = {.fill = import_write, .context = &request};
+    status = new_trace_make(&options, &made, &has_summary);
+    return status == STATUS_OK && has_summary ? import_print(&options, &request.result) : status;
+}
+
+const struct command command_import = {
+    .name = "import",
+    .summary = "make a trace from another recorder's data",
+    .help = import_help,
+    .traces_max = 2,
+    .run = import_run,
+};
+
+/* Commands that make a trace of the records of others: slice, merge, repack. */
 
 #define REMAKE_HELP                                                                                \
     "  -o, --output OUT       the trace to be made, readable by you only\n"                        \
