@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/process/interrupt.h"
+#include "cli/process/limits.h"
 #include "cli/process/message.h"
 #include "cli/session/sidecar.h"
 #include "query/event_filter.h"

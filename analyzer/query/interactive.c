@@ -13,7 +13,7 @@
 #include <histedit.h>
 #endif
 
-#include "cli/process/interrupt.h"
+#include "cli/process/limits.h"
 #include "cli/process/message.h"
 
 /** Lines that can be recalled; and the largest statement, as SQLite's limit. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/process/interrupt.h"
+#include "cli/process/limits.h"
 #include "cli/process/message.h"
 #include "cli/traces/input.h"
 #include "cli/traces/source.h"

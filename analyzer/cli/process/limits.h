@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Limits of a command's memory and work. A trace of some kilobytes can be crafted to stand for
- * gigabytes: LZ4 alone compresses 255 to 1. Memory is limited by the system, so that whatever
+ * Limits of a command's memory, work and time. A trace of some kilobytes can be crafted to stand
+ * for gigabytes: LZ4 alone compresses 255 to 1. Memory is limited by the system, so that whatever
  * allocates fails as it does without memory; steps through stacks are counted where stacks are
  * looked up.
  */
@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "cli/process/output.h"
 
 /** The default limit: this many bytes for each byte of the traces, but at least the minimum, and at
  * most three quarters of the machine's memory. */
@@ -49,5 +51,39 @@ uint64_t limits_files(void);
 
 /** Writes the memory limit for people, such as "448 MB". */
 void limits_format(char text[LIMITS_TEXT]);
+
+/*
+ * Ends work that takes too long, at a deadline or when the user interrupts it. Signals are the
+ * process's, and so is an interruption: there is one piece of work at a time.
+ */
+
+enum interrupt_cause { INTERRUPT_NONE, INTERRUPT_DEADLINE, INTERRUPT_USER };
+
+/** Seconds that work has to end by itself after the deadline. Then the process ends. */
+#define INTERRUPT_GRACE 1
+
+struct interrupt_work {
+    /** Until the deadline; 0 for none. A time that no clock reaches is none. */
+    uint64_t seconds;
+    /** SIGINT interrupts the work, not the process. */
+    bool is_for_user;
+    /** The message of a process that ends because its work went on after the deadline; one line. */
+    const char *message;
+    /** Makes a library end its work; called by a signal handler. May be NULL. */
+    void (*notify)(void *context);
+    void *context;
+};
+
+/** Begins a piece of work; `work` is copied. */
+void interrupt_begin(const struct interrupt_work *work);
+
+/** Ends it, and restores how signals were handled. */
+void interrupt_end(void);
+
+/** Names the output of the work, whose file is removed if the process must end; NULL for none. */
+void interrupt_output(const struct output_file *output);
+
+/** Returns why the present work is to end. Cheap. */
+enum interrupt_cause interrupt_cause(void);
 
 #endif

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/task.h"
-#include "cli/process/interrupt.h"
+#include "cli/process/limits.h"
 #include "cli/process/message.h"
 #include "cli/traces/input.h"
 #include "travel/certainty.h"
