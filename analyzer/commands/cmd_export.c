@@ -14,9 +14,8 @@
 #include "cli/session/sidecar.h"
 #include "cli/traces/input.h"
 #include "query/query.h"
-#include "report/export/report_heaptrack.h"
-#include "report/export/report_profile.h"
-#include "report/trace/report_rows.h"
+#include "report/export/export_reports.h"
+#include "report/trace/trace_reports.h"
 
 /* Points in the course of time, at most. */
 #define EXPORT_POINTS 200

@@ -12,7 +12,7 @@
 #include <ttdtrace/event.h>
 
 #include "query/query_records.h"
-#include "report/trace/report_rows.h"
+#include "report/trace/trace_reports.h"
 
 /** Conditions on values at most; further ones are left to SQLite. */
 #define EVENT_CONDITIONS_MAX 16

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "query/interactive.h"
+#include "query/query.h"
 
 #include <signal.h>
 #include <locale.h>

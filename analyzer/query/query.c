@@ -2,6 +2,8 @@
 #include "query/query.h"
 
 #include <inttypes.h>
+#include <sqlite3.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +12,71 @@
 #include "cli/process/message.h"
 #include "cli/traces/input.h"
 #include "cli/traces/source.h"
-#include "query/interactive.h"
-#include "query/query_files.h"
 #include "query/query_names.h"
 #include "query/result_rows.h"
 #include "query/tables.h"
 #include "report/sections/sections.h"
+
+/* The temporary files of SQLite, in which a query sorts rows that memory has no room for. They have
+ * no name by the time they are written to, and limits_files() limits the bytes of all of them. The
+ * functions for files are the system's own, but for one, which counts. */
+
+/* Global, because SQLite's file systems are the process's, and a file has no place for more. */
+static sqlite3_vfs *files_system;
+static sqlite3_vfs files_counted = {.zName = NULL};
+static const sqlite3_io_methods *files_methods;
+static sqlite3_io_methods files_counted_methods;
+static uint64_t files_room;
+/* The limit was reached. */
+static bool files_are_full;
+
+static int query_files_write(sqlite3_file *file, const void *data, int size, sqlite3_int64 offset)
+{
+    files_are_full |= (uint64_t)size > files_room;
+    if (files_are_full)
+        return SQLITE_FULL;
+    files_room -= (uint64_t)size;
+    return files_methods->xWrite(file, data, size, offset);
+}
+
+/* All temporary files have the same methods, as none of them is locked. */
+static int query_files_open(sqlite3_vfs *system, const char *name, sqlite3_file *file, int flags,
+                            int *opened)
+{
+    (void)system;
+    int status = files_system->xOpen(files_system, name, file, flags, opened);
+    if (status != SQLITE_OK || !(flags & SQLITE_OPEN_DELETEONCLOSE))
+        return status;
+    if (!files_methods) {
+        files_methods = file->pMethods;
+        files_counted_methods = *files_methods;
+        files_counted_methods.xWrite = query_files_write;
+    }
+    if (file->pMethods == files_methods)
+        file->pMethods = &files_counted_methods;
+    return status;
+}
+
+/* Begins to count what is written. Returns the name of the file system to open a database with;
+ * NULL without memory. */
+static const char *query_files_begin(void)
+{
+    files_room = limits_files();
+    files_are_full = false;
+    if (files_system)
+        return files_counted.zName;
+    sqlite3_vfs *system = sqlite3_vfs_find(NULL);
+    if (!system)
+        return NULL;
+    files_counted = *system;
+    files_counted.pNext = NULL;
+    files_counted.zName = "ttdanalyze";
+    files_counted.xOpen = query_files_open;
+    if (sqlite3_vfs_register(&files_counted, 0) != SQLITE_OK)
+        return NULL;
+    files_system = system;
+    return files_counted.zName;
+}
 
 /* Limits on the demands of a query: it may come from somebody else than its user. */
 static const struct {
@@ -278,7 +339,7 @@ static int query_fail(const struct query *query, sqlite3 *database, int status)
     }
     if (status == SQLITE_NOMEM)
         return message_status("query", TTD_ERROR_NO_MEMORY);
-    if (query_files_are_full())
+    if (files_are_full)
         return message_files("query");
     message("query: %s", sqlite3_errmsg(database));
     if (query->is_typed)

@@ -11,7 +11,7 @@
 #include "query/query_records.h"
 
 /** The columns of the tables that are read as a query asks for them: of events (event_table.c), and
- * of stacks and their frames (stack_tables.c). */
+ * of stacks and their frames (query_names.c). */
 extern const struct query_column query_events_columns[];
 extern const struct query_column query_stacks_columns[];
 extern const struct query_column query_frames_columns[];
@@ -97,5 +97,19 @@ bool event_database_add(struct event_database *database, const struct ttd_event 
 /** Writes the reasons for uncertainty, if all events were added, and releases the database. Returns
  * an exit status; on failure a message was printed. */
 int event_database_end(struct event_database *database, bool is_complete);
+
+/* Queries that are typed one after the other. */
+
+/** Answers a statement, or writes the schema for ".schema". */
+typedef void interactive_answer(void *context, const char *sql);
+
+/**
+ * Reads statements from standard input, from a terminal with a prompt and editing, and answers each
+ * until the end of the input or `.quit`. A key interrupts a statement or drops the typed text.
+ * Typed lines are kept in memory only.
+ *
+ * @return an exit status
+ */
+int interactive_read(interactive_answer *answer, void *context);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The trace events of Chrome, which Perfetto reads as well: counters of the heap in the course of
  * time, the names of threads, and marks. Times are microseconds with a fraction. */
-#include "report/export/report_profile.h"
+#include "report/export/export_reports.h"
 #include "report/sections/say.h"
 #include "travel/islands.h"
 

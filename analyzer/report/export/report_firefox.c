@@ -2,7 +2,7 @@
 /* A profile for the Firefox Profiler, in its processed format (version 57, of April 2025; it reads
  * the files of all older versions). The tables are columns: the tree of calls gives the stacks, its
  * labels the functions, and each node with blocks of its own is a sample, weighted by bytes. */
-#include "report/export/report_profile.h"
+#include "report/export/export_reports.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 /* A flame graph as SVG: a rectangle for each node of a tree of calls, below its caller's, as wide
  * as its share of the bytes. It needs no script: the texts of rectangles are clipped by the
  * viewer, and the titles that it shows are elements. */
-#include "report/export/report_profile.h"
+#include "report/export/export_reports.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Graphs in the language of Graphviz: the dominator tree of the blocks, below each root the blocks
  * that only it holds; and the pointers to one block, up to the roots. */
-#include "report/export/report_profile.h"
+#include "report/export/export_reports.h"
 
 #include <stdlib.h>
 

@@ -13,7 +13,7 @@
  *
  * Definitions come before their first use, so that the trace is written in one pass.
  */
-#include "report/export/report_heaptrack.h"
+#include "report/export/export_reports.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Profiles for pprof and speedscope, and the table of frames of all profiles. Both have a table of
  * frames, each of them written once, and samples that refer to it. */
-#include "report/export/report_profile.h"
+#include "report/export/export_reports.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Profiles in the formats of valgrind's tools: callgrind and massif. Both are lines of text. */
-#include "report/export/report_profile.h"
+#include "report/export/export_reports.h"
 
 #include <stdlib.h>
 

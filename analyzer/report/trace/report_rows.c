@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* A row is composed in the output's buffer, which has room for the longest one. */
-#include "report/trace/report_rows.h"
 
 #include <assert.h>
 #include <stdio.h>
