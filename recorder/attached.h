@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-#include "channel_snapshot.h"
+#include "channel.h"
 
 #define ATTACHED_SYMBOL "ttdrecord_attached"
 #define ATTACHED_MAGIC  UINT64_C(0x3543545441445454) /* "TTDATTC5" */

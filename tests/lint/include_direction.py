@@ -9,7 +9,7 @@ import sys
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
 # The shared memory of a recording: all that the recorded program and the collector have in common.
-CHANNEL = [f'recorder/channel{part}.h' for part in ('', '_pool', '_record', '_snapshot', '_view')]
+CHANNEL = [f'recorder/channel{part}.h' for part in ('', '_pool', '_record', '_view')]
 
 # The codecs: what several kinds of chunks share, the frame of a chunk, then each kind by itself.
 CODEC = ['libtrace/src/base', 'libtrace/src/layout.h', 'libtrace/src/codec/*']

@@ -3,7 +3,7 @@
 #ifndef RECORDER_SNAPSHOT_STOP_BORROW_H
 #define RECORDER_SNAPSHOT_STOP_BORROW_H
 
-#include "channel_snapshot.h"
+#include "channel.h"
 #include "snapshot/stop/threads.h"
 
 struct borrowed_call {
