@@ -11,9 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "symbolize/process/helper.h"
-#include "symbolize/wire/wire.h"
 #include "symbolize/process/worker.h"
+#include "symbolize/wire/wire.h"
 
 enum { MODULE_TIME = 60 * 1000, TOTAL_TIME = 120 * 1000, PIPE_SIZE = 1024 * 1024 };
 

@@ -121,7 +121,7 @@ struct helper;
 
 /** Options of a call. Zero stands for the default. */
 struct symbolize_options {
-    /** Asked first, NULL for none: see helper.h. Its time does not count against the limits. */
+    /** Asked first, NULL for none: see worker.h. Its time does not count against the limits. */
     struct helper *helper;
     /** Milliseconds for one module (60 s). */
     unsigned module_time;

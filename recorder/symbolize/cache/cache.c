@@ -25,7 +25,7 @@
 #include <time.h>
 
 #include "symbolize/cache/answer_index.h"
-#include "symbolize/process/helper.h"
+#include "symbolize/process/worker.h"
 #include "symbolize/symbolize.h"
 
 /*

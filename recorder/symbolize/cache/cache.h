@@ -17,9 +17,9 @@
 struct symbolize_cache;
 
 /**
- * Makes a cache, and starts the helper, which processes forked later share (helper.h), and the
- * lookup process, which serves this process alone (helper.h). Returns NULL if memory ran
- * out; all functions accept that.
+ * Makes a cache, and starts the helper, which processes forked later share, and the lookup process,
+ * which serves this process alone (worker.h). Returns NULL if memory ran out; all functions accept
+ * that.
  */
 struct symbolize_cache *symbolize_cache_new(void);
 

@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "symbolize/image/elf_symbols.h"
 #include "symbolize/dwarf/units.h"
+#include "symbolize/image/elf_image.h"
 
 /** Variables of functions; symbol tables name them without their function: from debug
  * information. */

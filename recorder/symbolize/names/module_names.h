@@ -7,11 +7,10 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "symbolize/wire/wire.h"
-#include "symbolize/image/elf_image.h"
-#include "symbolize/image/elf_symbols.h"
 #include "symbolize/dwarf/qualified.h"
 #include "symbolize/dwarf/units.h"
+#include "symbolize/image/elf_image.h"
+#include "symbolize/wire/wire.h"
 
 /** Cache of opened images with their symbol tables and units, for later requests. */
 

@@ -12,7 +12,7 @@
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 
-#include "symbolize/process/helper.h"
+#include "symbolize/process/worker.h"
 #include "symbolize/symbolize.h"
 
 enum { OFFSETS = 3 };
