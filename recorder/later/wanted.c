@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "later/wanted.h"
+#include "later/add_names.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,13 +11,12 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "collect/channel/host.h"
 #include "collect/trace/trace_modules.h"
-#include "collect/trace/trace_stacks.h"
 #include "collect/trace/variables.h"
+#include "snapshot/calls.h"
 #include "snapshot/heap_pages.h"
 #include "snapshot/pages/page_store.h"
-#include "snapshot/calls.h"
-#include "collect/channel/host.h"
 
 /*
  * An output in front of a file's: it gathers the chunks (mostly small) of a trace, so that a flush
