@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "snapshot/process_image.h"
+#include "snapshot/process_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "snapshot/process_memory.h"
 #include "arrays.h"
 
 const struct image_span *image_span_from(const struct memory_image *image, uint64_t address)

@@ -11,9 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "snapshot/process_image.h"
-#include "snapshot/process_reader.h"
 #include "arrays.h"
+#include "snapshot/process_reader.h"
 
 enum { NOT_OPENED = -1, CANNOT_BE_OPENED = -2 };
 

@@ -9,9 +9,75 @@
 #include "quiet_thread.h"
 #include "snapshot/layout/maps.h"
 #include "snapshot/pages/page_contents.h"
+#include "snapshot/process_memory.h"
 #include "snapshot/process_reader.h"
+#include "snapshot/search/scan.h"
 #include "snapshot/stacks/follower.h"
 #include "snapshot/taking.h"
+
+/* The search for tables of virtual functions: where they may be. */
+
+static const void *take_read_page(void *context, uint64_t address, void *room)
+{
+    const struct memory *memory = context;
+    const void *bytes = memory->image ? image_find(memory->image, address, CLASS_PAGE) : NULL;
+    return bytes || !memory_read(memory, address, room, CLASS_PAGE) ? bytes : room;
+}
+
+static bool take_is_plain(void *context, uint64_t address)
+{
+    return image_is_clean(((const struct memory *)context)->image, address);
+}
+
+/* Returns the module that a mapping belongs to, or NULL. */
+static const struct snapshot_module *take_module_of(const struct snapshot_subject *subject,
+                                                    const struct mapping *mapping)
+{
+    for (size_t i = 0; i < subject->module_count; i++)
+        if (mapping->begin >= subject->modules[i].begin && mapping->begin < subject->modules[i].end)
+            return &subject->modules[i];
+    return NULL;
+}
+
+/* Adds ".bss": a linker copies tables of libraries to there if the program itself uses them. */
+static void take_add_copies(struct tables *tables, const struct regions *regions)
+{
+    for (size_t i = 0; i < regions->count; i++) {
+        const struct region *region = &regions->items[i];
+        if (region->name == layout_bss_name)
+            heap_pages_add(&tables->pages, region->begin, region->end - region->begin);
+    }
+}
+
+/* Begins the search for tables. The memory must stay open. Without memory none is found. */
+static void take_open_tables(struct tables *tables, const struct layout *layout,
+                             const struct snapshot_subject *subject, struct memory *memory)
+{
+    const struct maps *maps = &layout->maps;
+    *tables = (struct tables){0};
+    tables->ranges = calloc(maps->count + 1, sizeof *tables->ranges);
+    for (size_t i = 0; i < maps->count && tables->ranges; i++) {
+        const struct mapping *mapping = &maps->items[i];
+        const struct snapshot_module *module = take_module_of(subject, mapping);
+        if (mapping->is_shared || !mapping->is_readable || !module)
+            continue;
+        tables->ranges[tables->range_count++] =
+            (struct class_range){mapping->begin, mapping->end, mapping->is_executable,
+                                 mapping->is_writable, module->bias != 0};
+        if (!mapping->is_executable && !mapping->is_writable)
+            heap_pages_add(&tables->pages, mapping->begin, mapping->end - mapping->begin);
+    }
+    take_add_copies(tables, &layout->regions);
+    classes_init(&tables->classes, take_read_page, memory, tables->ranges, tables->range_count);
+    tables->classes.is_plain = take_is_plain;
+}
+
+static void take_close_tables(struct tables *tables)
+{
+    classes_free(&tables->classes);
+    heap_pages_free(&tables->pages);
+    free(tables->ranges);
+}
 
 enum { RED_ZONE = 128 };
 
@@ -134,10 +200,10 @@ static bool take_stopped(struct taking *taking)
                                      &taking->subject, taking->living, taking->living_count);
     calls->tick(calls->context);
     taking->memory.deadline = taking->deadline;
-    tables_open(&taking->tables, &taking->layout, &taking->subject, &taking->memory);
+    take_open_tables(&taking->tables, &taking->layout, &taking->subject, &taking->memory);
     is_done = is_done && taking_search(taking);
     reader_ask(taking_end_copy, taking);
-    tables_close(&taking->tables);
+    take_close_tables(&taking->tables);
     layout_free(&taking->layout);
     memory_close(&taking->memory);
     return is_done;

@@ -6,9 +6,8 @@
 
 #include "channel.h"
 #include "common/search.h"
-#include "snapshot/layout/maps.h"
 #include "snapshot/layout/glibc.h"
-#include "snapshot/layout/tls.h"
+#include "snapshot/layout/maps.h"
 
 /* A search for regions. Each part of it collects regions in `refined`, then cuts `regions` by
  * them. */

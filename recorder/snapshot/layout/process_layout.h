@@ -7,11 +7,11 @@
 #define RECORDER_SNAPSHOT_LAYOUT_PROCESS_LAYOUT_H
 
 #include <elf.h>
+#include <string.h>
 
 #include "snapshot/heap_pages.h"
 #include "snapshot/layout/glibc.h"
 #include "snapshot/layout/maps.h"
-#include "snapshot/layout/regions.h"
 #include "snapshot/process_memory.h"
 
 struct snapshot_module {
@@ -74,7 +74,18 @@ void layout_free(struct layout *layout);
 enum { MODULE_SEGMENTS = 64 };
 
 /** Reads the segments of a module where it is loaded. Returns how many there are. */
-size_t module_segments(const struct memory *memory, const struct snapshot_module *module,
-                       Elf64_Phdr segments[MODULE_SEGMENTS]);
+static inline size_t module_segments(const struct memory *memory,
+                                     const struct snapshot_module *module,
+                                     Elf64_Phdr segments[MODULE_SEGMENTS])
+{
+    Elf64_Ehdr header;
+    if (!memory_read(memory, module->begin, &header, sizeof header) ||
+        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phnum > MODULE_SEGMENTS ||
+        header.e_phentsize != sizeof *segments || header.e_phoff >= module->end - module->begin ||
+        !memory_read(memory, module->begin + header.e_phoff, segments,
+                     header.e_phnum * sizeof *segments))
+        return 0;
+    return header.e_phnum;
+}
 
 #endif

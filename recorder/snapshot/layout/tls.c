@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "snapshot/layout/tls.h"
+#include "snapshot/layout/glibc.h"
 
 enum {
     DYNAMIC_MAX = 128,     /* entries of a dynamic section */

@@ -4,9 +4,9 @@
 #define RECORDER_SNAPSHOT_PAGES_PAGE_CONTENTS_H
 
 #include "snapshot/heap_pages.h"
-#include "snapshot/process_memory.h"
+#include "snapshot/layout/maps.h"
 #include "snapshot/pages/page_store.h"
-#include "snapshot/layout/regions.h"
+#include "snapshot/process_memory.h"
 
 struct contents_job {
     struct memory *memory;

@@ -5,8 +5,8 @@
 
 #include "snapshot/calls.h"
 #include "snapshot/heap_pages.h"
+#include "snapshot/layout/maps.h"
 #include "snapshot/layout/process_layout.h"
-#include "snapshot/layout/regions.h"
 #include "snapshot/process_memory.h"
 #include "snapshot/search/classes.h"
 #include "snapshot/search/shared_pages.h"
@@ -21,11 +21,6 @@ struct tables {
      * address in no such page is no table. */
     struct heap_pages pages;
 };
-
-/** Begins the search for tables. The memory must stay open. Without memory none is found. */
-void tables_open(struct tables *tables, const struct layout *layout,
-                 const struct snapshot_subject *subject, struct memory *memory);
-void tables_close(struct tables *tables);
 
 /** The words that are searched for, until the deadline of the memory, and the trace that they go
  * to.

@@ -11,7 +11,7 @@
 #define RECORDER_SNAPSHOT_SEARCH_SHARED_PAGES_H
 
 #include "snapshot/heap_pages.h"
-#include "snapshot/layout/regions.h"
+#include "snapshot/layout/maps.h"
 
 enum {
     SHARED_CHUNK_PAGES = 64,

@@ -8,7 +8,6 @@
 #include <sys/uio.h>
 
 #include "child.h"
-#include "snapshot/process_image.h"
 #include "snapshot/process_memory.h"
 
 #ifdef __has_feature

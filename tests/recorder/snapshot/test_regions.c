@@ -2,7 +2,7 @@
 /* Regions, and better ones laid over them. */
 #include <criterion/criterion.h>
 
-#include "snapshot/layout/regions.h"
+#include "snapshot/layout/maps.h"
 #include "support/cpu_limit.h"
 
 #define PAGE UINT64_C(4096)
