@@ -8,9 +8,9 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "codec/chunk/fixed_chunks.h"
+#include "codec/chunk/header.h"
 #include "codec/records.h"
-#include "read/read_copy.h"
+#include "read/read_internal.h"
 #include "write/write_internal.h"
 
 /** Behind damage, strings may be in use whose definitions are lost. Their ids are not known, but

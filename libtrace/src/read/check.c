@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "read/check.h"
 
 #include <string.h>
 

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "codec/chunk/fixed_chunks.h"
 #include "codec/chunk/header.h"
 #include "codec/heap_state/heap_states.h"
 #include "codec/records.h"

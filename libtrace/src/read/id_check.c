@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/memory.h"
-#include "read/check.h"
+#include "read/read_internal.h"
 
 /** Takes in a new id; it must be the next one. */
 static bool ids_define(struct ttd_id_check *ids, ttd_id id, ttd_id *count)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "read/read_copy.h"
+#include "read/read_internal.h"
 
 #include <ttdtrace/verify.h>
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "codec/chunk/fixed_chunks.h"
+#include "codec/chunk/header.h"
 #include "codec/records.h"
 
 /** Reads to the end, whatever that is. */

@@ -4,9 +4,9 @@
 #include <ttdtrace/advanced.h>
 
 #include "base/bytes.h"
-#include "base/memory.h"
 #include "base/fail.h"
-#include "codec/chunk/fixed_chunks.h"
+#include "base/memory.h"
+#include "codec/chunk/header.h"
 #include "read/read_internal.h"
 
 struct ttd_reader_options ttd_reader_options_default(void)

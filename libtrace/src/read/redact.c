@@ -8,7 +8,7 @@
 #include "codec/records.h"
 #include "codec/snapshots/snapshots.h"
 #include "layout.h"
-#include "read/read_copy.h"
+#include "read/read_internal.h"
 
 /** The new file in the making. */
 struct redaction {

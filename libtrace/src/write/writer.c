@@ -3,7 +3,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "codec/chunk/fixed_chunks.h"
+#include "codec/chunk/header.h"
 #include "write/write_internal.h"
 
 /** Number of buffered bytes of one kind that makes them be written out. */

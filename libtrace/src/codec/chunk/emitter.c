@@ -5,10 +5,9 @@
 
 #include <ttdtrace/reader.h>
 
-#include "base/memory.h"
 #include "base/fail.h"
+#include "base/memory.h"
 #include "codec/chunk/header.h"
-#include "codec/chunk/fixed_chunks.h"
 
 enum { SMALL_CHUNK = 4096 };
 

@@ -12,7 +12,6 @@
 
 #include "base/buffer.h"
 #include "codec/chunk/header.h"
-#include "codec/chunk/fixed_chunks.h"
 
 /** Takes the next bytes of the file. Returns 0 or an errno value. */
 typedef int (*ttd_emit_function)(void *context, const void *data, size_t size);

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/** Chunk headers and payloads (spec, "Chunk header", "Payload"). */
+/** Chunk headers and payloads (spec, "Chunk header", "Payload"), and the payloads of the first and
+ * the last chunk and of an index. */
 #ifndef TTD_CODEC_CHUNK_HEADER_H
 #define TTD_CODEC_CHUNK_HEADER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <ttdtrace/model.h>
 #include <ttdtrace/position.h>
 #include <ttdtrace/reader.h>
 #include <ttdtrace/status.h>
+#include <ttdtrace/trace.h>
 
 #include "base/buffer.h"
+#include "base/cursor.h"
 #include "layout.h"
 
 /** A chunk header, field by field. */
@@ -109,5 +113,41 @@ bool ttd_payload_is_known(unsigned codec);
  */
 enum ttd_status ttd_payload_decompress(unsigned codec, const uint8_t *stored, size_t stored_size,
                                        uint8_t *raw, size_t raw_size, const char **what);
+
+/* Payloads of a fixed size. Encoders append to a buffer; decoders read from a cursor; it keeps the
+ * first failure. */
+
+/* Index chunks (spec, "Index"). */
+
+/** A link to an index chunk: its place, and the begin of the chunks that it covers. */
+struct ttd_index_link {
+    uint64_t offset;
+    /** Number and effect position of the first event at or after the first chunk covered. */
+    uint64_t first_event;
+    struct ttd_position position;
+};
+
+/** Links of an index chunk: itself, then those 1, 2, 4, … index chunks before it. */
+struct ttd_index_links {
+    size_t count;
+    struct ttd_index_link links[TTD_INDEX_LINKS_MAX];
+};
+
+/** Appends the links; the entries, headers as they are in the file, follow. */
+void ttd_encode_index_links(struct ttd_buffer *buffer, const struct ttd_index_links *links);
+
+/** Reads the links; the rest of the cursor is `entries` entries of TTD_HEADER_SIZE bytes. */
+void ttd_decode_index_links(struct ttd_cursor *cursor, struct ttd_index_links *links,
+                            uint32_t entries);
+
+/* spec, "Trace"; trace_id is in the chunk's header. */
+void ttd_encode_trace(struct ttd_buffer *buffer, const struct ttd_trace *trace);
+void ttd_decode_trace(struct ttd_cursor *cursor, struct ttd_trace *trace);
+/** Validates the properties of a trace. Returns a description of the first violation, or NULL. */
+const char *ttd_check_trace(const struct ttd_trace *trace);
+
+/* spec, "End". */
+void ttd_encode_end(struct ttd_buffer *buffer, const struct ttd_end *end);
+void ttd_decode_end(struct ttd_cursor *cursor, struct ttd_end *end);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Links of index chunks: round trips, and what is refused. */
-#include "codec/chunk/fixed_chunks.h"
+#include "codec/chunk/header.h"
 #include "support/fixtures/buffer.h"
 
 #define ENTRIES 2

@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 #include "codec/chunk/emitter.h"
-#include "codec/chunk/fixed_chunks.h"
+#include "codec/chunk/header.h"
 #include "support/chaos.h"
 
 #define TRACE_ID 77

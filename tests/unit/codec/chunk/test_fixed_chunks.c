@@ -2,7 +2,7 @@
 /* Payloads of a fixed size: the first and the last chunk's. */
 #include <string.h>
 
-#include "codec/chunk/fixed_chunks.h"
+#include "codec/chunk/header.h"
 #include "layout.h"
 #include "support/fixtures/buffer.h"
 
