@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "import/import_builder.h"
+#include "import/import.h"
 
 /* heaptrack writes 4,096 bytes of a command, and blanks between its arguments. */
 #define HEAPTRACK_COMMAND_MAX 8192

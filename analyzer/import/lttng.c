@@ -11,7 +11,7 @@
  */
 #include <string.h>
 
-#include "import/import_builder.h"
+#include "import/import.h"
 
 #define LTTNG_PREFIX "lttng_ust_libc:"
 #define LTTNG_SECOND UINT64_C(1000000000)

@@ -12,7 +12,7 @@
  *
  * Only the caller of the C library is known. Positions are made up: a sequence for each call.
  */
-#include "import/import_builder.h"
+#include "import/import.h"
 
 /* Files with an identity of their own: a log has tens. */
 #define MTRACE_FILES_MAX 4096

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "import/import_builder.h"
+#include "import/import.h"
 #include "import/windbg_calls.h"
 
 /* Properties of an object that are numbers, by their place in windbg_names. */

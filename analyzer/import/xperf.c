@@ -13,7 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "import/import_builder.h"
+#include "import/import.h"
 
 /* Properties of a call that columns have. */
 enum xperf_property {
