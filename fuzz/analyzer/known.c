@@ -13,7 +13,7 @@
 
 #include "support/lazy_stack.h"
 #include "symbols/canonical.h"
-#include "view/baseline.h"
+#include "view/suppress.h"
 
 /* Functions of the stack, innermost first; then its file and its module. */
 #define FUNCTIONS 3

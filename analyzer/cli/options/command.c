@@ -11,11 +11,10 @@
 
 #include <ttdtrace/version.h>
 
+#include "base/numbers.h"
 #include "cli/process/limits.h"
 #include "cli/process/message.h"
-#include "base/numbers.h"
 #include "cli/process/output.h"
-#include "cli/traces/input.h"
 #include "cli/traces/source.h"
 #include "report/sections/sections.h"
 

@@ -6,7 +6,7 @@
 #include <getopt.h>
 
 #include "report/sections/report.h"
-#include "view/baseline.h"
+#include "view/suppress.h"
 
 #define KNOWN_FINDINGS_FILES_MAX 64
 
