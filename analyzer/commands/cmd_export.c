@@ -12,7 +12,7 @@
 #include "cli/process/message.h"
 #include "cli/session/session.h"
 #include "cli/session/sidecar.h"
-#include "cli/traces/input.h"
+#include "cli/traces/source.h"
 #include "query/query.h"
 #include "report/export/export_reports.h"
 #include "report/trace/trace_reports.h"

@@ -11,7 +11,6 @@
 #include "cli/process/output.h"
 #include "cli/session/session.h"
 #include "cli/session/sidecar.h"
-#include "cli/traces/input.h"
 #include "cli/traces/source.h"
 #include "commands/findings.h"
 #include "report/trace/trace_reports.h"

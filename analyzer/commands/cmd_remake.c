@@ -12,7 +12,6 @@
 #include "cli/session/new_trace.h"
 #include "cli/session/session.h"
 #include "cli/session/sidecar.h"
-#include "cli/traces/input.h"
 #include "cli/traces/source.h"
 #include "import/import.h"
 #include "remake/remake.h"

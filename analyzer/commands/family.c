@@ -7,7 +7,7 @@
 
 #include "base/grow.h"
 #include "cli/process/message.h"
-#include "cli/traces/input.h"
+#include "cli/traces/source.h"
 #include "report/sections/sections.h"
 #include "report/trace/trace_reports.h"
 #include "symbols/fingerprint.h"

@@ -10,7 +10,6 @@
 
 #include "cli/process/limits.h"
 #include "cli/process/message.h"
-#include "cli/traces/input.h"
 #include "cli/traces/source.h"
 #include "query/query_names.h"
 #include "query/result_rows.h"

@@ -16,7 +16,7 @@
 
 #include "cli/process/limits.h"
 #include "cli/process/message.h"
-#include "cli/traces/input.h"
+#include "cli/traces/source.h"
 #include "report/page/page_model.h"
 
 #ifdef HAS_VIEWER

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cli/process/message.h"
-#include "cli/traces/input.h"
+#include "cli/traces/source.h"
 
 enum ttd_status new_trace_input(const char *path, const struct ttd_output *output,
                                 struct ttd_input *input, struct ttd_error *error)

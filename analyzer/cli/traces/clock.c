@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/traces/clock.h"
+#include "cli/traces/source.h"
 
 #include <stdlib.h>
 #include <string.h>

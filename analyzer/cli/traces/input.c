@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/traces/input.h"
+#include "cli/traces/source.h"
 
 #include <dirent.h>
 #include <errno.h>

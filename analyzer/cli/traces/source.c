@@ -9,7 +9,6 @@
 #include "base/task.h"
 #include "cli/process/limits.h"
 #include "cli/process/message.h"
-#include "cli/traces/input.h"
 #include "travel/certainty.h"
 #include "travel/heap_cursor.h"
 #include "travel/losses.h"
