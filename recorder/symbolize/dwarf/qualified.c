@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "symbolize/dwarf/qualified.h"
+#include "symbolize/dwarf/units.h"
 
 #include <dwarf.h>
 #include <stddef.h>

@@ -9,9 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbolize/dwarf/qualified.h"
-#include "symbolize/dwarf/units.h"
 #include "symbolize/child_arrays.h"
+#include "symbolize/dwarf/units.h"
 #include "symbolize/wire/wire.h"
 
 /* Names of a module's data: variables, or else sections. */

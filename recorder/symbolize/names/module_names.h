@@ -7,7 +7,6 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "symbolize/dwarf/qualified.h"
 #include "symbolize/dwarf/units.h"
 #include "symbolize/image/elf_image.h"
 #include "symbolize/wire/wire.h"
