@@ -43,6 +43,30 @@ static inline void heap_sum_add(struct heap_sum *sum, uint64_t value)
         sum->high++;
 }
 
+/** Adds another sum; 2^128 - 1 if the result would be larger. */
+static inline void heap_sum_add_sum(struct heap_sum *sum, struct heap_sum value)
+{
+    uint64_t carry = __builtin_add_overflow(sum->low, value.low, &sum->low);
+    bool is_over = __builtin_add_overflow(sum->high, value.high, &sum->high);
+    is_over |= __builtin_add_overflow(sum->high, carry, &sum->high);
+    if (is_over)
+        *sum = (struct heap_sum){UINT64_MAX, UINT64_MAX};
+}
+
+/** Returns the product of two numbers. */
+static inline struct heap_sum heap_product(uint64_t a, uint64_t b)
+{
+    struct heap_sum product = {0, 0};
+    if (!__builtin_mul_overflow(a, b, &product.low))
+        return product;
+    uint64_t low = (a & UINT32_MAX) * (b & UINT32_MAX);
+    uint64_t first = (a >> 32) * (b & UINT32_MAX) + (low >> 32);
+    uint64_t second = (a & UINT32_MAX) * (b >> 32) + (first & UINT32_MAX);
+    product.high = (a >> 32) * (b >> 32) + (first >> 32) + (second >> 32);
+    product.low = second << 32 | (low & UINT32_MAX);
+    return product;
+}
+
 /** Subtracts a number that was added before. */
 static inline void heap_sum_take(struct heap_sum *sum, uint64_t value)
 {
@@ -67,6 +91,12 @@ static inline bool heap_sum_is_less(struct heap_sum a, struct heap_sum b)
 static inline uint64_t heap_sum_value(struct heap_sum sum)
 {
     return sum.high ? UINT64_MAX : sum.low;
+}
+
+/** Returns the sum, rounded. */
+static inline double heap_sum_real(struct heap_sum sum)
+{
+    return (double)sum.high * 0x1p64 + (double)sum.low;
 }
 
 /* The parents of heaps: a parent is a heap whose blocks contain the blocks of another heap. */

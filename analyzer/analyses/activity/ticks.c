@@ -112,8 +112,7 @@ static void ticks_join(struct heap_tick *tick, const struct heap_tick *before)
     if (heap_sum_is_less(tick->peak, before->peak))
         tick->peak = before->peak;
     tick->allocations += before->allocations;
-    heap_sum_add(&tick->allocated, before->allocated.low);
-    tick->allocated.high += before->allocated.high;
+    heap_sum_add_sum(&tick->allocated, before->allocated);
     tick->releases += before->releases;
 }
 

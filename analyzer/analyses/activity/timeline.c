@@ -33,10 +33,7 @@ static void timeline_halve(struct heap_timeline *timeline)
         point->live = next->live;
         point->allocations += next->allocations;
         point->releases += next->releases;
-        struct heap_sum sum = point->allocated;
-        heap_sum_add(&sum, next->allocated.low);
-        sum.high += next->allocated.high;
-        point->allocated = sum;
+        heap_sum_add_sum(&point->allocated, next->allocated);
     }
     timeline->count = count;
     timeline->width *= 2;

@@ -109,9 +109,9 @@ static void usage_add_lifetimes(struct usage_finder *finder, const struct heap_e
 static void usage_add_time(struct usage_finder *finder, struct heap_site *site, uint64_t time,
                            uint64_t size)
 {
-    double amount = (double)size * (double)time / 1e9;
-    site->byte_seconds += amount;
-    finder->usage->total.byte_seconds += amount;
+    struct heap_sum amount = heap_product(size, time);
+    heap_sum_add_sum(&site->byte_time, amount);
+    heap_sum_add_sum(&finder->usage->total.byte_time, amount);
 }
 
 /* A block is gone, other than with its heap. */
@@ -401,7 +401,7 @@ static double usage_site_rank_value(const struct heap_site *site, enum heap_rank
     case HEAP_RANK_BY_CALLS:
         return (double)site->allocations;
     case HEAP_RANK_BY_LIFETIME:
-        return site->byte_seconds;
+        return heap_site_byte_seconds(site);
     case HEAP_RANK_BY_TEMPORARY:
         return (double)site->temporary;
     case HEAP_RANK_BY_STACK:
@@ -409,7 +409,7 @@ static double usage_site_rank_value(const struct heap_site *site, enum heap_rank
     case HEAP_RANK_BY_BYTES:
         break;
     }
-    return (double)site->bytes.high * 0x1p64 + (double)site->bytes.low;
+    return heap_sum_real(site->bytes);
 }
 
 static int usage_site_rank_compare(const struct heap_site *x, const struct heap_site *y,
@@ -445,25 +445,19 @@ static int usage_compare_stacks(const void *a, const void *b)
     return usage_site_rank_compare(a, b, HEAP_RANK_BY_STACK);
 }
 
-static void usage_add_sum(struct heap_sum *sum, struct heap_sum value)
-{
-    heap_sum_add(sum, value.low);
-    sum->high += value.high;
-}
-
 static void usage_merge_sites(void *target, const void *source)
 {
     struct heap_site *sum = target;
     const struct heap_site *site = source;
     sum->allocations += site->allocations;
-    usage_add_sum(&sum->bytes, site->bytes);
+    heap_sum_add_sum(&sum->bytes, site->bytes);
     sum->temporary += site->temporary;
-    usage_add_sum(&sum->temporary_bytes, site->temporary_bytes);
+    heap_sum_add_sum(&sum->temporary_bytes, site->temporary_bytes);
     sum->soon += site->soon;
-    usage_add_sum(&sum->soon_bytes, site->soon_bytes);
+    heap_sum_add_sum(&sum->soon_bytes, site->soon_bytes);
     sum->never_released += site->never_released;
     sum->destroyed += site->destroyed;
-    sum->byte_seconds += site->byte_seconds;
+    heap_sum_add_sum(&sum->byte_time, site->byte_time);
 }
 
 static struct heap_amount amount_of_calls(const void *record)
@@ -483,7 +477,7 @@ static struct heap_amount amount_of_bytes(const void *record)
 static struct heap_amount amount_of_lifetime(const void *record)
 {
     const struct heap_site *site = record;
-    double value = site->byte_seconds * 1e6 + 0.5;
+    double value = heap_site_byte_seconds(site) * 1e6 + 0.5;
     uint64_t weight = value < 0x1p64 ? (uint64_t)value : UINT64_MAX;
     return (struct heap_amount){weight, heap_sum_value(site->bytes), site->allocations};
 }

@@ -26,12 +26,18 @@ struct heap_site {
     /** Blocks live at the end of the trace; and blocks that ended with their heap. */
     uint64_t never_released;
     uint64_t destroyed;
-    /** Sum over blocks of size times lifetime in seconds. Blocks never released count up to the end
-     * of the trace, blocks that ended with their heap not at all. */
-    double byte_seconds;
+    /** Sum over blocks of size times lifetime in nanoseconds. Blocks never released count up to the
+     * end of the trace, blocks that ended with their heap not at all. */
+    struct heap_sum byte_time;
     /** Its lifetimes count: see heap_usage_options.filter. */
     bool has_lifetimes;
 };
+
+/** Returns the sum over blocks of size times lifetime in seconds. */
+static inline double heap_site_byte_seconds(const struct heap_site *site)
+{
+    return heap_sum_real(site->byte_time) / 1e9;
+}
 
 enum heap_rank_order {
     HEAP_RANK_BY_CALLS,

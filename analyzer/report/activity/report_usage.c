@@ -27,7 +27,7 @@ static void usage_text_byte_seconds(struct text_output *output, double value)
 static void text_usage_rest(struct text_output *output, const struct heap_site *site)
 {
     say(output, " by ", counted(site->allocations, "call"), ", ");
-    usage_text_byte_seconds(output, site->byte_seconds);
+    usage_text_byte_seconds(output, heap_site_byte_seconds(site));
     if (site->never_released)
         say(output, ", ", grouped(site->never_released), " never released");
     if (site->destroyed)
@@ -87,7 +87,7 @@ static void row_usage_site(struct row *row, const struct heap_site *site)
 {
     row_unsigned(row, "allocations", site->allocations);
     row_unsigned(row, "bytes", heap_sum_value(site->bytes));
-    row_double(row, "byte_seconds", site->byte_seconds);
+    row_double(row, "byte_seconds", heap_site_byte_seconds(site));
     row_unsigned(row, "temporary", site->temporary);
     row_unsigned(row, "temporary_bytes", heap_sum_value(site->temporary_bytes));
     row_unsigned(row, "never_released", site->never_released);
@@ -321,11 +321,6 @@ static uint64_t usage_timeline_point_first(const struct heap_timeline *timeline,
     return timeline->first + (uint64_t)index * timeline->width;
 }
 
-static double usage_as_double(struct heap_sum sum)
-{
-    return (double)sum.high * 0x1p64 + (double)sum.low;
-}
-
 static double usage_per_second(double amount, uint64_t duration)
 {
     return duration ? amount * 1e9 / (double)duration : 0;
@@ -340,13 +335,13 @@ static double usage_timeline_bar_value(const struct report_timeline *data, size_
     case TIMELINE_ALLOCATIONS:
         return usage_per_second((double)point->allocations, duration);
     case TIMELINE_ALLOCATED:
-        return usage_per_second(usage_as_double(point->allocated), duration);
+        return usage_per_second(heap_sum_real(point->allocated), duration);
     case TIMELINE_RESIDENT:
         return (double)point->resident;
     case TIMELINE_LIVE:
         break;
     }
-    return usage_as_double(point->peak);
+    return heap_sum_real(point->peak);
 }
 
 /* ---- Text ---- */
@@ -422,7 +417,7 @@ static void usage_text_numbers(struct text_output *output, const struct report_t
             say(output, counted(point->allocations, "allocation"));
         break;
     case TIMELINE_ALLOCATED:
-        usage_put_rate(output, usage_as_double(point->allocated), duration, "bytes", after);
+        usage_put_rate(output, heap_sum_real(point->allocated), duration, "bytes", after);
         if (detail == TIMELINE_ALL)
             say(output, bytes(heap_sum_value(point->allocated)), " in ",
                 counted(point->allocations, "allocation"));
@@ -547,7 +542,7 @@ static void usage_row_point(struct row *row, const struct report_timeline *data,
     row_unsigned(row, "releases", point->releases);
     row_count(row, "duration_ns", data->has_times ? duration : TTD_UNKNOWN);
     row_double(row, "allocations_per_second", usage_rate((double)point->allocations, duration));
-    row_double(row, "bytes_per_second", usage_rate(usage_as_double(point->allocated), duration));
+    row_double(row, "bytes_per_second", usage_rate(heap_sum_real(point->allocated), duration));
     row_count(row, "resident_bytes", point->resident ? point->resident : TTD_UNKNOWN);
     row_count(row, "mapped_bytes", point->mapped ? point->mapped : TTD_UNKNOWN);
 }

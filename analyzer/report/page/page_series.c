@@ -230,12 +230,9 @@ static void series_add_to_others(struct heap_site *others, const struct heap_sit
     others->allocations += site->allocations;
     others->temporary += site->temporary;
     others->soon += site->soon;
-    heap_sum_add(&others->bytes, site->bytes.low);
-    others->bytes.high += site->bytes.high;
-    heap_sum_add(&others->temporary_bytes, site->temporary_bytes.low);
-    others->temporary_bytes.high += site->temporary_bytes.high;
-    heap_sum_add(&others->soon_bytes, site->soon_bytes.low);
-    others->soon_bytes.high += site->soon_bytes.high;
+    heap_sum_add_sum(&others->bytes, site->bytes);
+    heap_sum_add_sum(&others->temporary_bytes, site->temporary_bytes);
+    heap_sum_add_sum(&others->soon_bytes, site->soon_bytes);
 }
 
 /* Lists the written members of the usage, by number of the call site: those that are not among the
