@@ -290,6 +290,21 @@ static inline uint32_t heap_live_record_at(struct heap_live *live, uint64_t addr
     return slot->record - 1;
 }
 
+/** Returns a record of an address; HEAP_NO_RECORD if there is none. `hash` is heap_live_hash(). */
+static inline uint32_t heap_live_known_record(const struct heap_live *live, uint64_t address,
+                                              uint32_t hash)
+{
+    size_t mask = live->slot_capacity - 1;
+    size_t slot = heap_live_find_slot(live, hash);
+    while (live->slots[slot].record &&
+           (live->slots[slot].hash != hash ||
+            live->blocks[live->slots[slot].record - 1].address != address))
+        slot = (slot + 1) & mask;
+    return live->slots[slot].record - 1;
+}
+
+_Static_assert(HEAP_NO_RECORD == UINT32_MAX, "1 less than the record of an empty slot");
+
 /**
  * Returns a record of an address (not 0). Adds one if there is none.
  *

@@ -259,11 +259,22 @@ static enum ttd_status pass_go_on(struct heap_arrival *arrival, struct ttd_posit
     return status == TTD_OK ? heap_replay_on(arrival, position, error) : status;
 }
 
+/* Sets how the pass goes by sums of chunks. False if it does not: its only watcher needs each call,
+ * or there are several. */
+static bool pass_goes_forward(const struct heap_pass *pass, struct heap_forward *forward)
+{
+    const struct heap_watcher *watcher = &pass->watchers[0];
+    *forward = (struct heap_forward){.sums = watcher->sums, .observer = watcher->nets};
+    return pass->count == 1 && watcher->nets && !pass->keeps_peak && heap_is_end(watcher->to);
+}
+
 static enum ttd_status pass_run(struct heap_pass *pass, struct heap_arrival *arrival,
                                 const struct heap_trace *trace, struct ttd_error *error)
 {
     struct heap_observer merged = pass_merge_observers(pass);
+    struct heap_forward forward;
     struct heap_route route = {.keeps_peak = pass->keeps_peak};
+    route.forward = pass_goes_forward(pass, &forward) ? &forward : NULL;
     route.wants_blocks_only = true;
     for (size_t i = 0; i < pass->count; i++) {
         route.kinds |= pass->watchers[i].kinds;

@@ -4,6 +4,7 @@
 #define ANALYZER_TRAVEL_PASS_H
 
 #include "heap/replay.h"
+#include "travel/forward.h"
 #include "travel/replay_to.h"
 
 /*
@@ -98,6 +99,10 @@ struct heap_watcher {
     uint32_t kinds;
     /** See heap_route.wants_blocks_only. */
     bool wants_blocks_only;
+    /** Gets sums of chunks instead of effects and calls if it is the only watcher, and what these
+     * sums have; NULL if it needs each call. */
+    const struct heap_net_observer *nets;
+    struct ttd_net_sum_options sums;
     /** Called once before the replay begins, whose arrival may be looked at later; NULL if not
      * wanted. */
     void (*begin)(void *context, const struct heap_arrival *arrival);

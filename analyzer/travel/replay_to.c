@@ -153,6 +153,14 @@ static bool replay_to_may_net(const struct heap_trace *trace, const struct heap_
            !trace->keyframes && !trace->is_checked;
 }
 
+/* Goes back to the start for a replay of all calls. */
+static enum ttd_status arrival_start_over(struct heap_arrival *arrival)
+{
+    struct heap_cursor *cursor = &arrival->cursor;
+    enum ttd_status status = heap_replay_reset(&cursor->replay);
+    return status == TTD_OK ? ttd_reader_rewind_checked(cursor->reader, cursor->kinds) : status;
+}
+
 /* Arrives without a replay at the position, or near it, if the trace allows it; else goes back to
  * the start. */
 static enum ttd_status arrival_net(struct heap_arrival *arrival, const struct heap_trace *trace,
@@ -168,13 +176,29 @@ static enum ttd_status arrival_net(struct heap_arrival *arrival, const struct he
     }
     if (status != TTD_OK)
         return status;
-    if (!found.is_done) {
-        status = heap_replay_reset(&cursor->replay);
-        return status == TTD_OK ? ttd_reader_rewind_checked(cursor->reader, cursor->kinds) : status;
-    }
+    if (!found.is_done)
+        return arrival_start_over(arrival);
     cursor->at_end = found.is_over;
     cursor->target = found.is_over ? to : cursor->target;
     return TTD_OK;
+}
+
+/* Goes to the end by sums of chunks, if the trace allows it; else goes back to the start. */
+static enum ttd_status arrival_go_forward(struct heap_arrival *arrival,
+                                          const struct heap_trace *trace,
+                                          const struct heap_route *route, struct ttd_error *error)
+{
+    const struct heap_forward *forward = route->forward;
+    struct heap_cursor *cursor = &arrival->cursor;
+    bool is_done;
+    enum ttd_status status = heap_forward_replay(&cursor->replay, trace, forward, &is_done, error);
+    if (status == TTD_OK && !is_done) {
+        forward->observer->restart(forward->observer->context);
+        return arrival_start_over(arrival);
+    }
+    cursor->at_end = is_done;
+    cursor->target = route->to;
+    return status;
 }
 
 enum ttd_status heap_replay_to(struct heap_arrival *arrival, const struct heap_trace *trace,
@@ -183,6 +207,8 @@ enum ttd_status heap_replay_to(struct heap_arrival *arrival, const struct heap_t
     enum ttd_status status = arrival_begin(arrival, trace, route, error);
     if (status == TTD_OK && replay_to_may_net(trace, route))
         status = arrival_net(arrival, trace, route->to, error);
+    if (status == TTD_OK && route->forward && !trace->is_checked)
+        status = arrival_go_forward(arrival, trace, route, error);
     bool has_two_parts = route->observer && arrival->cursor.keyframes &&
                          ttd_position_compare(route->from, route->to) <= 0;
     if (status == TTD_OK && has_two_parts) {

@@ -3,6 +3,7 @@
 #ifndef ANALYZER_TRAVEL_REPLAY_TO_H
 #define ANALYZER_TRAVEL_REPLAY_TO_H
 
+#include "travel/forward.h"
 #include "travel/heap_cursor.h"
 #include "travel/heap_trace.h"
 #include "travel/losses.h"
@@ -28,6 +29,9 @@ struct heap_route {
     /** Only the live blocks, the counts and the position are wanted: most of the way then needs no
      * replay. See heap_end_blocks_find(). */
     bool wants_blocks_only;
+    /** All calls are wanted, but not one by one: see heap_forward_replay(). `to` is the end, and
+     * the observer gets the calls that are not summed up. NULL if all calls are wanted. */
+    const struct heap_forward *forward;
     /** Kinds of chunks that the hook of the trace sees beside the replay's. */
     uint32_t kinds;
 };

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Chunks of events that are netted, each by itself and in several threads, lead to the blocks, the
- * counts and the wall times that a replay of every event finds. The input is a trace, or chooses
- * the calls of one: few addresses in two heaps, in chunks of a few events.
+ * counts, the wall times and the usage that a replay of every event finds. The input is a trace, or
+ * chooses the calls of one: few addresses in two heaps, in chunks of a few events.
  */
 #include "../target.h"
 
 #include <stdlib.h>
 
 #include "support/heap/random_calls.h"
+#include "support/heap/usage_difference.h"
 #include "travel/end_blocks.h"
 #include "travel/heap_cursor.h"
 #include "travel/replay_to.h"
@@ -103,6 +104,24 @@ static void check_midway(struct ttd_reader *reader, struct ttd_position to)
     heap_arrival_free(&expected);
 }
 
+/* Usage by sums of chunks, and by single calls. */
+static void check_usage(struct ttd_reader *reader, uint64_t threads)
+{
+    const struct heap_usage_options options = {.order = HEAP_RANK_BY_STACK};
+    struct heap_trace summed = {.reader = reader, .threads = threads};
+    struct heap_trace replayed = {.reader = reader, .is_checked = true};
+    struct heap_usage usage, expected;
+    struct ttd_error error;
+    enum ttd_status status = heap_usage_find(&replayed, &options, &expected, &error);
+    target_require(heap_usage_find(&summed, &options, &usage, &error) == status, "status of usage");
+    if (status != TTD_OK)
+        return;
+    const char *difference = usage_difference(&usage, &expected);
+    target_require(!difference, difference);
+    heap_usage_free(&usage);
+    heap_usage_free(&expected);
+}
+
 static void check(struct ttd_reader *reader)
 {
     struct times times = {.chunk = UINT64_MAX};
@@ -114,6 +133,8 @@ static void check(struct ttd_reader *reader)
     enum ttd_status status = heap_cursor_seek(&cursor, ttd_position_max(), &error);
     for (uint64_t threads = 1; threads <= THREADS && status == TTD_OK; threads += THREADS - 1)
         check_nets(reader, &cursor.replay, threads);
+    if (status == TTD_OK)
+        check_usage(reader, THREADS);
     struct ttd_position to = cursor.replay.position;
     heap_cursor_free(&cursor);
     to.steps -= to.steps / 4;
@@ -148,7 +169,8 @@ static struct random_faults choose_faults(struct entropy *entropy)
                                    .never = choose_fault(entropy),
                                    .early = choose_fault(entropy),
                                    .overlap = choose_fault(entropy),
-                                   .oddity = choose_fault(entropy)};
+                                   .oddity = choose_fault(entropy),
+                                   .clock = choose_fault(entropy)};
     unsigned choice = entropy_pick(entropy, 16);
     faults.has_halves = choice & 1;
     faults.has_parent = choice == 2;

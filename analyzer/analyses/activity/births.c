@@ -57,16 +57,22 @@ static enum ttd_status births_make_room(struct births *births, uint32_t record)
     return TTD_OK;
 }
 
+enum ttd_status births_put(struct births *births, uint32_t record, const struct birth *birth)
+{
+    enum ttd_status status = births_make_room(births, record);
+    if (status == TTD_OK)
+        births->births[record] = *birth;
+    return status;
+}
+
 enum ttd_status births_add(struct births *births, const struct heap_effect *effect, uint32_t site)
 {
     uint64_t *calls;
     enum ttd_status status = births_calls_of(births, effect->thread, &calls);
-    if (status == TTD_OK)
-        status = births_make_room(births, effect->record);
-    if (status == TTD_OK)
-        births->births[effect->record] =
-            (struct birth){.wall_time = effect->wall_time,
-                           .thread_call = effect->previous_address ? 0 : *calls,
-                           .site = site};
-    return status;
+    if (status != TTD_OK)
+        return status;
+    return births_put(births, effect->record,
+                      &(struct birth){.wall_time = effect->wall_time,
+                                      .thread_call = effect->previous_address ? 0 : *calls,
+                                      .site = site});
 }

@@ -45,6 +45,9 @@ enum ttd_status births_find_thread(struct births *births, ttd_id thread);
  * @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status births_add(struct births *births, const struct heap_effect *effect, uint32_t site);
 
+/** Gives the block of a record its birth. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+enum ttd_status births_put(struct births *births, uint32_t record, const struct birth *birth);
+
 /** Sets `calls` to the number of calls of a thread. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 static inline enum ttd_status births_calls_of(struct births *births, ttd_id thread,
                                               uint64_t **calls)

@@ -10,6 +10,7 @@
 
 struct usage_finder {
     struct heap_usage *usage;
+    struct heap_net_observer nets;
     struct births births;
     /** With only_temporary there are no births. The table of calls has for each thread 1 more than
      * the number of its newest call if this has allocated a block, else 0. `fresh` has these
@@ -31,10 +32,9 @@ static enum ttd_status usage_see_call(void *context, const struct ttd_event *eve
     return births_see_call(&finder->births, event);
 }
 
-static enum ttd_status usage_site_of(struct heap_usage *usage, const struct heap_block *block,
-                                     uint32_t *site)
+static enum ttd_status usage_find_site(struct heap_usage *usage, struct heap_key key,
+                                       uint32_t *site)
 {
-    struct heap_key key = heap_key_of_block(usage->options.split, block);
     *site = map_get(&usage->by_key, key.stack, key.property);
     if (*site != MAP_NONE)
         return TTD_OK;
@@ -50,6 +50,12 @@ static enum ttd_status usage_site_of(struct heap_usage *usage, const struct heap
         return status;
     usage->sites[usage->count++] = (struct heap_site){.key = key, .has_lifetimes = has_lifetimes};
     return TTD_OK;
+}
+
+static enum ttd_status usage_site_of(struct heap_usage *usage, const struct heap_block *block,
+                                     uint32_t *site)
+{
+    return usage_find_site(usage, heap_key_of_block(usage->options.split, block), site);
 }
 
 /* A reallocated block counts as a new one, but is never temporary: its contents were needed
@@ -93,18 +99,6 @@ static void usage_add_lifetime(struct heap_lifetime *lifetimes, uint64_t length,
     heap_sum_add(&lifetime->bytes, size);
 }
 
-static void usage_add_lifetimes(struct usage_finder *finder, const struct heap_effect *effect,
-                                const struct birth *birth)
-{
-    const struct heap_block *block = effect->block;
-    struct heap_usage *usage = finder->usage;
-    /* A reallocation in flight may take the place of a block that was allocated after its call. */
-    uint64_t calls = effect->event > block->event ? effect->event - block->event : 0;
-    usage_add_lifetime(usage->lifetimes[HEAP_LIFETIME_TIME], effect->wall_time - birth->wall_time,
-                       block->size);
-    usage_add_lifetime(usage->lifetimes[HEAP_LIFETIME_CALLS], calls, block->size);
-}
-
 /* Adds a block that has lived so many nanoseconds. */
 static void usage_add_time(struct usage_finder *finder, struct heap_site *site, uint64_t time,
                            uint64_t size)
@@ -114,32 +108,40 @@ static void usage_add_time(struct usage_finder *finder, struct heap_site *site, 
     heap_sum_add_sum(&finder->usage->total.byte_time, amount);
 }
 
-/* A block is gone, other than with its heap. */
+/* A block is gone at a wall time, other than with its heap. `calls`: see usage_count_between();
+ * `event`: the call. */
+static void usage_end_block(struct usage_finder *finder, const struct heap_block *block,
+                            const struct birth *birth, uint64_t calls, uint64_t wall_time,
+                            uint64_t event)
+{
+    struct heap_usage *usage = finder->usage;
+    struct heap_site *sites[2] = {&usage->sites[birth->site], &usage->total};
+    uint64_t time = wall_time - birth->wall_time;
+    for (size_t i = 0; i < 2 && calls <= HEAP_USAGE_SOON; i++) {
+        sites[i]->soon++;
+        heap_sum_add(&sites[i]->soon_bytes, block->size);
+    }
+    for (size_t i = 0; i < 2 && calls != UINT64_MAX && calls <= usage->options.steps; i++) {
+        sites[i]->temporary++;
+        heap_sum_add(&sites[i]->temporary_bytes, block->size);
+    }
+    usage_add_time(finder, sites[0], time, block->size);
+    if (!sites[0]->has_lifetimes)
+        return;
+    /* A reallocation in flight may take the place of a block that was allocated after its call. */
+    uint64_t length = event > block->event ? event - block->event : 0;
+    usage_add_lifetime(usage->lifetimes[HEAP_LIFETIME_TIME], time, block->size);
+    usage_add_lifetime(usage->lifetimes[HEAP_LIFETIME_CALLS], length, block->size);
+}
+
 static enum ttd_status usage_release(struct usage_finder *finder, const struct heap_effect *effect)
 {
-    const struct heap_block *block = effect->block;
     const struct birth *birth = births_get(&finder->births, effect->record);
-    struct heap_site *site = &finder->usage->sites[birth->site];
     uint64_t calls;
     enum ttd_status status = usage_count_between(finder, effect, birth, &calls);
-    if (status != TTD_OK)
-        return status;
-    if (calls <= HEAP_USAGE_SOON) {
-        site->soon++;
-        finder->usage->total.soon++;
-        heap_sum_add(&site->soon_bytes, block->size);
-        heap_sum_add(&finder->usage->total.soon_bytes, block->size);
-    }
-    if (calls != UINT64_MAX && calls <= finder->usage->options.steps) {
-        site->temporary++;
-        finder->usage->total.temporary++;
-        heap_sum_add(&site->temporary_bytes, block->size);
-        heap_sum_add(&finder->usage->total.temporary_bytes, block->size);
-    }
-    usage_add_time(finder, site, effect->wall_time - birth->wall_time, block->size);
-    if (site->has_lifetimes)
-        usage_add_lifetimes(finder, effect, birth);
-    return TTD_OK;
+    if (status == TTD_OK)
+        usage_end_block(finder, effect->block, birth, calls, effect->wall_time, effect->event);
+    return status;
 }
 
 static void usage_discard(struct usage_finder *finder, const struct heap_effect *effect)
@@ -169,6 +171,137 @@ static enum ttd_status usage_see_effect(void *context, const struct heap_effect 
     }
     return TTD_OK;
 }
+
+/* ---- Sums of chunks ---- */
+
+/* When an event of a chunk was; its calls become those of the whole trace. */
+static enum ttd_status usage_find_moment(struct usage_finder *finder,
+                                         const struct heap_net_chunk *chunk, uint32_t index,
+                                         struct ttd_net_moment *moment, uint64_t *calls)
+{
+    uint64_t *before;
+    ttd_netter_moment(chunk->netter, index, moment);
+    enum ttd_status status =
+        births_calls_of(&finder->births, chunk->sums->threads[moment->thread].id, &before);
+    if (status == TTD_OK)
+        *calls = *before + moment->calls;
+    return status;
+}
+
+static void usage_prefetch_birth(void *context, uint32_t record)
+{
+    const struct usage_finder *finder = context;
+    births_prefetch(&finder->births, record);
+}
+
+static enum ttd_status usage_see_net_release(void *context, const struct heap_net_chunk *chunk,
+                                             const struct ttd_net *net,
+                                             const struct heap_block *block, uint32_t record)
+{
+    struct usage_finder *finder = context;
+    const struct birth *birth = births_get(&finder->births, record);
+    struct ttd_net_moment moment;
+    uint64_t calls;
+    enum ttd_status status = usage_find_moment(finder, chunk, net->first, &moment, &calls);
+    if (status != TTD_OK)
+        return status;
+    bool is_own = net->was_freed && birth->thread_call &&
+                  chunk->sums->threads[moment.thread].id == block->thread;
+    usage_end_block(finder, block, birth, is_own ? calls - birth->thread_call - 1 : UINT64_MAX,
+                    moment.wall_time, chunk->first_event + net->first);
+    return TTD_OK;
+}
+
+static enum ttd_status usage_see_net_block(void *context, const struct heap_net_chunk *chunk,
+                                           const struct ttd_net *net,
+                                           const struct heap_block *block, uint32_t record)
+{
+    struct usage_finder *finder = context;
+    struct birth birth;
+    struct ttd_net_moment moment;
+    enum ttd_status status = usage_site_of(finder->usage, block, &birth.site);
+    if (status == TTD_OK)
+        status = usage_find_moment(finder, chunk, net->last, &moment, &birth.thread_call);
+    if (status != TTD_OK)
+        return status;
+    struct ttd_net_site site;
+    ttd_netter_site(chunk->netter, net->shape, &site);
+    birth.wall_time = moment.wall_time;
+    birth.thread_call = site.is_new ? birth.thread_call : 0;
+    return births_put(&finder->births, record, &birth);
+}
+
+static void usage_add_amount(const struct ttd_net_amount *amount, uint64_t *blocks,
+                             struct heap_sum *bytes)
+{
+    *blocks += amount->blocks;
+    heap_sum_add(bytes, amount->bytes);
+}
+
+static void usage_add_site_sums(struct heap_site *site, const struct ttd_net_site_sums *sums)
+{
+    const struct heap_sum byte_time = {sums->byte_time_high, sums->byte_time_low};
+    usage_add_amount(&sums->allocated, &site->allocations, &site->bytes);
+    usage_add_amount(&sums->temporary, &site->temporary, &site->temporary_bytes);
+    usage_add_amount(&sums->soon, &site->soon, &site->soon_bytes);
+    heap_sum_add_sum(&site->byte_time, byte_time);
+}
+
+static enum ttd_status usage_add_sites(struct heap_usage *usage, const struct heap_net_chunk *chunk)
+{
+    enum ttd_status status = TTD_OK;
+    for (uint32_t i = 1; i <= chunk->sums->site_count && status == TTD_OK; i++) {
+        const struct ttd_net_site_sums *sums = &chunk->sums->sites[i];
+        struct ttd_net_site site;
+        uint32_t index;
+        if (!sums->allocated.blocks)
+            continue;
+        ttd_netter_site(chunk->netter, i, &site);
+        status = usage_find_site(
+            usage, heap_key_of(usage->options.split, site.stack, TTD_NONE, site.heap), &index);
+        if (status != TTD_OK)
+            continue;
+        usage_add_site_sums(&usage->sites[index], sums);
+        usage_add_site_sums(&usage->total, sums);
+    }
+    return status;
+}
+
+static enum ttd_status usage_see_sums(void *context, const struct heap_net_chunk *chunk)
+{
+    struct usage_finder *finder = context;
+    enum ttd_status status = usage_add_sites(finder->usage, chunk);
+    for (size_t i = 0; i < chunk->sums->thread_count && status == TTD_OK; i++) {
+        const struct ttd_net_thread *thread = &chunk->sums->threads[i];
+        uint64_t *calls;
+        status = births_calls_of(&finder->births, thread->id, &calls);
+        if (status == TTD_OK)
+            *calls += thread->calls;
+    }
+    return status;
+}
+
+static void usage_restart(void *context)
+{
+    struct usage_finder *finder = context;
+    struct heap_usage *usage = finder->usage;
+    births_free(&finder->births);
+    births_init(&finder->births);
+    map_free(&usage->by_key);
+    map_init(&usage->by_key);
+    usage->count = 0;
+    usage->total = (struct heap_site){.allocations = 0};
+    memset(usage->lifetimes, 0, sizeof usage->lifetimes);
+}
+
+/* Whether sums by stack say all that the usage needs. */
+static bool usage_takes_sums(const struct heap_usage_options *options)
+{
+    return !options->islands && !options->has_lifetimes &&
+           (options->split == HEAP_SPLIT_NONE || options->split == HEAP_SPLIT_HEAP);
+}
+
+/* ---- Only temporary blocks ---- */
 
 static enum ttd_status usage_add_temporary(struct heap_usage *usage, const struct heap_block *block)
 {
@@ -331,13 +464,21 @@ enum ttd_status heap_usage_watch(struct heap_usage *usage, const struct heap_usa
     if (!usage->finder)
         return TTD_ERROR_NO_MEMORY;
     usage->finder->usage = usage;
+    usage->finder->nets = (struct heap_net_observer){.context = usage->finder,
+                                                     .prefetch = usage_prefetch_birth,
+                                                     .released = usage_see_net_release,
+                                                     .acquired = usage_see_net_block,
+                                                     .summed = usage_see_sums,
+                                                     .restart = usage_restart};
     births_init(&usage->finder->births);
     struct heap_watcher watcher = {
         .observer = {.context = usage->finder, .effect = usage_see_effect, .call = usage_see_call},
         .to = ttd_position_max(),
         .is_deferred = true,
         .prepare = usage_prepare,
-        .finish = usage_finish};
+        .finish = usage_finish,
+        .nets = usage_takes_sums(options) ? &usage->finder->nets : NULL,
+        .sums = {.temporary = options->steps, .soon = HEAP_USAGE_SOON}};
     if (options->only_temporary)
         watcher =
             (struct heap_watcher){.observer = {.context = usage->finder,

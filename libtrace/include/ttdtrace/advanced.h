@@ -123,15 +123,19 @@ struct ttd_net {
     /** Call site of the block that was acquired last: a number within the chunk. */
     uint32_t shape;
     /** The heap of all these events: a place in ttd_netted.heaps. */
-    uint16_t heap;
-    /** Whether the first event released a block, which was live before the chunk. */
+    uint8_t heap;
+    /** Whether the first event released a block, which was live before the chunk; and, with sums,
+     * whether that event is a Free. */
     bool was_live;
+    bool was_freed;
     /** After the chunk: an enum ttd_net_state. */
     uint8_t state;
 };
 
 /** An event that the wall time changes with. */
 struct ttd_net_time {
+    /** Its number in the chunk. */
+    uint32_t index;
     /** Position of the event's effect. */
     struct ttd_position position;
     uint64_t wall_time;
@@ -159,6 +163,48 @@ struct ttd_net_destruction {
 
 /** The largest number of heaps that acquire or release blocks in a chunk with nets. */
 #define TTD_NET_HEAPS_MAX 16u
+
+/** What the sums over a chunk are to have. */
+struct ttd_net_sum_options {
+    /** A block is temporary if a Free of its thread ends it after at most so many other calls of
+     * the thread; and it ends soon likewise. */
+    uint64_t temporary;
+    uint64_t soon;
+};
+
+struct ttd_net_amount {
+    uint64_t blocks;
+    uint64_t bytes;
+};
+
+/** The sums over the calls of a site. */
+struct ttd_net_site_sums {
+    struct ttd_net_amount allocated;
+    /** Of the blocks that the chunk acquires and releases, without those that a ReAlloc has made of
+     * another one: the temporary ones, and those that end soon. */
+    struct ttd_net_amount temporary;
+    struct ttd_net_amount soon;
+    /** Of all blocks that the chunk acquires and releases: the sum of size times nanoseconds. */
+    uint64_t byte_time_high;
+    uint64_t byte_time_low;
+};
+
+struct ttd_net_thread {
+    ttd_id id;
+    /** Number of its calls in the chunk. */
+    uint32_t calls;
+};
+
+/** Sums over the calls of a chunk; valid until the next call on the netter. */
+struct ttd_net_sums {
+    /** Else the sums do not say all: the events must be read. */
+    bool is_exact;
+    /** By number of a site, from 1 on. */
+    const struct ttd_net_site_sums *sites;
+    uint32_t site_count;
+    const struct ttd_net_thread *threads;
+    size_t thread_count;
+};
 
 /** The net effects of a chunk's events. */
 struct ttd_netted {
@@ -195,6 +241,25 @@ struct ttd_netted {
      * valid until the next call on the netter, also where the nets are not. */
     const struct ttd_net_time *times;
     size_t time_count;
+    /** After ttd_netter_sum(), if the chunk is plain. */
+    struct ttd_net_sums sums;
+};
+
+/** A call site of a chunk. */
+struct ttd_net_site {
+    ttd_id stack;
+    ttd_id heap;
+    /** Its blocks are new: it is no ReAlloc that makes them of other ones. */
+    bool is_new;
+};
+
+/** When an event of a chunk was. */
+struct ttd_net_moment {
+    /** A place in ttd_net_sums.threads. */
+    uint32_t thread;
+    /** Number of the thread's calls in the chunk up to this one. */
+    uint32_t calls;
+    uint64_t wall_time;
 };
 
 /** A block that a net leaves. */
@@ -209,7 +274,7 @@ struct ttd_netter;
 
 /**
  * Opens a netter of the trace that a reader reads. It reads by itself, and leaves the reader where
- * it is.
+ * it is. No other thread may use the reader meanwhile.
  *
  * @param reader  must outlive the netter. With an input of the caller's own, a netter may be used
  *                beside other threads only if `read_at` and `size` may be; those of
@@ -237,6 +302,32 @@ TTD_EXPORT void ttd_netter_close(struct ttd_netter *netter);
 TTD_EXPORT enum ttd_status ttd_netter_net(struct ttd_netter *netter, const struct ttd_chunk *chunk,
                                           const struct ttd_defined *defined,
                                           struct ttd_netted *netted, struct ttd_error *error);
+
+/**
+ * Adds up the calls of the chunks that are netted from now on: see ttd_netted.sums.
+ *
+ * @param options  copied
+ */
+TTD_EXPORT void ttd_netter_sum(struct ttd_netter *netter,
+                               const struct ttd_net_sum_options *options);
+
+/**
+ * Describes a call site of the last chunk.
+ *
+ * @param number  from 1 to ttd_net_sums.site_count
+ * @param site    set
+ */
+TTD_EXPORT void ttd_netter_site(const struct ttd_netter *netter, uint32_t number,
+                                struct ttd_net_site *site);
+
+/**
+ * Describes when an event of the last chunk was, which has sums.
+ *
+ * @param index   its number in the chunk
+ * @param moment  set
+ */
+TTD_EXPORT void ttd_netter_moment(const struct ttd_netter *netter, uint32_t index,
+                                  struct ttd_net_moment *moment);
 
 /**
  * Describes the block that a net leaves.

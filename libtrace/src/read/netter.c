@@ -118,6 +118,23 @@ void ttd_netter_block(const struct ttd_netter *netter, const struct ttd_net *net
     ttd_netting_block(&netter->netting, net, block);
 }
 
+void ttd_netter_sum(struct ttd_netter *netter, const struct ttd_net_sum_options *options)
+{
+    netter->netting.sums.options = *options;
+    netter->netting.sums.is_wanted = true;
+}
+
+void ttd_netter_site(const struct ttd_netter *netter, uint32_t number, struct ttd_net_site *site)
+{
+    ttd_netting_site(&netter->netting, number, site);
+}
+
+void ttd_netter_moment(const struct ttd_netter *netter, uint32_t index,
+                       struct ttd_net_moment *moment)
+{
+    ttd_netting_moment(&netter->netting, index, moment);
+}
+
 bool ttd_netter_find(const struct ttd_netter *netter, uint64_t address,
                      struct ttd_position *position)
 {

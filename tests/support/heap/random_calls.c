@@ -123,10 +123,21 @@ static void set_times(struct random_calls *calls, struct ttd_event *event)
     }
 }
 
+static void move_clock(struct random_calls *calls)
+{
+    unsigned step = entropy_pick(&calls->entropy, 100);
+    if (step < 10 && calls->wall_time > step)
+        calls->wall_time -= step;
+    else
+        calls->wall_time += step;
+}
+
 /* Sets what has no effect on blocks. */
 static void set_odd(struct random_calls *calls, struct ttd_event *event)
 {
     calls->wall_time += has_fault(calls, calls->faults.oddity);
+    if (calls->faults.clock && has_fault(calls, calls->faults.clock))
+        move_clock(calls);
     event->wall_time = calls->wall_time;
     if (has_fault(calls, calls->faults.oddity))
         event->flags = 1 + entropy_pick(&calls->entropy, 3);

@@ -26,6 +26,8 @@ struct random_faults {
     unsigned overlap;
     /** Nor this: a call has flags, another result than 1, or no effect on blocks. */
     unsigned oddity;
+    /** Nor this: the clock moves on, or now and then back. */
+    unsigned clock;
     bool has_parent;
     /** No fault either: each heap has its share of the addresses. */
     bool has_halves;

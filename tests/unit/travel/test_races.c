@@ -7,6 +7,7 @@
 
 #include "support/heap/random_calls.h"
 #include "travel/end_blocks.h"
+#include "travel/forward.h"
 #include "travel/heap_cursor.h"
 
 #define ADDRESSES 60
@@ -62,6 +63,55 @@ static bool nets_agree(struct ttd_reader *reader, const struct heap_replay *expe
     return agrees;
 }
 
+static void prefetch_nothing(void *context, uint32_t record)
+{
+    (void)context;
+    (void)record;
+}
+
+static enum ttd_status note_block(void *context, const struct heap_net_chunk *chunk,
+                                  const struct ttd_net *net, const struct heap_block *block,
+                                  uint32_t record)
+{
+    struct noted *noted = context;
+    (void)net;
+    (void)record;
+    noted->last_number = chunk->first_event + block->size;
+    return TTD_OK;
+}
+
+static enum ttd_status note_sums(void *context, const struct heap_net_chunk *chunk)
+{
+    struct noted *noted = context;
+    for (size_t i = 0; i < chunk->sums->thread_count; i++)
+        noted->events += chunk->sums->threads[i].calls;
+    return TTD_OK;
+}
+
+/* Returns whether the sums of so many threads lead to the state that the replay found. */
+static bool sums_agree(struct ttd_reader *reader, const struct heap_replay *expected,
+                       unsigned threads)
+{
+    struct noted noted = {.events = 0};
+    const struct heap_net_observer observer = {.context = &noted,
+                                               .prefetch = prefetch_nothing,
+                                               .released = note_block,
+                                               .acquired = note_block,
+                                               .summed = note_sums};
+    const struct heap_forward forward = {.sums = {.soon = 3}, .observer = &observer};
+    struct heap_trace trace = {
+        .reader = reader, .hook = {.context = &noted, .net = note_net}, .threads = threads};
+    struct heap_replay replay;
+    struct ttd_error error;
+    bool is_done = false;
+    bool agrees = heap_replay_init(&replay, NULL) == TTD_OK &&
+                  heap_forward_replay(&replay, &trace, &forward, &is_done, &error) == TTD_OK &&
+                  heap_replay_settle(&replay, ttd_position_max()) == TTD_OK;
+    agrees &= !is_done || !random_calls_difference(&replay, expected);
+    heap_replay_free(&replay);
+    return agrees;
+}
+
 static bool check_trace(uint64_t seed, const struct random_faults *faults, unsigned count,
                         uint32_t events_per_chunk)
 {
@@ -80,7 +130,8 @@ static bool check_trace(uint64_t seed, const struct random_faults *faults, unsig
     is_good = heap_cursor_init(&cursor, &trace, HEAP_CURSOR_KINDS, NULL) == TTD_OK &&
               heap_cursor_seek(&cursor, ttd_position_max(), &error) == TTD_OK &&
               nets_agree(reader, &cursor.replay, !faults->error, 4) &&
-              nets_agree(reader, &cursor.replay, !faults->error, 16);
+              nets_agree(reader, &cursor.replay, !faults->error, 16) &&
+              sums_agree(reader, &cursor.replay, 4) && sums_agree(reader, &cursor.replay, 16);
     heap_cursor_free(&cursor);
     ttd_reader_close(reader);
     ttd_memory_output_free(&calls.file);

@@ -29,6 +29,7 @@ void ttd_netting_free(struct ttd_netting *netting)
     ttd_release(allocator, netting->pending);
     ttd_release(allocator, netting->times);
     ttd_release(allocator, netting->slots);
+    ttd_netting_free_sums(netting);
     ttd_events_decoder_free(&netting->decoder);
 }
 
@@ -99,7 +100,8 @@ static bool netting_begin(struct ttd_netting *netting, const struct ttd_header *
     if (!NETTING_GROW(netting, nets, capacity, decoder->addresses.capacity))
         return false;
     netting->nets[0] = (struct ttd_net){.address = 0};
-    return netting_set_shapes(netting);
+    return netting_set_shapes(netting) &&
+           (!netting->sums.is_wanted || ttd_netting_begin_sums(netting));
 }
 
 /** Sets the shapes of a batch, and its tally. False if one is wrong. */
@@ -148,6 +150,8 @@ struct netting_call {
     uint32_t index;
     uint32_t shape;
     uint16_t heap;
+    /** It is a Free. Only with sums. */
+    bool frees;
 };
 
 /** Reads an address that is spelled out, and returns its net; `state` is what the event needs. */
@@ -163,15 +167,16 @@ static inline uint32_t netting_spell(struct ttd_netting *netting, enum ttd_colum
         (struct ttd_net){.address = ttd_rotate_left(address, TTD_ADDRESS_ROTATION),
                          .first = call.index,
                          .last = call.index,
-                         .heap = call.heap,
+                         .heap = (uint8_t)call.heap,
                          .was_live = state == TTD_NET_LIVE,
+                         .was_freed = state == TTD_NET_LIVE && call.frees,
                          .state = state};
     return (uint32_t)netting->count++;
 }
 
 static inline const struct ttd_net *netting_release(struct ttd_netting *netting,
                                                     struct netting_cursors *cursors, bool releases,
-                                                    struct netting_call call)
+                                                    struct netting_call call, bool is_summed)
 {
     size_t place = *cursors->released++;
     struct ttd_ordinal_list *allocated = &cursors->allocated;
@@ -189,6 +194,8 @@ static inline const struct ttd_net *netting_release(struct ttd_netting *netting,
     struct ttd_net *net = &netting->nets[ordinal];
     if (!releases)
         return net;
+    if (is_summed && place)
+        ttd_netting_sum_pair(netting, net, call.index, call.frees);
     ttd_ordinal_push(&cursors->freed, ordinal);
     if ((net->state != TTD_NET_LIVE &&
          !(net->state == NET_LATE && ttd_netting_has_ended(netting, net->last, call.index))) ||
@@ -200,7 +207,7 @@ static inline const struct ttd_net *netting_release(struct ttd_netting *netting,
 }
 
 static inline void netting_acquire(struct ttd_netting *netting, struct netting_cursors *cursors,
-                                   struct netting_call call, uint64_t size)
+                                   struct netting_call call, uint64_t size, bool is_summed)
 {
     size_t place = *cursors->acquired++;
     struct ttd_ordinal_list *freed = &cursors->freed;
@@ -221,6 +228,11 @@ static inline void netting_acquire(struct ttd_netting *netting, struct netting_c
     net->shape = call.shape;
     net->state = TTD_NET_LIVE;
     netting->last_acquired = ordinal;
+    if (!is_summed)
+        return;
+    netting->sums.sites[call.shape].allocated.blocks++;
+    netting->sums.sites[call.shape].allocated.bytes += size;
+    netting->sums.is_exact &= size < NET_SUMMED_MAX;
 }
 
 static inline uint64_t netting_read_size(struct netting_cursors *cursors,
@@ -283,7 +295,7 @@ static void netting_destroy(struct ttd_netting *netting, struct netting_call cal
 
 /** Nets an event of a form that few events have. */
 static void netting_take_other(struct ttd_netting *netting, struct netting_cursors *cursors,
-                               struct netting_call call)
+                               struct netting_call call, bool is_summed)
 {
     struct ttd_event *event = &netting->decoder.batch->events[0];
     const struct ttd_event_class *class = netting_class(netting, call.shape);
@@ -291,9 +303,10 @@ static void netting_take_other(struct ttd_netting *netting, struct netting_curso
     if (class->form & TTD_FORM_SIZE)
         event->size = netting_read_size(cursors, &netting->decoder.state.shapes[call.shape]);
     if (class->form & TTD_FORM_BASE)
-        event->base_address = netting_release(netting, cursors, class->releases, call)->address;
+        event->base_address =
+            netting_release(netting, cursors, class->releases, call, is_summed)->address;
     if (class->form & TTD_FORM_ADDRESS) {
-        netting_acquire(netting, cursors, call, event->size);
+        netting_acquire(netting, cursors, call, event->size, is_summed);
         event->address = netting->nets[netting->last_acquired].address;
     }
     if (class->general == TTD_GENERAL_OTHER)
@@ -308,8 +321,9 @@ static void netting_take_other(struct ttd_netting *netting, struct netting_curso
     }
 }
 
-/** Nets the events of a batch, whose shapes and times are decoded. */
-static void netting_take_batch(struct ttd_netting *netting, uint32_t count)
+/** Nets the events of a batch, whose shapes and times are decoded. Compiled twice: most of the
+ * time, nobody wants sums. */
+static inline void netting_take_batch(struct ttd_netting *netting, uint32_t count, bool is_summed)
 {
     struct ttd_events_decoder *decoder = &netting->decoder;
     uint32_t tally = decoder->tally;
@@ -324,22 +338,27 @@ static void netting_take_batch(struct ttd_netting *netting, uint32_t count)
                                       decoder->addresses.allocated, decoder->addresses.freed};
     uint64_t frees = 0;
     uint64_t allocations = 0;
+    if (is_summed)
+        ttd_netting_set_change(netting);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t shape = netting->shapes[i];
-        struct netting_call call = {netting->index + i, shape, netting->shape_heaps[shape]};
+        struct netting_call call = {netting->index + i, shape, netting->shape_heaps[shape],
+                                    is_summed && netting->sums.flags[shape] & NET_SHAPE_FREES};
+        if (is_summed && call.index == netting->sums.change)
+            ttd_netting_change(netting, call.index);
         if (netting->forms[shape] == TTD_FAST_FREE) {
-            (void)netting_release(netting, &cursors, true, call);
+            (void)netting_release(netting, &cursors, true, call, is_summed);
             frees++;
         } else if (netting->forms[shape] == TTD_FAST_FREE_SIZED) {
             (void)netting_read_size(&cursors, &decoder->state.shapes[shape]);
-            (void)netting_release(netting, &cursors, true, call);
+            (void)netting_release(netting, &cursors, true, call, is_summed);
             frees++;
         } else if (netting->forms[shape] == TTD_FAST_ALLOC) {
             uint64_t size = netting_read_size(&cursors, &decoder->state.shapes[shape]);
-            netting_acquire(netting, &cursors, call, size);
+            netting_acquire(netting, &cursors, call, size, is_summed);
             allocations++;
         } else {
-            netting_take_other(netting, &cursors, call);
+            netting_take_other(netting, &cursors, call, is_summed);
         }
     }
     netting->netted.actions[TTD_ACTION_ALLOC] += allocations;
@@ -356,8 +375,11 @@ static enum ttd_status netting_next(struct ttd_netting *netting)
     struct ttd_events_decoder *decoder = &netting->decoder;
     uint32_t count = decoder->left < TTD_EVENT_BATCH ? decoder->left : TTD_EVENT_BATCH;
     if (netting_read_shapes(netting, count)) {
-        if (ttd_netting_read_times(netting, count))
-            netting_take_batch(netting, count);
+        bool has_times = ttd_netting_read_times(netting, count);
+        if (has_times && netting->sums.is_wanted)
+            netting_take_batch(netting, count, true);
+        else if (has_times)
+            netting_take_batch(netting, count, false);
         else
             ttd_events_decoder_fail(decoder, "times of an event");
     }

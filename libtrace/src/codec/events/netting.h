@@ -10,6 +10,10 @@
 struct ttd_net_mark {
     uint32_t index;
     ttd_id thread;
+    /** The place of the thread in the chunk's list. */
+    uint32_t place;
+    /** With sums: the number of the thread's calls in the chunk before this one. */
+    uint32_t calls;
     struct ttd_position start;
     /** End of the call; its start if it never returned. */
     struct ttd_position end;
@@ -18,7 +22,29 @@ struct ttd_net_mark {
 /** A ReAlloc that ends after the event behind it takes effect. */
 struct ttd_net_late {
     uint32_t index;
+    /** The place of its thread. */
+    uint32_t thread;
     struct ttd_position end;
+};
+
+/** Sums over the calls of a chunk: see struct ttd_net_sums. */
+struct ttd_netting_sums {
+    struct ttd_net_sum_options options;
+    bool is_wanted;
+    bool is_exact;
+    /** By shape: bits of an enum netting_shape_flag. */
+    uint8_t *flags;
+    size_t flag_capacity;
+    struct ttd_net_site_sums *sites;
+    size_t site_capacity;
+    struct ttd_net_thread *threads;
+    size_t thread_count;
+    size_t thread_capacity;
+    /** The last mark and the last time at the event that is netted or before; and the number of the
+     * next event that has one. */
+    size_t mark;
+    size_t time;
+    uint32_t change;
 };
 
 /** Nets one chunk at a time. */
@@ -66,6 +92,7 @@ struct ttd_netting {
     size_t slot_capacity;
     /** Hashes of 64 bits are shifted by so many. */
     unsigned slot_shift;
+    struct ttd_netting_sums sums;
     uint64_t first_event;
     /** Number of events that destroyed a heap. */
     unsigned destructions;
@@ -89,6 +116,14 @@ enum ttd_status ttd_netting_chunk(struct ttd_netting *netting, const struct ttd_
 /** Describes the block that a net has left. */
 void ttd_netting_block(const struct ttd_netting *netting, const struct ttd_net *net,
                        struct ttd_net_block *block);
+
+/** See ttd_netter_site(). */
+void ttd_netting_site(const struct ttd_netting *netting, uint32_t number,
+                      struct ttd_net_site *site);
+
+/** See ttd_netter_moment(). */
+void ttd_netting_moment(const struct ttd_netting *netting, uint32_t index,
+                        struct ttd_net_moment *moment);
 
 /** See ttd_netter_find(). */
 bool ttd_netting_find(const struct ttd_netting *netting, uint64_t address,

@@ -28,6 +28,8 @@ static void netting_merge(struct ttd_netting *netting, struct ttd_net *net,
 {
     bool is_live =
         netting_is_live(net) || (net->state == NET_DESTROYED && later->first < net->size);
+    if (netting->sums.is_wanted && later->was_live)
+        ttd_netting_sum_joined(netting, net, later);
     if (net->last >= later->first || is_live != later->was_live || net->heap != later->heap ||
         (net->state == NET_LATE && !ttd_netting_has_ended(netting, net->last, later->first)))
         netting->netted.is_plain = false;
@@ -124,6 +126,8 @@ bool ttd_netting_finish(struct ttd_netting *netting)
     if (netting_is_reallocation(netting_class(netting, netting->shape_before)) &&
         ttd_position_compare(state->threads[state->thread].end, netting->settled) > 0)
         netting->settled = state->threads[state->thread].end;
+    if (netting->sums.is_wanted)
+        ttd_netting_end_mark(netting, netting->index);
     if (!netting_merge_all(netting))
         return false;
     if (ttd_position_compare(netting->settled, netting->decoder.last) > 0 &&
@@ -141,6 +145,8 @@ bool ttd_netting_finish(struct ttd_netting *netting)
     netted->count = netting->count;
     netted->pending = netting->pending;
     netted->pending_count = netting->pending_count;
+    if (netting->sums.is_wanted)
+        ttd_netting_finish_sums(netting);
     netted->times = netting->times;
     netted->time_count = netting->time_count;
     return true;

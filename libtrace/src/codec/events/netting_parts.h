@@ -54,6 +54,51 @@ static inline struct ttd_position netting_end(const struct ttd_net_mark *mark, u
                                  mark->end.steps + 2 * (uint64_t)(index - mark->index)};
 }
 
+/* Sums. */
+
+/** Bits of a shape's flags. */
+enum netting_shape_flag {
+    /** A Free: it may end the life of a temporary block. */
+    NET_SHAPE_FREES = 1,
+    /** It acquires a new block, not one that was reallocated. */
+    NET_SHAPE_IS_NEW = 2
+};
+
+/** Size of blocks from which on there are no sums: so none of them overflows. */
+#define NET_SUMMED_MAX (UINT64_C(1) << 38)
+
+void ttd_netting_free_sums(struct ttd_netting *netting);
+
+/** Prepares the sums of a chunk whose tables are decoded. False without memory. */
+bool ttd_netting_begin_sums(struct ttd_netting *netting);
+
+/** Sets sums.change when marks and times of a batch were added. */
+void ttd_netting_set_change(struct ttd_netting *netting);
+
+/** Moves to an event with a mark or a time. */
+void ttd_netting_change(struct ttd_netting *netting, uint32_t index);
+
+/** Completes a mark that is about to be added. False without memory. */
+bool ttd_netting_sum_mark(struct ttd_netting *netting, struct ttd_net_mark *mark);
+
+/** Counts the calls from the last mark up to an event, which is left out. */
+void ttd_netting_end_mark(struct ttd_netting *netting, uint32_t index);
+
+/** Looks at a time that is about to be added. */
+void ttd_netting_sum_time(struct ttd_netting *netting, const struct ttd_net_time *time);
+
+/** Counts a block that was acquired, and is released by the event at `index`, to which sums.mark
+ * and sums.time belong. */
+void ttd_netting_sum_pair(struct ttd_netting *netting, const struct ttd_net *birth, uint32_t index,
+                          bool is_free);
+
+/** Counts a block that a later net of its address begins by releasing. */
+void ttd_netting_sum_joined(struct ttd_netting *netting, const struct ttd_net *birth,
+                            const struct ttd_net *later);
+
+/** Sets netted.sums. */
+void ttd_netting_finish_sums(struct ttd_netting *netting);
+
 /** Decodes the times of a batch. False if they are wrong. */
 bool ttd_netting_read_times(struct ttd_netting *netting, uint32_t count);
 

@@ -3,11 +3,12 @@
 #include "codec/events/netting_parts.h"
 
 /** Notes that the event before the one at `index`, a ReAlloc, ends after that one. */
-static bool netting_add_late(struct ttd_netting *netting, uint32_t index, struct ttd_position end)
+static bool netting_add_late(struct ttd_netting *netting, uint32_t index, uint32_t thread,
+                             struct ttd_position end)
 {
     if (!NETTING_GROW(netting, lates, late_capacity, netting->late_count + 1))
         return false;
-    netting->lates[netting->late_count++] = (struct ttd_net_late){index, end};
+    netting->lates[netting->late_count++] = (struct ttd_net_late){index, thread, end};
     if (ttd_position_compare(end, netting->settled) > 0)
         netting->settled = end;
     /* It is of the batch before, and was netted already. */
@@ -39,7 +40,8 @@ static bool netting_read_exception(struct ttd_netting *netting, uint32_t i)
     struct ttd_position start;
     struct ttd_position end;
     netting_set_effect(netting, before, index);
-    struct ttd_position ended = before ? state->threads[state->thread].end : ttd_position_min();
+    uint32_t thread_before = state->thread;
+    struct ttd_position ended = before ? state->threads[thread_before].end : ttd_position_min();
     if (!ttd_events_decode_exception(decoder, class, decoder->number, &start, &end))
         return false;
     decoder->number++;
@@ -47,15 +49,20 @@ static bool netting_read_exception(struct ttd_netting *netting, uint32_t i)
     state->effect = netting_acquires(class) && is_returned ? end : start;
     if (index == 0 && ttd_position_compare(state->effect, decoder->first) != 0)
         ttd_events_decoder_fail(decoder, "first position of a chunk");
+    bool is_moved = before && netting_is_reallocation(netting_class(netting, before));
+    struct ttd_net_mark mark = {.index = index,
+                                .thread = state->threads[state->thread].id,
+                                .place = state->thread,
+                                .start = start,
+                                .end = is_returned ? end : start};
     if (!NETTING_GROW(netting, marks, mark_capacity, netting->mark_count + 1) ||
-        (before && netting_is_reallocation(netting_class(netting, before)) &&
-         ttd_position_compare(ended, state->effect) > 0 &&
-         !netting_add_late(netting, index - 1, ended))) {
+        (is_moved && ttd_position_compare(ended, state->effect) > 0 &&
+         !netting_add_late(netting, index - 1, thread_before, ended)) ||
+        (netting->sums.is_wanted && !ttd_netting_sum_mark(netting, &mark))) {
         decoder->no_memory = true;
         return false;
     }
-    netting->marks[netting->mark_count++] = (struct ttd_net_mark){
-        index, state->threads[state->thread].id, start, is_returned ? end : start};
+    netting->marks[netting->mark_count++] = mark;
     return true;
 }
 
@@ -74,8 +81,10 @@ static bool netting_add_time(struct ttd_netting *netting, uint32_t i, uint32_t c
         decoder->no_memory = true;
         return false;
     }
-    netting->times[netting->time_count++] =
-        (struct ttd_net_time){position, decoder->state.wall_time};
+    struct ttd_net_time time = {netting->index + i, position, decoder->state.wall_time};
+    if (netting->sums.is_wanted)
+        ttd_netting_sum_time(netting, &time);
+    netting->times[netting->time_count++] = time;
     return true;
 }
 
