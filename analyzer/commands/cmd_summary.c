@@ -236,6 +236,24 @@ static struct ttd_string summary_find_fact(const struct info_findings *info, con
     return (struct ttd_string){"", 0};
 }
 
+/* Counts the threads. A process that runs another program in its place goes on with a main thread
+ * that has a record of its own; calls of no known thread have none. */
+static void summary_count_threads(struct session *session, uint64_t count,
+                                  struct report_summary *summary)
+{
+    uint64_t process = ttd_reader_trace(session->source.reader)->process_id;
+    const struct definition_thread *thread;
+    uint64_t known = 0;
+    summary->programs = 0;
+    while ((thread = definitions_thread(&session->definitions, (ttd_id)(known + 1)))) {
+        summary->programs += thread->os_id == process;
+        known++;
+    }
+    summary->threads = count;
+    if (summary->programs > 1)
+        summary->threads = (known < count ? known : count) - (summary->programs - 1);
+}
+
 int summary_print(struct session *session, struct view *view, const struct page_facts *page,
                   struct report_findings *findings, bool is_brief)
 {
@@ -254,6 +272,7 @@ int summary_print(struct session *session, struct view *view, const struct page_
         .peak = summary_sum_of(at_peak),
         .peak_groups = at_peak};
     bool has_fatal = false;
+    summary_count_threads(session, findings->info.stats.thread_count, &summary);
     struct heap_site_table peak_sites = heap_groups_site_table(at_peak);
     struct heap_site_table moves = heap_move_site_table(&findings->moves.reallocs);
     session_outcome(session, &findings->leaks.outcome, page ? page->last : ttd_position_max());

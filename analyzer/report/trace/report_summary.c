@@ -123,8 +123,10 @@ static void summary_process(struct report *report, const struct report_summary *
         out_char(output, '\n');
     }
     say(output, tab(ANSWER_COLUMN), counted(data->allocated.blocks, "allocation"), ", ",
-        rounded(data->allocated.bytes), " in all, by ",
-        counted(data->info.stats->thread_count, "thread"), "\n");
+        rounded(data->allocated.bytes), " in all, by ", counted(data->threads, "thread"));
+    if (data->programs > 1)
+        say(output, " of ", grouped(data->programs), " programs in turn");
+    out_char(output, '\n');
     if (data->before.size)
         say(output, tab(ANSWER_COLUMN), "among them ", data->before, "\n");
     report_pooled_text(report, data->choice, ANSWER_COLUMN);

@@ -73,6 +73,9 @@ struct report_summary {
     struct ttd_string before;
     const struct heap_choice *choice;
     struct report_sum allocated;
+    /** Threads that made calls; and the programs that the process was, one after the other. */
+    uint64_t threads;
+    uint64_t programs;
     struct ttd_position peak_position;
     struct report_sum peak;
     struct report_owner peak_owner;

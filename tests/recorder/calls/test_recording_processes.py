@@ -12,7 +12,7 @@ import subprocess
 import time
 import unittest
 
-from support import PATIENCE, RECORDER, Recording, analyze, program, public_recorder
+from support import ANALYZER, PATIENCE, RECORDER, Recording, analyze, program, public_recorder
 
 
 class Privileged(Recording):
@@ -168,6 +168,9 @@ class Children(Recording):
         self.assertEqual((info['lost_events'], info['destroys']), (0, 50))
         self.assertGreaterEqual(info['frees'], 51 * 200)
         self.assert_sound()
+        summary = subprocess.run([ANALYZER, self.trace], check=True, text=True,
+                                 stdout=subprocess.PIPE).stdout
+        self.assertIn(' by 52 threads of 51 programs in turn\n', summary)
 
     def test_confined(self):
         """No system call is made that a program which confines itself may be killed for."""
