@@ -267,10 +267,24 @@ static enum ttd_status usage_add_sites(struct heap_usage *usage, const struct he
     return status;
 }
 
+/* Adds lifetimes of one kind. */
+static void usage_add_lifetimes(struct heap_lifetime sums[HEAP_LIFETIMES],
+                                const struct ttd_net_amount amounts[TTD_NET_CLASSES])
+{
+    for (unsigned i = 0; i < HEAP_LIFETIMES; i++)
+        usage_add_amount(&amounts[i], &sums[i].blocks, &sums[i].bytes);
+}
+
+_Static_assert(HEAP_LIFETIMES == TTD_NET_CLASSES, "classes of lifetimes");
+
 static enum ttd_status usage_see_sums(void *context, const struct heap_net_chunk *chunk)
 {
     struct usage_finder *finder = context;
     enum ttd_status status = usage_add_sites(finder->usage, chunk);
+    usage_add_lifetimes(finder->usage->lifetimes[HEAP_LIFETIME_TIME],
+                        chunk->sums->lifetimes->by_time);
+    usage_add_lifetimes(finder->usage->lifetimes[HEAP_LIFETIME_CALLS],
+                        chunk->sums->lifetimes->by_events);
     for (size_t i = 0; i < chunk->sums->thread_count && status == TTD_OK; i++) {
         const struct ttd_net_thread *thread = &chunk->sums->threads[i];
         uint64_t *calls;
@@ -297,7 +311,7 @@ static void usage_restart(void *context)
 /* Whether sums by stack say all that the usage needs. */
 static bool usage_takes_sums(const struct heap_usage_options *options)
 {
-    return !options->islands && !options->has_lifetimes &&
+    return !options->islands && !options->filter &&
            (options->split == HEAP_SPLIT_NONE || options->split == HEAP_SPLIT_HEAP);
 }
 
@@ -478,7 +492,9 @@ enum ttd_status heap_usage_watch(struct heap_usage *usage, const struct heap_usa
         .prepare = usage_prepare,
         .finish = usage_finish,
         .nets = usage_takes_sums(options) ? &usage->finder->nets : NULL,
-        .sums = {.temporary = options->steps, .soon = HEAP_USAGE_SOON}};
+        .sums = {.temporary = options->steps,
+                 .soon = HEAP_USAGE_SOON,
+                 .has_lifetimes = options->has_lifetimes}};
     if (options->only_temporary)
         watcher =
             (struct heap_watcher){.observer = {.context = usage->finder,

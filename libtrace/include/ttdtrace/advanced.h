@@ -170,11 +170,23 @@ struct ttd_net_sum_options {
      * the thread; and it ends soon likewise. */
     uint64_t temporary;
     uint64_t soon;
+    /** The lifetimes are wanted. */
+    bool has_lifetimes;
 };
 
 struct ttd_net_amount {
     uint64_t blocks;
     uint64_t bytes;
+};
+
+/** Classes of numbers: the class of a number is the count of its binary digits. */
+#define TTD_NET_CLASSES 65u
+
+/** Blocks that a chunk acquires and releases, by the class of their lifetime: in nanoseconds, and
+ * in events from the one that acquires to the one that releases. */
+struct ttd_net_lifetimes {
+    struct ttd_net_amount by_time[TTD_NET_CLASSES];
+    struct ttd_net_amount by_events[TTD_NET_CLASSES];
 };
 
 /** The sums over the calls of a site. */
@@ -204,6 +216,7 @@ struct ttd_net_sums {
     uint32_t site_count;
     const struct ttd_net_thread *threads;
     size_t thread_count;
+    const struct ttd_net_lifetimes *lifetimes;
 };
 
 /** The net effects of a chunk's events. */

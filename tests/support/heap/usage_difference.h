@@ -37,6 +37,14 @@ static inline const char *usage_difference(const struct heap_usage *found,
         if (!usage_is_same_site(&found->sites[i], &expected->sites[i]))
             return "a site";
     }
+    for (int kind = 0; kind < HEAP_LIFETIME_KINDS; kind++) {
+        for (int i = 0; i < HEAP_LIFETIMES; i++) {
+            if (found->lifetimes[kind][i].blocks != expected->lifetimes[kind][i].blocks ||
+                !usage_is_same_sum(found->lifetimes[kind][i].bytes,
+                                   expected->lifetimes[kind][i].bytes))
+                return "lifetimes";
+        }
+    }
     return NULL;
 }
 

@@ -30,6 +30,7 @@ struct ttd_net_late {
 /** Sums over the calls of a chunk: see struct ttd_net_sums. */
 struct ttd_netting_sums {
     struct ttd_net_sum_options options;
+    struct ttd_net_lifetimes lifetimes;
     bool is_wanted;
     bool is_exact;
     /** By shape: bits of an enum netting_shape_flag. */

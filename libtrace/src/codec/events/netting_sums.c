@@ -35,6 +35,7 @@ bool ttd_netting_begin_sums(struct ttd_netting *netting)
         return false;
     memset(sums->sites, 0, count * sizeof *sums->sites);
     sums->flags[0] = 0;
+    memset(&sums->lifetimes, 0, sizeof sums->lifetimes);
     for (uint32_t i = 1; i < count; i++)
         sums->flags[i] = netting_flags_of(netting_class(netting, i));
     sums->is_exact = true;
@@ -160,17 +161,33 @@ static void sums_add_product(struct ttd_net_site_sums *site, uint64_t a, uint64_
     site->byte_time_high += site->byte_time_low < product_low;
 }
 
-static void sums_add_time(struct ttd_netting *netting, const struct ttd_net *birth, uint64_t now)
-{
-    uint64_t begin = netting_find_time(netting, birth->last)->wall_time;
-    if (now != begin)
-        sums_add_product(&netting->sums.sites[birth->shape], birth->size, now - begin);
-}
-
 static inline void sums_add(struct ttd_net_amount *amount, uint64_t size)
 {
     amount->blocks++;
     amount->bytes += size;
+}
+
+/** Returns the count of a number's binary digits. */
+static unsigned sums_class_of(uint64_t number)
+{
+    unsigned digits = 0;
+    for (; number > UINT8_MAX; number >>= 8)
+        digits += 8;
+    for (; number; number >>= 1)
+        digits++;
+    return digits;
+}
+
+/** Counts the lifetime of a block, in nanoseconds and in events. */
+static inline void sums_add_lifetime(struct ttd_netting_sums *sums, const struct ttd_net *birth,
+                                     uint64_t time, uint32_t events)
+{
+    if (time)
+        sums_add_product(&sums->sites[birth->shape], birth->size, time);
+    if (!sums->options.has_lifetimes)
+        return;
+    sums_add(&sums->lifetimes.by_time[sums_class_of(time)], birth->size);
+    sums_add(&sums->lifetimes.by_events[sums_class_of(events)], birth->size);
 }
 
 /** Counts a block that its thread releases after so many of its other calls. */
@@ -201,8 +218,10 @@ void ttd_netting_sum_pair(struct ttd_netting *netting, const struct ttd_net *bir
                                      (before->calls + (birth->last - before->index)) - 1);
         }
     }
+    uint64_t begin = time->wall_time;
     if (birth->last < time->index)
-        sums_add_time(netting, birth, time->wall_time);
+        begin = netting_find_time(netting, birth->last)->wall_time;
+    sums_add_lifetime(sums, birth, time->wall_time - begin, index - birth->last);
 }
 
 void ttd_netting_sum_joined(struct ttd_netting *netting, const struct ttd_net *birth,
@@ -222,5 +241,6 @@ void ttd_netting_finish_sums(struct ttd_netting *netting)
                               .sites = sums->sites,
                               .site_count = (uint32_t)netting->decoder.state.shape_count,
                               .threads = sums->threads,
-                              .thread_count = sums->thread_count};
+                              .thread_count = sums->thread_count,
+                              .lifetimes = &sums->lifetimes};
 }

@@ -82,7 +82,8 @@ static double compare_all(const struct random_faults *faults)
     struct seen seen = {0};
     for (uint64_t seed = 1; seed <= TRACES; seed++) {
         struct ttd_reader *reader = make_trace(seed, faults);
-        struct heap_usage_options options = {.order = HEAP_RANK_BY_STACK, .steps = seed % 4};
+        struct heap_usage_options options = {
+            .order = HEAP_RANK_BY_STACK, .steps = seed % 4, .has_lifetimes = seed % 2};
         compare_with(seed, reader, 1 + seed % 3, &options, &seen);
         options.split = HEAP_SPLIT_HEAP;
         if (seed % 5 == 0)
