@@ -20,14 +20,19 @@
     (UNLIKELY(real_is_of_allocator((uintptr_t)__builtin_return_address(0))) ? NULL                 \
                                                                             : target_enter(base))
 
-/* Whether a call is not recorded, if not all are: see chosen.h. Each is named like the macro that
- * enters the hook. The C library's other names take the long way. */
-#define target_enter_SKIPS(size)            chosen_skips(size)
-#define target_enter_SKIPS_BOTH(base, size) chosen_skips_both(base, size)
-#define target_enter_MAY_HAVE(base)         chosen_may_have(base)
-#define ENTER_LIBC_SKIPS(size)              false
-#define ENTER_LIBC_SKIPS_BOTH(base, size)   false
-#define ENTER_LIBC_MAY_HAVE(base)           true
+/*
+ * Whether a call is not recorded, if not all are: see chosen.h. Each is named like the macro that
+ * enters the hook. The C library's other names take the long way. The short way of a hook is two
+ * functions: what nearly all calls need, without a register saved, and look_NAME() with the rest.
+ */
+#define target_enter_COUNTS(size)    chosen_counts(size)
+#define target_enter_SKIPS(size)     chosen_skips(size)
+#define target_enter_MAY_HAVE(block) chosen_may_have(block)
+#define target_enter_HAS(block)      chosen_has(block)
+#define ENTER_LIBC_COUNTS(size)      false
+#define ENTER_LIBC_SKIPS(size)       false
+#define ENTER_LIBC_MAY_HAVE(block)   true
+#define ENTER_LIBC_HAS(block)        true
 
 /* void *NAME(size_t size). `function` is the real one, `enter` enters the hook, and `early` is the
  * block while the functions are looked up. */
@@ -43,10 +48,22 @@
         return block;                                                                              \
     }                                                                                              \
                                                                                                    \
-    HOOK_SHORT void *short_##name(size_t size)                                                     \
+    HOOK_SHORT void *look_##name(size_t size)                                                      \
     {                                                                                              \
         if (enter##_SKIPS(size))                                                                   \
             HOOK_JUMP(function(size));                                                             \
+        HOOK_JUMP(long_##name(size));                                                              \
+    }                                                                                              \
+                                                                                                   \
+    HOOK_SHORT void *short_##name(size_t size)                                                     \
+    {                                                                                              \
+        if (enter##_COUNTS(size))                                                                  \
+            HOOK_JUMP(function(size));                                                             \
+        HOOK_JUMP(look_##name(size));                                                              \
+    }                                                                                              \
+                                                                                                   \
+    HOOK_SHORT void *early_##name(size_t size)                                                     \
+    {                                                                                              \
         if (!real_ready())                                                                         \
             return early;                                                                          \
         HOOK_JUMP(long_##name(size));                                                              \
@@ -79,11 +96,24 @@ static void *c_calloc_early(size_t count, size_t size)
         return block;                                                                              \
     }                                                                                              \
                                                                                                    \
-    HOOK_SHORT void *short_##name(size_t count, size_t size)                                       \
+    HOOK_SHORT void *look_##name(size_t count, size_t size)                                        \
     {                                                                                              \
         size_t bytes;                                                                              \
         if (!__builtin_mul_overflow(count, size, &bytes) && enter##_SKIPS(bytes))                  \
             HOOK_JUMP(function(count, size));                                                      \
+        HOOK_JUMP(long_##name(count, size));                                                       \
+    }                                                                                              \
+                                                                                                   \
+    HOOK_SHORT void *short_##name(size_t count, size_t size)                                       \
+    {                                                                                              \
+        size_t bytes;                                                                              \
+        if (!__builtin_mul_overflow(count, size, &bytes) && enter##_COUNTS(bytes))                 \
+            HOOK_JUMP(function(count, size));                                                      \
+        HOOK_JUMP(look_##name(count, size));                                                       \
+    }                                                                                              \
+                                                                                                   \
+    HOOK_SHORT void *early_##name(size_t count, size_t size)                                       \
+    {                                                                                              \
         if (!real_ready())                                                                         \
             return c_calloc_early(count, size);                                                    \
         HOOK_JUMP(long_##name(count, size));                                                       \
@@ -169,12 +199,26 @@ static inline void *realloc_real(void *(*function)(void *, size_t), void *base, 
         return block;                                                                              \
     }                                                                                              \
                                                                                                    \
-    HOOK_SHORT void *short_##name(void *base, size_t size)                                         \
+    HOOK_SHORT void *look_##name(void *base, size_t size)                                          \
     {                                                                                              \
         if (real_arena_owns(base))                                                                 \
-            return realloc_arena(base, size);                                                      \
-        if (enter##_SKIPS_BOTH(base, size))                                                        \
+            HOOK_JUMP(realloc_arena(base, size));                                                  \
+        if (!enter##_HAS(base) && enter##_SKIPS(size))                                             \
             HOOK_JUMP(function(base, size));                                                       \
+        HOOK_JUMP(long_##name(base, size));                                                        \
+    }                                                                                              \
+                                                                                                   \
+    HOOK_SHORT void *short_##name(void *base, size_t size)                                         \
+    {                                                                                              \
+        if (!enter##_MAY_HAVE(base) && enter##_COUNTS(size))                                       \
+            HOOK_JUMP(function(base, size));                                                       \
+        HOOK_JUMP(look_##name(base, size));                                                        \
+    }                                                                                              \
+                                                                                                   \
+    HOOK_SHORT void *early_##name(void *base, size_t size)                                         \
+    {                                                                                              \
+        if (real_arena_owns(base))                                                                 \
+            HOOK_JUMP(realloc_arena(base, size));                                                  \
         if (!real_ready())                                                                         \
             return arena_alloc(size, 0);                                                           \
         HOOK_JUMP(long_##name(base, size));                                                        \
@@ -232,18 +276,23 @@ EXPORT HOOK_CODE void *reallocarray(void *base, size_t count, size_t size)
                                                                                                    \
     HOOK_SHORT void early_##name(void *base)                                                       \
     {                                                                                              \
-        if (real_find_all())                                                                       \
+        if (!real_arena_owns(base) && real_ready())                                                \
             HOOK_JUMP_VOID(long_##name(base));                                                     \
+    }                                                                                              \
+                                                                                                   \
+    HOOK_SHORT void look_##name(void *base)                                                        \
+    {                                                                                              \
+        if (real_arena_owns(base))                                                                 \
+            return;                                                                                \
+        if (enter##_HAS(base))                                                                     \
+            HOOK_JUMP_VOID(long_##name(base));                                                     \
+        HOOK_JUMP_VOID(function(base));                                                            \
     }                                                                                              \
                                                                                                    \
     HOOK_SHORT void short_##name(void *base)                                                       \
     {                                                                                              \
-        if (UNLIKELY(real_arena_owns(base)))                                                       \
-            return;                                                                                \
-        if (UNLIKELY(!atomic_load_explicit(&real_is_ready, memory_order_acquire)))                 \
-            HOOK_JUMP_VOID(early_##name(base));                                                    \
         if (enter##_MAY_HAVE(base))                                                                \
-            HOOK_JUMP_VOID(long_##name(base));                                                     \
+            HOOK_JUMP_VOID(look_##name(base));                                                     \
         HOOK_JUMP_VOID(function(base));                                                            \
     }                                                                                              \
                                                                                                    \
@@ -279,8 +328,9 @@ HOOK_RARE_FREE(free_aligned_sized, TTD_API_FREE_ALIGNED_SIZED,
 EXPORT HOOK_CODE int posix_memalign(void **result, size_t alignment, size_t size)
 {
     HOOK_FRAME();
-    if (UNLIKELY(!real_usual())) {
-        if (chosen_skips(size))
+    enum real_way way = real_way_now();
+    if (UNLIKELY(way != REAL_LONG)) {
+        if (way == REAL_SHORT && chosen_skips(size))
             return real.posix_memalign(result, alignment, size);
         if (!real_ready())
             return (*result = arena_alloc(size, alignment)) ? 0 : ENOMEM;
@@ -299,8 +349,9 @@ EXPORT HOOK_CODE int posix_memalign(void **result, size_t alignment, size_t size
     EXPORT HOOK_CODE void *name(size_t alignment, size_t size)                                     \
     {                                                                                              \
         HOOK_FRAME();                                                                              \
-        if (UNLIKELY(!real_usual())) {                                                             \
-            if (enter##_SKIPS(size))                                                               \
+        enum real_way way = real_way_now();                                                        \
+        if (UNLIKELY(way != REAL_LONG)) {                                                          \
+            if (way == REAL_SHORT && enter##_SKIPS(size))                                          \
                 return function(alignment, size);                                                  \
             if (!real_ready())                                                                     \
                 return arena_alloc(size, alignment);                                               \

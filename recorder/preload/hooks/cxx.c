@@ -106,10 +106,11 @@ static inline bool cxx_passes(bool has_runtime)
     HOOK_LONG void *skip_##name parameters                                                         \
     {                                                                                              \
         HOOK_FRAME();                                                                              \
-        struct thread *thread = chosen_enter_skipped();                                            \
+        uint64_t until;                                                                            \
+        struct thread *thread = chosen_enter_skipped(&until);                                      \
         void *block = call_##name arguments;                                                       \
         if (thread)                                                                                \
-            target_leave(thread);                                                                  \
+            chosen_leave_skipped(thread, until);                                                   \
         return block;                                                                              \
     }                                                                                              \
                                                                                                    \
@@ -129,10 +130,22 @@ static inline bool cxx_passes(bool has_runtime)
         return block;                                                                              \
     }                                                                                              \
                                                                                                    \
-    HOOK_SHORT void *short_##name parameters                                                       \
+    HOOK_SHORT void *look_##name parameters                                                        \
     {                                                                                              \
         if (!cxx_passes(real_##name != NULL) && chosen_skips(size))                                \
             HOOK_JUMP(skip_##name arguments);                                                      \
+        HOOK_JUMP(long_##name arguments);                                                          \
+    }                                                                                              \
+                                                                                                   \
+    HOOK_SHORT void *short_##name parameters                                                       \
+    {                                                                                              \
+        if (!cxx_passes(real_##name != NULL) && chosen_counts(size))                               \
+            HOOK_JUMP(skip_##name arguments);                                                      \
+        HOOK_JUMP(look_##name arguments);                                                          \
+    }                                                                                              \
+                                                                                                   \
+    HOOK_SHORT void *early_##name parameters                                                       \
+    {                                                                                              \
         if (!real_ready())                                                                         \
             return arena_alloc(size, alignment);                                                   \
         HOOK_JUMP(long_##name arguments);                                                          \
@@ -164,22 +177,25 @@ static inline bool cxx_passes(bool has_runtime)
                                                                                                    \
     HOOK_SHORT void early_##name parameters                                                        \
     {                                                                                              \
-        if (real_find_all())                                                                       \
+        if (!real_arena_owns(base) && real_ready())                                                \
             HOOK_JUMP_VOID(long_##name arguments);                                                 \
     }                                                                                              \
                                                                                                    \
-    HOOK_SHORT void short_##name parameters                                                        \
+    HOOK_SHORT void look_##name parameters                                                         \
     {                                                                                              \
-        if (UNLIKELY(real_arena_owns(base)))                                                       \
-            return;                                                                                \
-        if (UNLIKELY(!atomic_load_explicit(&real_is_ready, memory_order_acquire)))                 \
-            HOOK_JUMP_VOID(early_##name arguments);                                                \
-        if (chosen_may_have(base))                                                                 \
+        if (real_arena_owns(base) || chosen_has(base))                                             \
             HOOK_JUMP_VOID(long_##name arguments);                                                 \
         if (!real_##name) {                                                                        \
             real.free(base);                                                                       \
             return;                                                                                \
         }                                                                                          \
+        HOOK_JUMP_VOID(real_##name arguments);                                                     \
+    }                                                                                              \
+                                                                                                   \
+    HOOK_SHORT void short_##name parameters                                                        \
+    {                                                                                              \
+        if (chosen_may_have(base) || !real_##name)                                                 \
+            HOOK_JUMP_VOID(look_##name arguments);                                                 \
         HOOK_JUMP_VOID(real_##name arguments);                                                     \
     }                                                                                              \
                                                                                                    \

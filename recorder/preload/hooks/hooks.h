@@ -23,9 +23,9 @@
 #endif
 
 /**
- * Defines an exported function as a jump to its hook, long_NAME(), or if not all calls are recorded
- * or the real functions are unknown yet, to short_NAME(); that may go on to the hook. It is
- * assembly, so that neither way has a frame more than its function.
+ * Defines an exported function as a jump to its hook, long_NAME(); or if not all calls are
+ * recorded, to short_NAME(), and if the real functions are unknown yet, to early_NAME(). These may
+ * go on to the hook. It is assembly, so that no way has a frame more than its function.
  */
 #define HOOK_ENTRY(name)                                                                           \
     __asm__(".text\n"                                                                              \
@@ -33,14 +33,17 @@
             ".type " #name ", @function\n"                                                         \
             ".balign 16\n" #name ":\n"                                                             \
             ".cfi_startproc\n"                                                                     \
-            "cmpb $0, real_is_usual(%rip)\n"                                                       \
-            "je short_" #name "\n"                                                                 \
-            "jmp long_" #name "\n"                                                                 \
+            "cmpb $1, real_way(%rip)\n"                                                            \
+            "ja short_" #name "\n"                                                                 \
+            "je long_" #name "\n"                                                                  \
+            "jmp early_" #name "\n"                                                                \
             ".cfi_endproc\n"                                                                       \
             ".size " #name ", . - " #name "\n");
 
-/** Before the definitions of long_NAME() and short_NAME(). The latter ends with jumps, HOOK_JUMP(),
- * and has no frame. */
+_Static_assert(REAL_EARLY == 0 && REAL_LONG == 1 && REAL_SHORT == 2, "as in HOOK_ENTRY()");
+
+/** Before the definitions of long_NAME(), and of short_NAME() and early_NAME(). The latter end with
+ * jumps, HOOK_JUMP(), and have no frame. */
 #define HOOK_LONG static __attribute__((used, noinline)) HOOK_CODE
 #ifdef __clang__
 #define HOOK_SHORT      HOOK_LONG

@@ -22,7 +22,8 @@ struct real_functions real, real_libc;
 void *(*real_glibc_realloc)(void *, size_t);
 uintptr_t real_allocator_begin, real_allocator_end;
 
-_Atomic bool real_is_ready, real_is_usual;
+_Atomic bool real_is_ready;
+_Atomic uint8_t real_way;
 static _Atomic bool is_unusual;
 static atomic_flag is_searching = ATOMIC_FLAG_INIT;
 
@@ -100,7 +101,8 @@ static void real_find_functions(void)
 void real_not_usual(void)
 {
     atomic_store(&is_unusual, true);
-    atomic_store(&real_is_usual, false);
+    if (atomic_load(&real_is_ready))
+        atomic_store(&real_way, REAL_SHORT);
 }
 
 bool real_find_all(void)
@@ -109,7 +111,7 @@ bool real_find_all(void)
         return atomic_load_explicit(&real_is_ready, memory_order_acquire);
     real_find_functions();
     atomic_store_explicit(&real_is_ready, true, memory_order_release);
-    atomic_store_explicit(&real_is_usual, !atomic_load(&is_unusual), memory_order_release);
+    atomic_store(&real_way, atomic_load(&is_unusual) ? REAL_SHORT : REAL_LONG);
     return true;
 }
 

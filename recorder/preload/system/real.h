@@ -65,13 +65,18 @@ static inline bool real_ready(void)
            real_find_all();
 }
 
-/** Set once they are known, unless not all calls are recorded: the one look that a hook takes
- * before anything else. */
-extern HIDDEN _Atomic bool real_is_usual;
+/** The way of a call: the one look that a hook takes before anything else (HOOK_ENTRY). */
+enum real_way {
+    REAL_EARLY, /* the real functions are not known yet */
+    REAL_LONG,
+    REAL_SHORT, /* not all calls are recorded */
+};
 
-static inline bool real_usual(void)
+extern HIDDEN _Atomic uint8_t real_way;
+
+static inline enum real_way real_way_now(void)
 {
-    return __builtin_expect(atomic_load_explicit(&real_is_usual, memory_order_acquire), 1);
+    return (enum real_way)atomic_load_explicit(&real_way, memory_order_acquire);
 }
 
 /** Notes that not all calls are recorded. */

@@ -7,39 +7,65 @@
 #endif
 
 /*
- * A hash table of buckets, each a line of the cache. An address is in the bucket of its hash, or if
- * that was full, in the next one; the filter of the bucket then says so. Entries change by single
- * atomic operations: a thread is given an address only after another one has released it, and
- * forgotten it here.
+ * A hash table of buckets, each a line of the cache. An address is in the bucket of its place, or
+ * if that was full, in the next one; the filter of the bucket then says so. Entries change by
+ * single atomic operations: a thread is given an address only after another one has released it,
+ * and forgotten it here.
  *
  * Before the table is a filter; the cache holds it: most blocks are not in the table, and a look
- * there takes a line that is far away.
+ * there takes a line that is far away. Blocks of one place share a bucket, so that a look for one
+ * that is not recorded finds the line of its neighbour that is.
+ *
+ * The table has room for the sample of a heap of some 50 GB. Each page of it that is used costs the
+ * program a fault: that of a rare sample is smaller.
  */
-enum { BUCKET_ENTRIES = 8, BUCKET_BITS = 18, BUCKETS = 1 << BUCKET_BITS };
+enum { BUCKET_ENTRIES = 8, BUCKET_BITS = 18, BUCKET_BITS_LEAST = 15 };
+
+/* The mean distance of a sample from which on the table is smaller. */
+#define SAMPLE_FREQUENT (UINT64_C(128) << 10)
 
 /* A number of blocks in the filter that is not counted any more. */
 enum { FILTER_MANY = UINT8_MAX };
+
+static inline uint64_t chosen_hash(uint64_t block)
+{
+    return block * UINT64_C(0x9E3779B97F4A7C15);
+}
 
 struct bucket {
     _Atomic uint64_t entries[BUCKET_ENTRIES];
 };
 
 static struct bucket *buckets;
+static unsigned bucket_bits;
 static _Atomic uint8_t *overflows; /* by bucket: entries of it were put into the next one */
 _Atomic uint8_t chosen_filter[1 << CHOSEN_FILTER_BITS];
 uint64_t chosen_least;
+
+static unsigned chosen_bucket_bits(uint64_t mean)
+{
+    unsigned bits = BUCKET_BITS;
+    for (; mean >= SAMPLE_FREQUENT && bits > BUCKET_BITS_LEAST; mean /= 2)
+        bits--;
+    return bits;
+}
 
 bool chosen_begin(void)
 {
     if ((target_channel->flags & CHANNEL_CHOOSES) == 0 || buckets)
         return true;
-    struct bucket *memory = unwind_pages(BUCKETS * (sizeof *buckets + 1));
+    bucket_bits = chosen_bucket_bits(target_channel->sample);
+    struct bucket *memory = unwind_pages((sizeof *buckets + 1) << bucket_bits);
     if (!memory)
         return false;
-    overflows = (_Atomic uint8_t *)(memory + BUCKETS);
+    overflows = (_Atomic uint8_t *)(memory + (UINT64_C(1) << bucket_bits));
     buckets = memory;
     chosen_least = target_channel->sample == 0 ? target_channel->only_above : 0;
 #ifndef TTD_ATTACHED
+    for (size_t place = 0; place <= ARENA_SIZE >> CHOSEN_PLACE_BITS; place++)
+        atomic_store_explicit(
+            chosen_filter_of((uintptr_t)arena_bytes + (place << CHOSEN_PLACE_BITS)), FILTER_MANY,
+            memory_order_relaxed);
     real_not_usual();
 #endif
     return true;
@@ -47,7 +73,13 @@ bool chosen_begin(void)
 
 static uint32_t chosen_bucket(uint64_t block)
 {
-    return (uint32_t)(chosen_hash(block) >> (64 - BUCKET_BITS));
+    return (uint32_t)(chosen_hash(block >> CHOSEN_PLACE_BITS) >> (64 - bucket_bits));
+}
+
+/* Returns the bucket that has what a bucket has no room for. */
+static uint32_t chosen_next_bucket(uint32_t index)
+{
+    return (index + 1) & ((UINT32_C(1) << bucket_bits) - 1);
 }
 
 /* Replaces the one entry, if any, of a bucket; 0 is a free one. */
@@ -70,7 +102,26 @@ static bool chosen_replace(uint64_t block, uint64_t old, uint64_t fresh)
     if (fresh != 0)
         atomic_store_explicit(&overflows[index], 1, memory_order_relaxed);
     return atomic_load_explicit(&overflows[index], memory_order_relaxed) != 0 &&
-           chosen_replace_in(&buckets[(index + 1) % BUCKETS], old, fresh);
+           chosen_replace_in(&buckets[chosen_next_bucket(index)], old, fresh);
+}
+
+static bool chosen_is_in(const struct bucket *bucket, uint64_t block)
+{
+    for (unsigned i = 0; i < BUCKET_ENTRIES; i++)
+        if (atomic_load_explicit(&bucket->entries[i], memory_order_relaxed) == block)
+            return true;
+    return false;
+}
+
+bool chosen_has(const void *block)
+{
+    uint64_t address = (uintptr_t)block;
+    if (address == 0 || !chosen_may_have(block))
+        return false;
+    uint32_t index = chosen_bucket(address);
+    return chosen_is_in(&buckets[index], address) ||
+           (atomic_load_explicit(&overflows[index], memory_order_relaxed) != 0 &&
+            chosen_is_in(&buckets[chosen_next_bucket(index)], address));
 }
 
 /* Adds 1 or -1 to a number of blocks in the filter. */
@@ -149,7 +200,7 @@ static bool chosen_wants(struct thread *level, uint64_t size)
     uint64_t mean = target_channel->sample;
     if (mean == 0)
         return size >= target_channel->only_above;
-    if (level->random == 0)
+    if (level->until_sample <= 0)
         level->until_sample = chosen_gap(level, mean);
     level->until_sample -= (int64_t)(size < INT64_MAX / 2 ? size : INT64_MAX / 2);
     if (LIKELY(level->until_sample > 0))

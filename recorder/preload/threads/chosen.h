@@ -58,24 +58,27 @@ bool chosen_release(uint64_t block);
  * The short way of a hook, for the many calls that are not recorded: a filter in front of the set
  * and a countdown, before the thread enters the hook. Where it gives no answer, the hook does all
  * its usual steps, and thread_record() decides.
+ *
+ * The filter goes by places in memory and not by a hash: the blocks that a program uses at a time
+ * lie near each other, and so do their numbers. A line of the cache has those of 8 kB.
+ *
+ * The countdown of a sample is a word of the thread. It is 0, and the short way gives no answer,
+ * while a hook of the thread runs that records, before the thread records, and while it is
+ * suspended; so nothing else need be looked at. It is changed by single instructions only: a signal
+ * handler may allocate at any moment.
  */
 
-enum { CHOSEN_FILTER_BITS = 14 };
+enum { CHOSEN_FILTER_BITS = 16, CHOSEN_PLACE_BITS = 7 };
 
-/** Numbers of recorded blocks, by the upper bits of their hash. */
+/** Numbers of recorded blocks, by their places. Those of the arena are never 0. */
 extern HIDDEN _Atomic uint8_t chosen_filter[1 << CHOSEN_FILTER_BITS];
 
 /** Size of the smallest blocks that are recorded, if blocks are not sampled; else 0. */
 extern HIDDEN uint64_t chosen_least;
 
-static inline uint64_t chosen_hash(uint64_t block)
-{
-    return block * UINT64_C(0x9E3779B97F4A7C15);
-}
-
 static inline _Atomic uint8_t *chosen_filter_of(uint64_t block)
 {
-    return &chosen_filter[chosen_hash(block) >> (64 - CHOSEN_FILTER_BITS)];
+    return &chosen_filter[block >> CHOSEN_PLACE_BITS & ((1 << CHOSEN_FILTER_BITS) - 1)];
 }
 
 /** Whether a block may be a recorded one. */
@@ -83,6 +86,27 @@ static inline bool chosen_may_have(const void *block)
 {
     return atomic_load_explicit(chosen_filter_of((uintptr_t)block), memory_order_relaxed) != 0;
 }
+
+/** Whether a block is a recorded one. */
+bool chosen_has(const void *block);
+
+#ifndef TTD_ATTACHED
+/** Whether an acquisition of this size is not recorded, as far as the countdown of a sample says.
+ * It then counts. */
+static inline __attribute__((always_inline)) bool chosen_counts(uint64_t size)
+{
+    __asm__ goto("subq %0, %1\n\t"
+                 "jbe %l2"
+                 :
+                 : "r"(size), "m"(thread_locals.until_look)
+                 : "cc", "memory"
+                 : look);
+    return true;
+look:
+    __asm__ volatile("addq %1, %0" : "+m"(thread_locals.until_look) : "r"(size) : "cc");
+    return false;
+}
+#endif
 
 /** A function that asks for the address of its frame has one, at a cost. */
 static inline __attribute__((always_inline)) uintptr_t chosen_stack_pointer(void)
@@ -102,30 +126,45 @@ static inline __attribute__((always_inline)) bool chosen_skips(uint64_t size)
         return thread->phase == PHASE_SKIP && chosen_stack_pointer() < thread->guard;
     if (size < chosen_least)
         return true;
-    if ((int64_t)size < 0 || thread->until_sample <= (int64_t)size)
+    thread_look_again(thread);
+    int64_t until = thread->until_sample;
+    if ((int64_t)size < 0 || until <= (int64_t)size)
         return false;
-    thread->until_sample -= (int64_t)size;
+#ifdef TTD_ATTACHED
+    thread->until_sample = until - (int64_t)size;
+#else
+    thread->until_sample = 0;
+    thread_locals.until_look = (uint64_t)(until - (int64_t)size);
+#endif
     return true;
 }
 
-/** Whether a reallocation is not recorded, neither as a release nor as an acquisition. */
-static inline __attribute__((always_inline)) bool chosen_skips_both(const void *base, uint64_t size)
-{
-    return !chosen_may_have(base) && chosen_skips(size);
-}
-
+#ifndef TTD_ATTACHED
 /**
  * Enters the hook of a skipped call that makes other calls; those are then not counted again. A
- * jump out of it is noticed as that out of any other hook. Returns NULL within such a hook.
+ * jump out of it is noticed as that out of any other hook. Returns NULL within such a hook. Sets
+ * `until` for chosen_leave_skipped().
  */
-static inline __attribute__((always_inline)) struct thread *chosen_enter_skipped(void)
+static inline __attribute__((always_inline)) struct thread *chosen_enter_skipped(uint64_t *until)
 {
-    struct thread *thread = stale_self();
+    struct thread *thread = target_self;
+    *until = thread_locals.until_look;
     if (thread->guard != 0)
         return NULL;
     thread->guard = (uintptr_t)__builtin_frame_address(0);
     target_phase(thread, PHASE_SKIP);
     return thread;
 }
+
+/** Leaves it, and takes back what calls within it have counted; not if a hook has recorded
+ * meanwhile. */
+static inline __attribute__((always_inline)) void chosen_leave_skipped(struct thread *thread,
+                                                                       uint64_t until)
+{
+    if (!thread_is_looking())
+        thread_locals.until_look = until;
+    target_leave(thread);
+}
+#endif
 
 #endif

@@ -93,8 +93,10 @@ static inline __attribute__((always_inline)) struct thread *target_enter(uint64_
         return NULL;
     struct thread *thread = stale_self();
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
-    if (UNLIKELY(!thread || target_on->on == 0 || thread->guard != 0)) {
+    if (UNLIKELY(!thread || target_on->on == 0 || thread->guard != 0 || !thread_is_looking())) {
         struct thread *level = NULL;
+        if (thread)
+            thread_look_again(thread);
         if (LIKELY(thread && target_on->on != 0))
             level = level_enter_serving(thread, frame, (uintptr_t)__builtin_return_address(0));
         thread = level ? level : target_enter_slow(frame, base);

@@ -115,7 +115,7 @@ struct thread {
     struct held held;
     struct chosen chosen;
     uint64_t random;      /* state of the generator of random numbers; 0 before the first one */
-    int64_t until_sample; /* bytes up to the next block that is recorded */
+    int64_t until_sample; /* bytes up to the next block that is recorded; 0 if not yet chosen */
     bool has_early;
     struct early early[EARLY_ACQUISITIONS]; /* of the running call */
     struct thread *outer;                   /* NULL for level 0 */
@@ -129,6 +129,12 @@ struct thread_locals {
 #endif
     struct thread *self;
     struct thread *suspended; /* see island.h */
+#ifndef TTD_ATTACHED
+    /** If blocks are sampled, bytes that the thread may allocate before it looks again whether a
+     * block is recorded; the thread's until_sample has the rest. 0 while a hook is to be entered
+     * for any allocation: see chosen.h. */
+    uint64_t until_look;
+#endif
 };
 
 extern __thread struct thread_locals thread_locals __attribute__((tls_model("initial-exec")));
@@ -239,6 +245,27 @@ static inline bool thread_record(struct thread *thread, unsigned operation,
     if (!is_usual)
         thread_reduce_stack(thread, operation, &stack);
     return thread_append(thread, operation, &stack, operands, count);
+}
+
+/** Takes back the bytes that the calling thread may allocate without a look, at level 0. */
+static inline void thread_look_again(struct thread *thread)
+{
+#ifdef TTD_ATTACHED
+    (void)thread;
+#else
+    thread->until_sample += (int64_t)thread_locals.until_look;
+    thread_locals.until_look = 0;
+#endif
+}
+
+/** Whether there are such bytes. */
+static inline bool thread_is_looking(void)
+{
+#ifdef TTD_ATTACHED
+    return true;
+#else
+    return thread_locals.until_look == 0;
+#endif
 }
 
 /** Notes the part of its hook that the thread enters. */

@@ -27,6 +27,38 @@ int main()
 }
 """
 
+# Keeps blocks of every way to allocate them, of a size for each way.
+WAYS = """
+#include <cstdlib>
+#include <new>
+#include <thread>
+enum { COUNT = 100000, THREADS = 500 };
+static void *volatile kept;
+template <class Way> static void keep(int count, Way way)
+{
+    for (int i = 0; i < count; i++)
+        kept = way();
+}
+int main()
+{
+    keep(COUNT, [] { return std::malloc(64); });
+    keep(COUNT, [] { return std::calloc(3, 24); });
+    keep(COUNT, [] { return std::realloc(nullptr, 80); });
+    keep(COUNT, [] { return ::operator new(88); });
+    keep(COUNT, [] { return ::operator new[](96); });
+    keep(COUNT, [] { return ::operator new(104, std::nothrow); });
+    keep(COUNT, [] { return ::operator new(112, std::align_val_t(64)); });
+    keep(COUNT, [] { return std::aligned_alloc(64, 128); });
+    keep(COUNT, [] {
+        void *block = nullptr;
+        return posix_memalign(&block, 16, 136) == 0 ? block : nullptr;
+    });
+    keep(COUNT, [] { return std::realloc(std::malloc(24), 144); });
+    for (int i = 0; i < THREADS; i++)
+        std::thread([] { keep(COUNT / THREADS, [] { return std::malloc(152); }); }).join();
+}
+"""
+
 # An allocator that gives a reallocation a block which another thread releases meanwhile.
 ALLOCATOR = """
 #include <atomic>
@@ -564,6 +596,23 @@ class Chosen(Bounded):
             self.assertIn('a sample, estimated in all: ', self.text(command, *options))
             rows = csv.DictReader(self.text(command, *options, '--format', 'csv').splitlines())
             self.assertGreater(max(int(row['estimated_bytes']) for row in rows), size * count / 2)
+
+    def test_each_way_is_as_likely(self):
+        """Whatever function allocates a block, and in however short a thread, it counts once."""
+        count, mean = 100000, 2048
+        path = self.compile('ways', WAYS)
+        self.record(path, options=['--sample', str(mean), '--no-snapshot'])
+        blocks = collections.Counter()
+        for group in analyze('leaks', self.trace, '--show', 'all')['groups']:
+            size = group['bytes'] // group['blocks']
+            if group['bytes'] == size * group['blocks']:
+                blocks[size] += group['blocks']
+        for size in 64, 72, 80, 88, 96, 104, 112, 128, 136, 144, 152:
+            chance = 1 - math.exp(-size / mean)
+            deviation = math.sqrt(count * chance * (1 - chance))
+            self.assertLess(abs(blocks[size] - count * chance), 6 * deviation, size)
+        self.assertEqual(analyze('errors', self.trace)['findings'], [])
+        self.assertTrue(analyze('verify', self.trace)['ok'])
 
     def test_grown_blocks(self):
         """A block that has grown step by step is as likely as one that was allocated at once."""
