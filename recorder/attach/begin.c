@@ -406,6 +406,8 @@ static void begin_search_copy(struct attachment *attachment)
                                        ? "a thread was allocating or releasing one at that moment"
                                        : attachment->known.reason;
     }
+    if (!attachment->known_reason && attachment->has_unknown_calls)
+        attachment->known_reason = "its allocator has more code than was looked through";
     if (!attachment->known_reason && begin_has_allocator(attachment, true))
         attachment->known_reason = "it has an allocator beside the GNU C library's";
     maps_free(&maps);

@@ -11,7 +11,8 @@
 #include "attach/parts.h"
 
 /* How long threads are waited for, the first pause, how often it doubles, and where and how long a
- * function may be that another one jumps to. */
+ * function may be that another one jumps to. Of an allocator with more or longer functions than the
+ * other two say, not all calls are known: see has_unknown_calls. */
 #define LEAVE_NS UINT64_C(20000000)
 enum {
     LEAVE_PAUSE_NS = 20000,
@@ -43,7 +44,8 @@ static uint64_t leave_next_entry(const struct attachment *attachment, uint64_t a
 }
 
 /* Adds the functions of the allocator that a function ends by jumping to, as memalign() does,
- * whether or not a table has them: where they end is not known. */
+ * whether or not a table has them: where they end is not known. The limit of the search matters
+ * only without a table, by which leave_follow_jumps() searches all. */
 static bool leave_add_tails(struct attachment *attachment, const struct attach_function *function)
 {
     enum { JUMP = 0xe9, JUMP_SIZE = 5 };
@@ -64,6 +66,15 @@ static bool leave_add_tails(struct attachment *attachment, const struct attach_f
             return false;
     }
     return true;
+}
+
+/* Whether a function of an allocator that is to be patched begins at an address. */
+static bool leave_is_entry(const struct attachment *attachment, uint64_t address)
+{
+    for (size_t i = 0; i < attachment->function_count; i++)
+        if (attachment->functions[i].entry == address)
+            return attachment->functions[i].hook->place <= ATTACHED_IN_ALLOCATOR;
+    return false;
 }
 
 /* The begins of all functions of a module, in order, by its table of call frame information. */
@@ -142,6 +153,7 @@ static bool leave_follow_jumps(struct attachment *attachment, const struct leave
 {
     enum { JUMP = 0xe9, CONDITION = 0x0f, CONDITIONAL = 0x80, CONDITIONS = 0xf0, DISTANCE = 4 };
     size_t size = body.end - body.begin < LEAVE_SCAN_MAX ? body.end - body.begin : LEAVE_SCAN_MAX;
+    attachment->has_unknown_calls |= size < body.end - body.begin;
     unsigned char *code = malloc(size + 1);
     bool is_done = code && attach_read(attachment, body.begin, code, size);
     for (size_t i = 1; is_done && i + DISTANCE <= size; i++) {
@@ -166,6 +178,35 @@ static bool leave_follow_all(struct attachment *attachment, struct leave_begins 
         leave_find_begins(attachment, attachment->bodies[i].begin, begins);
         if (begins->items)
             is_done = leave_follow_jumps(attachment, begins, attachment->bodies[i]);
+        else
+            attachment->has_unknown_calls |=
+                attachment->bodies[i].end - attachment->bodies[i].begin > LEAVE_TAIL_MAX;
+    }
+    attachment->has_unknown_calls |= attachment->body_count > LEAVE_BODIES_MAX;
+    return is_done;
+}
+
+/* Adds the functions of the C library that release blocks by calls past all tables: its allocator
+ * ends a thread's cache in one. Between two such calls the thread is in no function that is
+ * patched, and the blocks that are left in the cache look like the program's. */
+static bool leave_add_callers(struct attachment *attachment, struct leave_begins *begins)
+{
+    enum { OPERAND = 4 };
+    const struct attach_module *libc = attach_modules_named(&attachment->modules, "libc.so.6");
+    bool is_done = true;
+    for (size_t i = 0; libc && i < attachment->internal_count && is_done; i++) {
+        uint64_t site = attachment->internal[i];
+        int32_t offset;
+        if (site - libc->begin >= libc->end - libc->begin)
+            continue;
+        is_done = attach_read(attachment, site - OPERAND, &offset, sizeof offset);
+        if (!is_done || !leave_is_entry(attachment, site + (uint64_t)(int64_t)offset))
+            continue;
+        leave_find_begins(attachment, site, begins);
+        size_t up_to =
+            array_count_up_to(begins->items, begins->count, sizeof *begins->items, 0, site - 1);
+        if (up_to != 0)
+            is_done = leave_add_function(attachment, begins, begins->items[up_to - 1]);
     }
     return is_done;
 }
@@ -200,7 +241,8 @@ bool attach_find_bodies(struct attachment *attachment)
         if (function->hook->place <= ATTACHED_IN_ALLOCATOR)
             is_done = leave_add(attachment, function->entry, function->entry + function->size);
     }
-    is_done = is_done && leave_follow_all(attachment, &begins);
+    is_done =
+        is_done && leave_add_callers(attachment, &begins) && leave_follow_all(attachment, &begins);
     for (size_t i = 0; i < attachment->function_count && is_done; i++) {
         const struct attach_function *function = &attachment->functions[i];
         if (function->hook->place <= ATTACHED_IN_ALLOCATOR)

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The code in which a thread is in a call of an allocator. The module is written here: a table of
+ * call frame information that has only the begins of functions, and their code.
+ */
+#include <criterion/criterion.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attach/parts.h"
+
+enum { TABLE_AT = 64, CODE_AT = 1 << 16, FUNCTION_SIZE = 32, MODULE_SIZE = 1 << 19, JUMP_SIZE = 5 };
+
+static unsigned char bytes[MODULE_SIZE];
+static uint32_t table_count;
+static struct attachment attachment;
+static struct attach_function function;
+static const struct attached_hook hook = {"malloc", 0, 1, ATTACHED_EVERYWHERE};
+static struct attach_module module;
+static Elf64_Phdr segment;
+
+/* The rest of the recorder. */
+
+bool attach_read(const struct attachment *unused, uint64_t address, void *copy, size_t size)
+{
+    (void)unused;
+    uint64_t begin = (uintptr_t)bytes;
+    if (address < begin || address - begin > sizeof bytes ||
+        size > sizeof bytes - (address - begin))
+        return false;
+    memcpy(copy, bytes + (address - begin), size);
+    return true;
+}
+
+struct attach_module *attach_modules_named(struct attach_modules *modules, const char *name)
+{
+    return strcmp(name, "libc.so.6") == 0 ? modules->items : NULL;
+}
+
+bool attach_refuse(struct attachment *refused, const char *format, ...)
+{
+    (void)refused, (void)format;
+    return false;
+}
+
+bool attach_stacks_open(struct attach_stacks *stacks, const struct attachment *unused,
+                        const struct threads *threads)
+{
+    (void)stacks, (void)unused, (void)threads;
+    return false;
+}
+
+void attach_stacks_close(struct attach_stacks *stacks)
+{
+    (void)stacks;
+}
+
+struct attach_stack attach_stack_look(const struct attach_stacks *stacks,
+                                      const struct thread_state *thread,
+                                      attach_is_sought *is_sought)
+{
+    (void)stacks, (void)thread, (void)is_sought;
+    return (struct attach_stack){false, false};
+}
+
+enum attach_frames attach_stack_follow(struct attach_stacks *stacks,
+                                       const struct thread_state *thread,
+                                       attach_is_sought *is_sought)
+{
+    (void)stacks, (void)thread, (void)is_sought;
+    return FRAMES_UNKNOWN;
+}
+
+uint64_t attach_now(void)
+{
+    return 0;
+}
+
+void threads_let_on(struct thread_state *thread)
+{
+    (void)thread;
+}
+
+void threads_stop_again(struct threads *threads, long pause)
+{
+    (void)threads, (void)pause;
+}
+
+/* The module. */
+
+static uint64_t at(uint32_t offset)
+{
+    return (uintptr_t)bytes + offset;
+}
+
+static void put32(uint32_t offset, uint32_t value)
+{
+    memcpy(bytes + offset, &value, sizeof value);
+}
+
+/* Adds a function to the table; in order. */
+static void add_function(uint32_t offset)
+{
+    put32(TABLE_AT + 12 + 8 * table_count, offset - TABLE_AT);
+    put32(TABLE_AT + 8, ++table_count);
+}
+
+/* Writes a jump or a call (0xe9, 0xe8). Returns where the next instruction begins. */
+static uint32_t put_jump(uint32_t offset, unsigned char code, uint32_t target)
+{
+    bytes[offset] = code;
+    put32(offset + 1, target - offset - JUMP_SIZE);
+    return offset + JUMP_SIZE;
+}
+
+static void begin(void)
+{
+    static const unsigned char usual[] = {1, 0x1b, 0x03, 0x3b};
+    memset(bytes, 0xcc, sizeof bytes);
+    memcpy(bytes + TABLE_AT, usual, sizeof usual);
+    table_count = 0;
+    segment =
+        (Elf64_Phdr){.p_type = PT_GNU_EH_FRAME, .p_vaddr = TABLE_AT, .p_memsz = CODE_AT - TABLE_AT};
+    module = (struct attach_module){.path = "libc.so.6",
+                                    .begin = at(0),
+                                    .end = at(MODULE_SIZE),
+                                    .bias = at(0),
+                                    .segments = &segment,
+                                    .segment_count = 1};
+    function = (struct attach_function){
+        .module = &module, .hook = &hook, .entry = at(CODE_AT), .size = FUNCTION_SIZE};
+    memset(&attachment, 0, sizeof attachment);
+    attachment.modules.items = &module;
+    attachment.modules.count = 1;
+    attachment.functions = &function;
+    attachment.function_count = 1;
+}
+
+static void end(void)
+{
+    free(attachment.bodies);
+}
+
+static bool has_body(uint32_t offset)
+{
+    for (size_t i = 0; i < attachment.body_count; i++)
+        if (at(offset) >= attachment.bodies[i].begin && at(offset) <= attachment.bodies[i].end)
+            return true;
+    return false;
+}
+
+TestSuite(leave, .init = begin, .fini = end);
+
+/* Each function jumps to the next one: a thread that is in any has no frame of the first. */
+static void chain(uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t offset = CODE_AT + i * FUNCTION_SIZE;
+        add_function(offset);
+        put_jump(offset + 8, 0xe9, offset + FUNCTION_SIZE);
+    }
+    add_function(CODE_AT + count * FUNCTION_SIZE);
+    add_function(CODE_AT + (count + 1) * FUNCTION_SIZE);
+}
+
+Test(leave, functions_that_are_jumped_to)
+{
+    chain(200);
+    cr_assert(attach_find_bodies(&attachment));
+    cr_assert(has_body(CODE_AT + 200 * FUNCTION_SIZE + 1));
+    cr_assert_not(has_body(CODE_AT + 201 * FUNCTION_SIZE + 1));
+    cr_assert_not(attachment.has_unknown_calls);
+}
+
+Test(leave, more_functions_than_are_followed)
+{
+    chain(1200);
+    cr_assert(attach_find_bodies(&attachment));
+    cr_assert_not(has_body(CODE_AT + 1200 * FUNCTION_SIZE + 1));
+    cr_assert(attachment.has_unknown_calls);
+}
+
+/* A jump behind what is searched of a function. */
+static void jump_at(uint32_t distance)
+{
+    uint32_t target = CODE_AT + distance + FUNCTION_SIZE;
+    add_function(CODE_AT);
+    add_function(target);
+    add_function(target + FUNCTION_SIZE);
+    put_jump(CODE_AT + distance, 0xe9, target);
+    function.size = distance + FUNCTION_SIZE;
+}
+
+Test(leave, long_function)
+{
+    jump_at(60000);
+    cr_assert(attach_find_bodies(&attachment));
+    cr_assert(has_body(CODE_AT + 60000 + FUNCTION_SIZE + 1));
+    cr_assert_not(attachment.has_unknown_calls);
+}
+
+Test(leave, function_that_is_longer_than_what_is_searched)
+{
+    jump_at(70000);
+    cr_assert(attach_find_bodies(&attachment));
+    cr_assert(attachment.has_unknown_calls);
+}
+
+Test(leave, function_without_a_table)
+{
+    jump_at(2000);
+    segment.p_type = PT_NULL;
+    cr_assert(attach_find_bodies(&attachment));
+    cr_assert(has_body(CODE_AT + 2000 + FUNCTION_SIZE + 1));
+    cr_assert_not(attachment.has_unknown_calls);
+}
+
+Test(leave, long_function_without_a_table)
+{
+    jump_at(5000);
+    segment.p_type = PT_NULL;
+    cr_assert(attach_find_bodies(&attachment));
+    cr_assert(attachment.has_unknown_calls);
+}
+
+/* A function that releases blocks past the table of functions, and one that calls another one. */
+Test(leave, functions_that_call)
+{
+    uint32_t frees = CODE_AT + 0x1000, calls = CODE_AT + 0x2000;
+    add_function(CODE_AT);
+    add_function(CODE_AT + FUNCTION_SIZE);
+    add_function(frees);
+    add_function(frees + FUNCTION_SIZE);
+    add_function(calls);
+    add_function(calls + FUNCTION_SIZE);
+    attachment.internal[attachment.internal_count++] = at(put_jump(frees + 9, 0xe8, CODE_AT));
+    attachment.internal[attachment.internal_count++] = at(put_jump(calls + 9, 0xe8, frees));
+    cr_assert(attach_find_bodies(&attachment));
+    cr_assert(has_body(frees + 3));
+    cr_assert(has_body(frees + FUNCTION_SIZE - 1));
+    cr_assert_not(has_body(frees + FUNCTION_SIZE + 1));
+    cr_assert_not(has_body(calls + 3));
+    cr_assert_not(attachment.has_unknown_calls);
+}
