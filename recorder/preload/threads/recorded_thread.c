@@ -3,6 +3,7 @@
 #include "preload/threads/recorded_thread.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <sys/prctl.h>
 
 #include "channel_pool.h"
@@ -62,6 +63,28 @@ static struct thread *thread_memory(uint32_t index)
     return thread;
 }
 
+/*
+ * Keeps handlers of signals away while a slot is claimed and not ready: the collector waits for it,
+ * and would for ever if a handler jumped out of the hook, or ended the thread. Signals that
+ * instructions cause come nevertheless. A confined process cannot ask for it. Returns whether it
+ * did; `before` is for recorded_admit_signals().
+ */
+static bool recorded_block_signals(uint64_t *before)
+{
+    static const int caused[] = {SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV, SIGSYS};
+    uint64_t signals = UINT64_MAX;
+    for (size_t i = 0; i < sizeof caused / sizeof *caused; i++)
+        signals &= ~(UINT64_C(1) << (caused[i] - 1));
+    return !process_is_confined && sys_call6(SYS_rt_sigprocmask, SIG_BLOCK, (long)&signals,
+                                             (long)before, sizeof signals, 0, 0) == 0;
+}
+
+static void recorded_admit_signals(bool are_blocked, const uint64_t *before)
+{
+    if (are_blocked)
+        sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)before, 0, sizeof *before, 0, 0);
+}
+
 static uint32_t recorded_claim_slot(void)
 {
     uint32_t claimed = SLOT_CLAIMED | process_index() << SLOT_PROCESS;
@@ -104,7 +127,7 @@ static void recorded_begin_slot(struct thread *thread, uint32_t index, uint32_t 
     thread->slot = slot;
 }
 
-struct thread *thread_attach(uintptr_t stack_pointer)
+static struct thread *recorded_attach(uintptr_t stack_pointer)
 {
     struct stack_bounds bounds = stack_bounds_find(stack_pointer);
     uint32_t tid = thread_id();
@@ -124,6 +147,15 @@ struct thread *thread_attach(uintptr_t stack_pointer)
     recorded_begin_slot(thread, index, tid, CHANNEL_NONE);
     signal_stack_give(&thread->signal_stack);
     target_self = thread;
+    return thread;
+}
+
+struct thread *thread_attach(uintptr_t stack_pointer)
+{
+    uint64_t before;
+    bool are_blocked = recorded_block_signals(&before);
+    struct thread *thread = recorded_attach(stack_pointer);
+    recorded_admit_signals(are_blocked, &before);
     return thread;
 }
 
@@ -184,6 +216,8 @@ void thread_recover(struct thread *level)
         return;
     /* Half a record was not published. But the chain has no end to append to: a new slot begins
      * one. */
+    uint64_t before;
+    bool are_blocked = recorded_block_signals(&before);
     uint32_t tid = level->slot->tid, within = recorded_first_slot(level),
              index = recorded_claim_slot();
     level->is_switching = false;
@@ -194,6 +228,7 @@ void thread_recover(struct thread *level)
         recorded_begin_slot(level, index, tid, within);
     else
         target_on->on = 0;
+    recorded_admit_signals(are_blocked, &before);
 }
 
 struct unwinder *thread_unwinder(struct thread *level)
@@ -208,10 +243,14 @@ struct unwinder *thread_unwinder(struct thread *level)
 
 bool thread_attach_inner(struct thread *level)
 {
-    uint32_t index = thread_unwinder(level) ? recorded_claim_slot() : CHANNEL_NONE;
-    if (index == CHANNEL_NONE)
+    uint64_t before;
+    if (!thread_unwinder(level))
         return false;
-    recorded_begin_slot(level, index, recorded_first_level(level)->slot->tid,
-                        recorded_first_slot(level));
-    return true;
+    bool are_blocked = recorded_block_signals(&before);
+    uint32_t index = recorded_claim_slot();
+    if (index != CHANNEL_NONE)
+        recorded_begin_slot(level, index, recorded_first_level(level)->slot->tid,
+                            recorded_first_slot(level));
+    recorded_admit_signals(are_blocked, &before);
+    return index != CHANNEL_NONE;
 }

@@ -54,6 +54,14 @@ class Left(Within):
     def test_by_cancellation(self):
         self.assertEqual(self.run_sound('within', ['cancel'])[1], {4006: 1, 4007: 1})
 
+    def test_by_handlers_as_threads_begin(self):
+        """The calls of all threads are recorded, also of one that was jumped out of as it began."""
+        result = self.record(program('jumps_out'))
+        self.assertEqual(result.returncode, 0)
+        self.assertGreater(int(result.stdout), 10)
+        self.assertEqual(self.false_findings(), [])
+        self.assertGreaterEqual(analyze('info', self.trace)['allocs'], 1000 * 20 + 1000000)
+
     def test_by_signal_handlers_that_jump(self):
         """Interrupted calls may be lost, and then are counted; no others are."""
         self.assertEqual(self.record(program('handlers'), 'jump').returncode, 0)
