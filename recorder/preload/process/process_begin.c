@@ -157,7 +157,8 @@ bool process_records(void)
     return records;
 }
 
-struct thread *target_enter_slow(uintptr_t frame, uint64_t base)
+/* Finds the level of a call, as target_enter_slow() does. */
+static struct thread *process_begin_level(uintptr_t frame, uint64_t base)
 {
     if (!process_records())
         return NULL;
@@ -175,6 +176,14 @@ struct thread *target_enter_slow(uintptr_t frame, uint64_t base)
         return thread;
     }
     return thread->guard == 0 ? thread : level_enter(thread, frame, base);
+}
+
+struct thread *target_enter_slow(uintptr_t frame, uint64_t base)
+{
+    struct thread *level = process_begin_level(frame, base);
+    if (!level)
+        chosen_forget(base);
+    return level;
 }
 
 /* Needed even if nothing was released, and so nothing recorded. */

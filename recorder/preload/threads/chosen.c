@@ -143,9 +143,17 @@ bool chosen_release(uint64_t block)
     return true;
 }
 
+void chosen_forget(uint64_t block)
+{
+    if (block != 0)
+        chosen_release(block);
+}
+
 /* Adds a block. If the set is full, its release would not be recorded: that call is lost. */
 static bool chosen_add(const struct thread *level, uint64_t block)
 {
+    if (chosen_has((const void *)(uintptr_t)block)) /* nobody has seen its release */
+        return true;
     chosen_count(chosen_filter_of(block), 1);
     if (chosen_replace(block, 0, block))
         return true;

@@ -54,6 +54,9 @@ void chosen_reallocated(struct thread *level, uint64_t block);
 /** Whether a block that is released is a recorded one; it is then forgotten. */
 bool chosen_release(uint64_t block);
 
+/** Forgets a block whose release is not recorded, or 0: a later block may get its address. */
+void chosen_forget(uint64_t block);
+
 /*
  * The short way of a hook, for the many calls that are not recorded: a filter in front of the set
  * and a countdown, before the thread enters the hook. Where it gives no answer, the hook does all

@@ -6,6 +6,7 @@ import csv
 import json
 import math
 import os
+import pathlib
 import subprocess
 import time
 import unittest
@@ -56,6 +57,33 @@ int main()
     keep(COUNT, [] { return std::realloc(std::malloc(24), 144); });
     for (int i = 0; i < THREADS; i++)
         std::thread([] { keep(COUNT / THREADS, [] { return std::malloc(152); }); }).join();
+}
+"""
+
+# Releases a recorded block while its thread is suspended; a block that is not recorded gets its
+# address later.
+SUSPENDED = """
+#include <cstdio>
+#include <cstdlib>
+#include <ttdtrace/live.h>
+static void *volatile first, *volatile again, *volatile small;
+int main()
+{
+    const struct ttd_live_guid guid = {{7}};
+    struct ttd_live *client = ttd_live_open(&guid, nullptr, 0);
+    for (int i = 0; i < 10; i++) {
+        first = std::malloc(200);
+        ttd_live_try_pause(client);
+        std::free(first);
+        ttd_live_resume(client);
+        again = std::malloc(200);
+        std::free(again);
+        small = std::malloc(199);
+        if (first != again || first != small)
+            return 1;
+        std::free(small);
+    }
+    return client == nullptr;
 }
 """
 
@@ -555,6 +583,15 @@ class Chosen(Bounded):
         self.assertNotIn('estimated', self.text('leaks', '--format', 'json'))
         self.assertLess(info['events'], 300 * 3 * 9)
         self.assertTrue(analyze('verify', self.trace)['ok'])
+
+    def test_released_while_suspended(self):
+        """Such a block is forgotten: the releases of later blocks at its address are not recorded."""
+        includes = pathlib.Path(os.environ['SOURCES']).parents[2] / 'libtrace' / 'include'
+        path = self.compile('suspended', SUSPENDED, '-I', includes)
+        self.record(path, options=['--only-above', '200', '--no-snapshot'])
+        self.assertEqual(analyze('errors', self.trace)['findings'], [])
+        info = analyze('info', self.trace)
+        self.assertEqual(info['allocs'] - info['frees'], 10)
 
     def test_same_blocks(self):
         """With a limit of one byte, all is recorded as without."""
