@@ -27,20 +27,28 @@ struct kept_call {
     bool is_in_flight; /* a reallocation whose end is ahead: its block is not there yet */
 };
 
+/* An entry of the table of blocks: it has all that a search compares, so that this reads no
+ * call. */
+struct kept_block {
+    uint64_t address;
+    ttd_id heap;
+    uint32_t number; /* of the call that has acquired it, from 1 on; 0 for a free entry */
+};
+
 struct kept {
     struct kept_call *calls;
     size_t count, capacity;
-    size_t gone;        /* of these, calls that are left out */
-    uint32_t *numbers;  /* hash table of acquisitions, by block: number of the call from 1 on */
-    size_t number_room; /* a power of two; 0 before the first */
-    uint32_t *flights;  /* numbers of the calls in flight, of all threads: few */
+    uint32_t vacant; /* number of the call that was left out last; `base` has the next; or 0 */
+    struct kept_block *blocks; /* hash table */
+    size_t block_room;         /* a power of two; 0 before the first */
+    uint32_t *flights;         /* numbers of the calls in flight, of all threads: few */
     size_t flight_count, flight_capacity;
     uint64_t key;      /* random: addresses come from an untrusted process */
     uint64_t left_out; /* calls in all that were left out */
     bool is_live_only; /* only acquisitions of live blocks are kept, and creations of heaps */
 };
 
-enum { NUMBERS_FIRST = 1 << 10 };
+enum { BLOCKS_FIRST = 1 << 10 };
 
 struct kept *kept_new(bool is_live_only)
 {
@@ -58,49 +66,60 @@ void kept_free(struct kept *kept)
     if (!kept)
         return;
     free(kept->calls);
-    free(kept->numbers);
+    free(kept->blocks);
     free(kept->flights);
     free(kept);
 }
 
-/* Returns the slot where a block's number is, or belongs. */
+/* Returns the slot where the search for a block begins. */
+static size_t kept_first_slot(const struct kept *kept, uint64_t address, ttd_id heap)
+{
+    return array_hash(address ^ (uint64_t)heap << 48 ^ kept->key, kept->key | 1) &
+           (kept->block_room - 1);
+}
+
+/* Returns the slot where a block is, or belongs. */
 static size_t kept_slot(const struct kept *kept, uint64_t address, ttd_id heap)
 {
-    size_t mask = kept->number_room - 1;
-    size_t slot = array_hash(address ^ (uint64_t)heap << 48 ^ kept->key, kept->key | 1) & mask;
+    size_t mask = kept->block_room - 1, slot = kept_first_slot(kept, address, heap);
     for (;; slot = (slot + 1) & mask) {
-        uint32_t number = kept->numbers[slot];
-        if (number == 0 ||
-            (kept->calls[number - 1].address == address && kept->calls[number - 1].heap == heap))
+        const struct kept_block *block = &kept->blocks[slot];
+        if (block->number == 0 || (block->address == address && block->heap == heap))
             return slot;
     }
 }
 
-/* Takes a number out of the table, and closes the gap. */
-static void kept_remove(struct kept *kept, size_t slot)
+/* Takes a block out of the table. Blocks behind it whose search begins no later than there close
+ * the gap. */
+static void kept_remove(struct kept *kept, size_t gap)
 {
-    size_t mask = kept->number_room - 1;
-    kept->numbers[slot] = 0;
-    for (slot = (slot + 1) & mask; kept->numbers[slot] != 0; slot = (slot + 1) & mask) {
-        uint32_t number = kept->numbers[slot];
-        const struct kept_call *call = &kept->calls[number - 1];
-        kept->numbers[slot] = 0;
-        kept->numbers[kept_slot(kept, call->address, call->heap)] = number;
+    size_t mask = kept->block_room - 1;
+    for (size_t slot = (gap + 1) & mask; kept->blocks[slot].number != 0; slot = (slot + 1) & mask) {
+        const struct kept_block *block = &kept->blocks[slot];
+        size_t first = kept_first_slot(kept, block->address, block->heap);
+        if (((slot - first) & mask) < ((slot - gap) & mask))
+            continue;
+        kept->blocks[gap] = *block;
+        gap = slot;
     }
+    kept->blocks[gap].number = 0;
 }
 
 /* Enters all blocks into a table of this size. */
 static bool kept_number_all(struct kept *kept, size_t room)
 {
-    uint32_t *numbers = calloc(room, sizeof *numbers);
-    if (!numbers)
+    struct kept_block *blocks = calloc(room, sizeof *blocks);
+    if (!blocks)
         return false;
-    free(kept->numbers);
-    kept->numbers = numbers;
-    kept->number_room = room;
-    for (size_t i = 0; i < kept->count; i++)
-        if (kept->calls[i].address != 0 && !kept->calls[i].is_in_flight)
-            numbers[kept_slot(kept, kept->calls[i].address, kept->calls[i].heap)] = (uint32_t)i + 1;
+    free(kept->blocks);
+    kept->blocks = blocks;
+    kept->block_room = room;
+    for (size_t i = 0; i < kept->count; i++) {
+        const struct kept_call *call = &kept->calls[i];
+        if (call->address != 0 && !call->is_in_flight)
+            blocks[kept_slot(kept, call->address, call->heap)] =
+                (struct kept_block){call->address, call->heap, (uint32_t)i + 1};
+    }
     return true;
 }
 
@@ -108,34 +127,43 @@ static bool kept_number_all(struct kept *kept, size_t room)
 static void kept_close_up(struct kept *kept)
 {
     size_t count = 0;
-    kept->flight_count = 0;
-    for (size_t i = 0; i < kept->count; i++) {
-        if (kept->calls[i].is_gone)
-            continue;
-        kept->calls[count++] = kept->calls[i];
-        if (kept->calls[i].is_in_flight)
-            kept->flights[kept->flight_count++] = (uint32_t)count;
-    }
+    for (size_t i = 0; i < kept->count; i++)
+        if (!kept->calls[i].is_gone)
+            kept->calls[count++] = kept->calls[i];
     kept->count = count;
-    kept->gone = 0;
+    kept->vacant = 0;
 }
 
-/* Makes room for one more call, in place of those that are left out if these are many. */
-static bool kept_reserve(struct kept *kept)
+/* Finds the calls in flight again, once all calls are numbered anew. */
+static void kept_number_flights(struct kept *kept)
 {
-    if (kept->count == kept->capacity && kept->gone > kept->count / 2) {
-        kept_close_up(kept);
-        if (!kept_number_all(kept, kept->number_room))
-            return false;
+    kept->flight_count = 0;
+    for (size_t i = 0; i < kept->count; i++)
+        if (kept->calls[i].is_in_flight)
+            kept->flights[kept->flight_count++] = (uint32_t)i + 1;
+}
+
+/*
+ * Returns the number of a free entry for a call; 0 if there is no memory. It is the one that was
+ * left out last, if any: blocks that live for a short time then use the same few entries again and
+ * again, which the cache holds.
+ */
+static uint32_t kept_take_number(struct kept *kept)
+{
+    uint32_t vacant = kept->vacant;
+    if (vacant != 0) {
+        kept->vacant = (uint32_t)kept->calls[vacant - 1].base;
+        return vacant;
     }
     struct kept_call *grown =
         array_grow(kept->calls, kept->count, &kept->capacity, sizeof *kept->calls);
     if (!grown || kept->count >= UINT32_MAX - 1)
-        return false;
+        return 0;
     kept->calls = grown;
-    if (kept->count < kept->number_room / 2)
-        return true;
-    return kept_number_all(kept, kept->number_room != 0 ? 2 * kept->number_room : NUMBERS_FIRST);
+    if (kept->count >= kept->block_room / 2 &&
+        !kept_number_all(kept, kept->block_room != 0 ? 2 * kept->block_room : BLOCKS_FIRST))
+        return 0;
+    return (uint32_t)++kept->count;
 }
 
 /* Returns the function that releases a block that a function has reallocated. */
@@ -149,7 +177,9 @@ static uint8_t kept_release_of(uint8_t api)
 static void kept_forget(struct kept *kept, struct kept_call *call)
 {
     call->is_gone = true;
-    kept->gone++;
+    call->address = 0;
+    call->base = kept->vacant;
+    kept->vacant = (uint32_t)(call - kept->calls) + 1;
 }
 
 /* Leaves out the acquisition of a block. If its call released another one, that remains. */
@@ -169,10 +199,10 @@ static void kept_drop(struct kept *kept, struct kept_call *call)
 /* Leaves out the acquisition of a block that is released. Returns false if it is not there. */
 static bool kept_release(struct kept *kept, uint64_t address, ttd_id heap)
 {
-    size_t slot = kept->number_room != 0 ? kept_slot(kept, address, heap) : 0;
-    if (kept->number_room == 0 || kept->numbers[slot] == 0)
+    size_t slot = kept->block_room != 0 ? kept_slot(kept, address, heap) : 0;
+    if (kept->block_room == 0 || kept->blocks[slot].number == 0)
         return false;
-    struct kept_call *call = &kept->calls[kept->numbers[slot] - 1];
+    struct kept_call *call = &kept->calls[kept->blocks[slot].number - 1];
     kept_remove(kept, slot);
     kept_drop(kept, call);
     return true;
@@ -182,10 +212,10 @@ static bool kept_release(struct kept *kept, uint64_t address, ttd_id heap)
 static void kept_enter(struct kept *kept, uint32_t added)
 {
     struct kept_call *call = &kept->calls[added - 1];
-    uint32_t *number = &kept->numbers[kept_slot(kept, call->address, call->heap)];
-    if (*number != 0) /* its release is missing: the block is replaced, as it is in a reader */
-        kept_drop(kept, &kept->calls[*number - 1]);
-    *number = added;
+    struct kept_block *block = &kept->blocks[kept_slot(kept, call->address, call->heap)];
+    if (block->number != 0) /* its release is missing: it is replaced, as it is in a reader */
+        kept_drop(kept, &kept->calls[block->number - 1]);
+    *block = (struct kept_block){call->address, call->heap, added};
     call->is_in_flight = false;
 }
 
@@ -256,29 +286,30 @@ static bool kept_add(struct kept *kept, const struct ttd_event *event)
         kept->left_out++;
         return true;
     }
-    if (!kept_reserve(kept))
+    uint32_t number = kept_take_number(kept);
+    if (number == 0)
         return false;
-    kept->calls[kept->count++] = (struct kept_call){.start = event->time_start,
-                                                    .end = event->time_end,
-                                                    .address = address,
-                                                    .base = base,
-                                                    .size = event->size,
-                                                    .result = event->result,
-                                                    .flags = event->flags,
-                                                    .reserve_size = event->reserve_size,
-                                                    .commit_size = event->commit_size,
-                                                    .make_read_only = event->make_read_only,
-                                                    .wall_time = event->wall_time,
-                                                    .thread = event->thread,
-                                                    .stack = event->stack,
-                                                    .heap = event->heap,
-                                                    .action = event->action,
-                                                    .api = event->api};
+    kept->calls[number - 1] = (struct kept_call){.start = event->time_start,
+                                                 .end = event->time_end,
+                                                 .address = address,
+                                                 .base = base,
+                                                 .size = event->size,
+                                                 .result = event->result,
+                                                 .flags = event->flags,
+                                                 .reserve_size = event->reserve_size,
+                                                 .commit_size = event->commit_size,
+                                                 .make_read_only = event->make_read_only,
+                                                 .wall_time = event->wall_time,
+                                                 .thread = event->thread,
+                                                 .stack = event->stack,
+                                                 .heap = event->heap,
+                                                 .action = event->action,
+                                                 .api = event->api};
     if (address == 0)
         return true;
     if (event->action == TTD_ACTION_REALLOC && ttd_event_returned(event))
-        return kept_await(kept, (uint32_t)kept->count);
-    kept_enter(kept, (uint32_t)kept->count);
+        return kept_await(kept, number);
+    kept_enter(kept, number);
     return true;
 }
 
@@ -333,10 +364,11 @@ static void kept_take(struct kept *kept, void (*take)(void *context, const struc
                       void *context)
 {
     kept_hand_over(kept, take, context);
-    kept->count = kept->gone = kept->flight_count = 0;
-    free(kept->numbers);
-    kept->numbers = NULL;
-    kept->number_room = 0;
+    kept->count = kept->flight_count = 0;
+    kept->vacant = 0;
+    free(kept->blocks);
+    kept->blocks = NULL;
+    kept->block_room = 0;
 }
 
 bool kept_visit(struct kept *kept, void (*take)(void *context, const struct ttd_event *event),
@@ -344,7 +376,8 @@ bool kept_visit(struct kept *kept, void (*take)(void *context, const struct ttd_
 {
     kept_close_up(kept);
     kept_hand_over(kept, take, context);
-    return kept->number_room == 0 || kept_number_all(kept, kept->number_room);
+    kept_number_flights(kept);
+    return kept->block_room == 0 || kept_number_all(kept, kept->block_room);
 }
 
 void trace_keep_blocks(struct trace *trace)
@@ -402,24 +435,27 @@ void trace_state_left_out(struct trace *trace)
 void trace_keep_calls(struct trace *trace, const struct ttd_calls *calls)
 {
     struct ttd_position start = calls->start;
+    /* The table of many blocks is in no cache: all entries come into it at the same time. */
+    for (size_t i = 0; i < calls->count && trace->kept->block_room != 0; i++)
+        __builtin_prefetch(
+            &trace->kept
+                 ->blocks[kept_first_slot(trace->kept, calls->calls[i].address, calls->heap)]);
+    struct ttd_event event = {
+        .wall_time = calls->wall_time, .thread = calls->thread, .result = 1, .heap = calls->heap};
     for (size_t i = 0; i < calls->count; i++, start.steps += 2) {
         const struct ttd_call *call = &calls->calls[i];
         bool frees = call->action == TTD_ACTION_FREE;
         const uint64_t parameters[] = {frees ? call->address : call->size, call->size};
-        struct ttd_event event = {.time_start = start,
-                                  .time_end = {start.sequence, start.steps + 1},
-                                  .wall_time = calls->wall_time,
-                                  .thread = calls->thread,
-                                  .stack = call->stack,
-                                  .address = frees ? 0 : call->address,
-                                  .base_address = frees ? call->address : 0,
-                                  .size = call->size,
-                                  .result = 1,
-                                  .heap = calls->heap,
-                                  .parameters = parameters,
-                                  .parameter_count = call->parameter_count,
-                                  .action = call->action,
-                                  .api = call->api};
+        event.time_start = start;
+        event.time_end = (struct ttd_position){start.sequence, start.steps + 1};
+        event.stack = call->stack;
+        event.address = frees ? 0 : call->address;
+        event.base_address = frees ? call->address : 0;
+        event.size = call->size;
+        event.parameters = parameters;
+        event.parameter_count = call->parameter_count;
+        event.action = call->action;
+        event.api = call->api;
         trace_keep(trace, &event, frees ? event.time_start : event.time_end);
     }
 }
