@@ -306,6 +306,7 @@ static inline void apply_run_move_to(struct run *state, struct ttd_position posi
     if (state->peak < state->bytes && ttd_position_compare(state->position, position) != 0) {
         state->replay->peak =
             (struct heap_peak){state->position, {0, state->bytes}, state->count - state->nested};
+        state->replay->ended_since_peak.count = 0;
         state->peak = state->bytes;
     }
     state->position = position;
@@ -329,7 +330,7 @@ static inline bool apply_run_acquire(struct run *state, const struct ttd_event *
     return true;
 }
 
-/* Applies a Free. False if it takes the general path. */
+/* Applies a Free. False if it takes the general path, as it does without memory for a copy. */
 static inline bool apply_run_release(struct run *state, const struct ttd_event *event,
                                      struct heap_block *blocks, const uint32_t *records)
 {
@@ -341,6 +342,10 @@ static inline bool apply_run_release(struct run *state, const struct ttd_event *
         event->heap != live->last_heap)
         return false;
     apply_run_move_to(state, event->time_start);
+    if (heap_was_at_peak(state->replay, block, event->time_start) &&
+        heap_block_copies_add(&state->replay->ended_since_peak, block,
+                              records[event->base_ordinal]) != TTD_OK)
+        return false;
     block->is_held = false;
     state->bytes -= block->size;
     state->count--;

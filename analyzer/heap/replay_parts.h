@@ -79,11 +79,10 @@ static inline __attribute__((always_inline)) void heap_prefetch(const struct ttd
     __builtin_prefetch((const void *)(address + sizeof *event / 2));
 }
 
-/** Whether effects go to an observer, or are kept. */
+/** Whether effects go to an observer. */
 static inline bool heap_is_watched(const struct heap_replay *replay)
 {
-    return replay->wanted_effects || replay->wanted_calls || replay->block_observer.acquired ||
-           replay->keeps_peak;
+    return replay->wanted_effects || replay->wanted_calls || replay->block_observer.acquired;
 }
 
 /**

@@ -64,9 +64,10 @@ struct heap_batch_hook {
     void *context;
     /** Anything but TTD_OK ends the replay with that status. */
     enum ttd_status (*batch)(void *context, const struct ttd_batch *batch);
-    /** Is called instead with each chunk of events that a query nets and does not read (see
-     * heap_end_blocks_find()), from the last to the first; NULL if not wanted. Another thread may
-     * call it while the caller of the query waits, but never two at once. */
+    /** Is called instead with each chunk of events that a query nets and does not read, from the
+     * last to the first (see heap_end_blocks_find()) or in order (see heap_forward_replay()); NULL
+     * if not wanted. Another thread may call it while the caller of the query waits, but never two
+     * at once. */
     enum ttd_status (*net)(void *context, const struct ttd_chunk *chunk,
                            const struct ttd_netted *netted);
     struct heap_stack_judge judge;
