@@ -269,7 +269,7 @@ struct heap_replay {
     /** Position of the last effect; 0:0 at first. */
     struct ttd_position position;
     /** Largest wall time of the calls so far, the current call included. Kept only while an
-     * observer gets effects or calls. */
+     * observer gets effects. */
     uint64_t wall_time;
     /** Before that position: see heap_replay_peak(). */
     struct heap_peak peak;

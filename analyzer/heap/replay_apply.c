@@ -261,8 +261,8 @@ enum ttd_status heap_replay_apply(struct heap_replay *replay, const struct ttd_b
 }
 
 /*
- * The fast path of a replay that nobody watches: it takes most events of most traces. The sums of
- * live blocks are local variables meanwhile: the compiler keeps them in registers.
+ * The fast path of a replay whose effects nobody watches: it takes most events of most traces. The
+ * sums of live blocks are local variables meanwhile: the compiler keeps them in registers.
  */
 
 /* Sums are below 2^64 in a run: larger ones take the general path. */
@@ -330,9 +330,11 @@ static inline bool apply_run_acquire(struct run *state, const struct ttd_event *
     return true;
 }
 
-/* Applies a Free. False if it takes the general path, as it does without memory for a copy. */
+/* Applies a Free. False if it takes the general path, as it does without memory for a copy, or if
+ * the observer fails. */
 static inline bool apply_run_release(struct run *state, const struct ttd_event *event,
-                                     struct heap_block *blocks, const uint32_t *records)
+                                     struct heap_block *blocks, const uint32_t *records,
+                                     bool is_told)
 {
     if (!event->base_address)
         return false;
@@ -340,6 +342,8 @@ static inline bool apply_run_release(struct run *state, const struct ttd_event *
     const struct heap_live *live = &state->replay->live;
     if (!block->is_held || block->generation != live->last_generation ||
         event->heap != live->last_heap)
+        return false;
+    if (is_told && heap_tell_call(state->replay, event) != TTD_OK)
         return false;
     apply_run_move_to(state, event->time_start);
     if (heap_was_at_peak(state->replay, block, event->time_start) &&
@@ -363,6 +367,7 @@ const struct ttd_event *heap_replay_run(struct heap_replay *replay, const struct
     const uint32_t *records = replay->records.records;
     struct run state = apply_run_begin(replay);
     const struct ttd_event *first = event;
+    bool is_told = replay->wanted_calls & HEAP_CALL_BIT(TTD_ACTION_FREE);
     uint64_t acquired = 0;
     for (; event < end && event->result; event++) {
         heap_prefetch(event);
@@ -371,7 +376,7 @@ const struct ttd_event *heap_replay_run(struct heap_replay *replay, const struct
                 break;
             acquired++;
         } else if (event->action != TTD_ACTION_FREE ||
-                   !apply_run_release(&state, event, blocks, records)) {
+                   !apply_run_release(&state, event, blocks, records, is_told)) {
             break;
         }
     }

@@ -79,16 +79,17 @@ static inline __attribute__((always_inline)) void heap_prefetch(const struct ttd
     __builtin_prefetch((const void *)(address + sizeof *event / 2));
 }
 
-/** Whether effects go to an observer. */
+/** Whether effects or allocations go to an observer. */
 static inline bool heap_is_watched(const struct heap_replay *replay)
 {
-    return replay->wanted_effects || replay->wanted_calls || replay->block_observer.acquired;
+    return replay->wanted_effects || replay->wanted_calls & HEAP_CALL_BIT(TTD_ACTION_ALLOC) ||
+           replay->block_observer.acquired;
 }
 
 /**
  * Applies events as long as they take the fast path: calls that succeeded and do what they should,
  * of the parentless heap that was used last. Returns the first that does not, or `end`. The replay
- * must not be watched.
+ * must not be watched. An observer may get the releases.
  */
 const struct ttd_event *heap_replay_run(struct heap_replay *replay, const struct ttd_event *event,
                                         const struct ttd_event *end);
