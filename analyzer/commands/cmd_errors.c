@@ -185,7 +185,6 @@ static int errors_find_names(struct session *session, const struct heap_fatal *f
 int errors_judge(struct session *session, struct heap_errors *errors, struct heap_fatal *fatal,
                  bool *has_fatal)
 {
-    session_outcome(session, &errors->outcome, ttd_position_max());
     for (size_t i = 0; i < errors->count; i++)
         errors->findings[i].is_certain &= source_is_intact(&session->source);
     bool needs_names = errors->count || fatal->count || view_has_filter(&session->options.view);
@@ -241,6 +240,7 @@ static int errors_print_findings(struct session *session, size_t limit, struct h
 {
     bool has_fatal = false;
     struct address_names names = {.are_known = false};
+    session_outcome(session, &errors->outcome, ttd_position_max());
     int status = errors_judge(session, errors, fatal, &has_fatal);
     if (status == STATUS_OK && cmd_errors_has_stray_address(errors, has_fatal ? fatal : NULL))
         status = errors_find_names(session, fatal, &names);
@@ -322,6 +322,7 @@ static int errors_add_member(struct session *session, const void *options, struc
     int status = errors_find(session, options, &errors, &fatal);
     if (status != STATUS_OK)
         return status;
+    session_outcome(session, &errors.outcome, ttd_position_max());
     status = errors_judge(session, &errors, &fatal, is_error);
     if (status == STATUS_OK && *is_error)
         status = cmd_errors_collect_fatal(session, family, &fatal.signal);

@@ -63,6 +63,8 @@ static int cmd_report_write_heap(struct session *session, const struct page_fact
                              .sites_max = facts->is_exact ? SIZE_MAX : PAGE_SITES_MAX};
     session->uses_times = true;
     session_outcome(session, &findings->ticks.outcome, facts->last);
+    certainty_add_snapshot(&session->report.certainty, &findings->leaks.snapshot,
+                           findings->leaks.misplaced);
     int status = session_filter(session, &sites);
     for (int kind = 0; kind < HEAP_LEAK_KINDS && status == STATUS_OK; kind++) {
         struct heap_site_table leaks = heap_groups_site_table(&findings->leaks.kinds[kind]);

@@ -145,8 +145,12 @@ class Doubt(SnapshotCase):
         self.assertIs(found["certain"], not found["reasons"])
         text = self.run_ok("leaks", path).text
         rows = self.run_ok("leaks", "-f", "csv", "--show", "all", path).csv
+        for command in "summary", "digest":
+            self.assertEqual(self.json_of(command, path)["certain"], found["certain"], command)
+        summary = self.run_ok("summary", path).text
         for reason in found["reasons"]:
             self.assertIn(f"Uncertain: {reason}", text)
+            self.assertIn(f"Uncertain: {reason}", summary)
             self.assertEqual({row["certain"] for row in rows}, {"false"})
         return found["reasons"]
 
