@@ -156,18 +156,21 @@ export class Verdicts {
       ? `${bytes(Number(leaks.possibly_lost.bytes))} possibly lost` : '';
     const below = Number(leaks.indirectly_lost.blocks)
       ? `${bytes(Number(leaks.indirectly_lost.bytes))} more below them` : '';
+    const left = Number(leaks.left.blocks)
+      ? `${bytes(Number(leaks.left.bytes))} left by programs before, at exec: not searched` : '';
     const unknown = Number(this.parts.leaks.unknown_blocks);
     const doubt = unknown ? `${things(unknown, 'block')} may have been released unseen` : this.doubt;
     if (!Number(leaks.blocks)) {
       return this.card({ kind: 'leak', title: 'Leak', value: 'None', doubt,
-        lines: [is_lost ? 'nothing is definitely lost' : unknown ? 'nothing is known to be lost' : 'all released', possible] });
+        lines: [is_lost ? 'nothing is definitely lost' : unknown ? 'nothing is known to be lost'
+          : left ? 'all released by the last program' : 'all released', possible, left] });
     }
     const owner = leaks.owner && { ...leaks.owner, first: leaks.first_position, last: leaks.last_position };
     const number = functionOf(this.calls, owner);
     const found = owner?.first && number >= 0 && this.scope.has(owner.first) ? this.leakCurve(owner, number) : null;
     const title = is_lost ? `Leak${found?.is_steady ? ', steady' : ''}` : 'Never released';
     return this.card({ kind: 'leak', title, value: bytes(Number(leaks.bytes)), owner,
-      lines: [...this.lostWhen(owner, found, is_lost), below, possible,
+      lines: [...this.lostWhen(owner, found, is_lost), below, possible, left,
         is_lost ? '' : 'no snapshot shows which of them are lost'],
       doubt,
       curve: found && curveNode(found.curve, 84, 26, 'Live bytes of its call sites'),

@@ -278,6 +278,8 @@ int summary_print(struct session *session, struct view *view, const struct page_
     session_outcome(session, &findings->leaks.outcome, page ? page->last : ttd_position_max());
     certainty_add_snapshot(&session->report.certainty, &findings->leaks.snapshot,
                            findings->leaks.misplaced);
+    summary.left = (struct report_sum){findings->leaks.outcome.left.blocks,
+                                       heap_sum_value(findings->leaks.outcome.left.bytes)};
     int status = session_filter(session, &moves);
     if (status == STATUS_OK)
         status = errors_judge(session, &findings->errors, &findings->fatal, &has_fatal);

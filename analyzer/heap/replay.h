@@ -240,6 +240,11 @@ struct heap_counts {
     uint64_t strays;
 };
 
+struct heap_left {
+    uint64_t blocks;
+    struct heap_sum bytes;
+};
+
 /** The first position with the largest number of live bytes in heaps without a parent; 0:0 if there
  * never were any. */
 struct heap_peak {
@@ -264,6 +269,9 @@ struct heap_replay {
     struct heap_ordinal_map records;
     struct heap_queue queue;
     struct heap_counts counts;
+    /** Live blocks whose heap no thread has destroyed: the process executed another program, and
+     * they ended with the one before. */
+    struct heap_left left;
     /** The number of the event that comes next, or a smaller one if some are missing. */
     uint64_t next;
     /** Position of the last effect; 0:0 at first. */

@@ -153,7 +153,13 @@ static enum ttd_status apply_destroy(struct heap_replay *replay, const struct tt
     if (!event->result && ttd_event_returned(event))
         return TTD_OK;
     replay_move_to(replay, event->time_start);
+    struct heap_sum bytes = replay->live.bytes;
     uint64_t count = heap_live_destroy(&replay->live, event->heap, event->time_start);
+    if (event->thread == TTD_NONE) {
+        heap_sum_subtract(&bytes, replay->live.bytes);
+        heap_sum_add_sum(&replay->left.bytes, bytes);
+        replay->left.blocks += count;
+    }
     return heap_is_wanted(replay, HEAP_DESTROYED) ? heap_tell_destroyed(replay, event, count)
                                                   : TTD_OK;
 }

@@ -310,6 +310,8 @@ static enum ttd_status end_add_nets(struct end_search *search, const struct ttd_
         return status;
     for (size_t i = 0; i < netted->heap_count && status == TTD_OK; i++) {
         is_destroyed[i] = netted->destructions[i].last != TTD_NET_NO_EVENT;
+        /* Blocks that the program left are counted: see heap_replay.left. */
+        search->is_plain = search->is_plain && !netted->destructions[i].is_of_nobody;
         if (is_destroyed[i])
             status = end_add_destroyed(search, heaps[i], netter, netted, i);
     }

@@ -21,7 +21,8 @@
 struct end_blocks {
     /**
      * If not, a replay is necessary: less than half of the events lie before the position; or there
-     * are effects behind it, or behind the next call, of calls before; nested heaps, more than 15,
+     * are effects behind it, or behind the next call, of calls before; a heap that nobody has
+     * destroyed, as the heap of a program that executed another; nested heaps, more than 15,
      * or calls in unknown heaps beside others; losses or damage; or at an address, a chunk with
      * several heaps, or releases and acquisitions that do not alternate.
      */

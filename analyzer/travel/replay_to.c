@@ -241,6 +241,7 @@ struct heap_outcome heap_arrival_outcome(struct heap_arrival *arrival)
     counts.strays = has_sums ? 0 : replay_to_heap_count_strays(&cursor->replay.live);
     return (struct heap_outcome){.losses = arrival->losses,
                                  .counts = counts,
+                                 .left = cursor->replay.left,
                                  .position = cursor->replay.position,
                                  .unknown_before = heap_gaps_end(&arrival->gaps, cursor->target),
                                  .in_flight = cursor->replay.queue.count,

@@ -71,6 +71,8 @@ void heap_arrival_free(struct heap_arrival *arrival);
 struct heap_outcome {
     struct heap_losses losses;
     struct heap_counts counts;
+    /** See heap_replay.left. */
+    struct heap_left left;
     /** The position of the last effect at or before the position asked for. */
     struct ttd_position position;
     /** Blocks that are live at the position and were allocated before `unknown_before` are unknown:

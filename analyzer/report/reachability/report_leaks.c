@@ -16,6 +16,10 @@ static void text_leak_notes(struct report *report, const struct report_leaks *da
                 ? " of an address without a live block, as blocks from before the "
                   "recording: 'ttdanalyze errors' tells them apart\n"
                 : " of an address without a live block: 'ttdanalyze errors' says more\n");
+    if (leaks->outcome.left.blocks)
+        say(report->output, bytes(heap_sum_value(leaks->outcome.left.bytes)), " in ",
+            blocks(leaks->outcome.left.blocks),
+            " left by programs before, at exec: not searched\n");
     if (leaks->outcome.in_flight)
         say(report->output, counted(leaks->outcome.in_flight, "reallocation"),
             " in flight at this position, not counted\n");
@@ -27,7 +31,9 @@ static void leaks_text_live(struct report *report, const struct report_leaks *da
     const struct heap_groups *groups = &data->leaks->kinds[HEAP_NOT_SEEN];
     struct text_output *output = report->output;
     if (data->is_at_end)
-        out_text(output, groups->blocks ? "Never released: " : "No leaks");
+        out_text(output, groups->blocks                     ? "Never released: "
+                         : data->leaks->outcome.left.blocks ? "No leaks in the last program"
+                                                            : "No leaks");
     else
         out_text(output, "Live at ");
     if (!data->is_at_end)
@@ -280,6 +286,8 @@ static void json_leaks(struct row *row, const struct report_leaks *data)
     row_possible_ways(row, &leaks->kinds[HEAP_POSSIBLY_LOST]);
     row_unsigned(row, "total_blocks", heap_leaks_blocks(leaks));
     row_unsigned(row, "total_bytes", leaks_bytes(leaks));
+    row_unsigned(row, "left_blocks", leaks->outcome.left.blocks);
+    row_unsigned(row, "left_bytes", heap_sum_value(leaks->outcome.left.bytes));
     row_unsigned(row, "nested_blocks", nested.blocks);
     row_unsigned(row, "nested_bytes", nested.bytes);
     row_unknown(row, &leaks->kinds[HEAP_UNKNOWN]);

@@ -175,6 +175,7 @@ static void summary_lost(struct report *report, const struct report_summary *dat
     else
         out_text(output, data->has_snapshot     ? "nothing is definitely lost"
                          : data->unknown.blocks ? "nothing is known to be lost"
+                         : data->left.blocks    ? "none in the last program: all released"
                                                 : "none: all released");
     if (data->lost.blocks)
         out_text(output, data->has_snapshot ? " definitely lost" : " never released");
@@ -186,6 +187,7 @@ static void summary_lost(struct report *report, const struct report_summary *dat
     summary_lost_when(report, &data->lost_owner);
     summary_doubtful(output, data->possible, " possibly lost (--show possible)\n");
     summary_doubtful(output, data->stale, " held by possibly stale words (--show stale)\n");
+    summary_doubtful(output, data->left, " left by programs before, at exec: not searched\n");
     if (!data->has_snapshot && data->lost.blocks)
         say(output, tab(ANSWER_COLUMN), "no snapshot shows which of them are lost\n");
 }
@@ -359,6 +361,7 @@ static void summary_json_lost(struct row *row, const struct report_summary *data
     summary_json_named_sum(row, "indirectly_lost", data->below);
     summary_json_named_sum(row, "possibly_lost", data->possible);
     summary_json_named_sum(row, "held_by_stale", data->stale);
+    summary_json_named_sum(row, "left", data->left);
     row_position(row, "first_position",
                  has_range ? data->lost_owner.first : ttd_position_invalid());
     row_position(row, "last_position", has_range ? data->lost_owner.last : ttd_position_invalid());

@@ -89,8 +89,10 @@ struct report_summary {
     struct report_sum below;
     struct report_sum possible;
     struct report_sum stale;
-    /** Blocks that may have been released in a gap of recording; in none of these sums. */
+    /** Blocks that may have been released in a gap of recording, and those that ended with a
+     * program that the process was before; in none of these sums. */
     struct report_sum unknown;
+    struct report_sum left;
     struct report_owner lost_owner;
     struct report_sum temporary;
     struct report_owner temporary_owner;

@@ -157,6 +157,8 @@ struct ttd_net_pending {
 struct ttd_net_destruction {
     uint32_t first;
     uint32_t last;
+    /** One of them is a call of no known thread. */
+    bool is_of_nobody;
     /** The position of the first event. */
     struct ttd_position position;
 };

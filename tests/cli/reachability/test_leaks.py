@@ -28,6 +28,28 @@ class Leaks(TestCase):
         self.assertEqual(found["groups"][0]["first_position"], "0:2")
         self.assertEqual(found["groups"][0]["last_position"], "2:2")
 
+    def test_executed_another_program(self):
+        """Its blocks end with it, and nobody has looked for them: they are not called released."""
+        script = self.small()
+        script.event("Destroy", heap=1, thread=0, result=1)
+        path = self.write(script.close(), "exec")
+        found = self.json_of("leaks", path)
+        self.assertEqual((found["left_blocks"], found["left_bytes"], found["total_blocks"]),
+                         (3, 117, 0))
+        left = "117 bytes in 3 blocks left by programs before, at exec: not searched\n"
+        self.assertTrue(self.run_ok("leaks", path).text.startswith(
+            "No leaks in the last program\n" + left))
+        self.assertEqual(self.json_of("summary", path)["leaks"]["left"],
+                         {"blocks": 3, "bytes": 117})
+        summary = self.run_ok("summary", path).text
+        self.assertIn("\nleaks      none in the last program: all released\n           " + left,
+                      summary)
+        script = self.small()
+        script.event("Destroy", heap=1, thread=1, result=1)
+        path = self.write(script.close(), "destroyed")
+        self.assertEqual(self.json_of("leaks", path)["left_blocks"], 0)
+        self.assertEqual(self.run_ok("leaks", path).text, "No leaks\n")
+
     def test_killed(self):
         """What the runtimes keep is told by a program that exits: of one that was killed only if
         the trace has it after all."""

@@ -57,7 +57,7 @@ static uint16_t netting_place_heap(struct ttd_netting *netting, ttd_id heap)
     }
     netted->heaps[netted->heap_count] = heap;
     netted->destructions[netted->heap_count++] =
-        (struct ttd_net_destruction){TTD_NET_NO_EVENT, TTD_NET_NO_EVENT, ttd_position_min()};
+        (struct ttd_net_destruction){.first = TTD_NET_NO_EVENT, .last = TTD_NET_NO_EVENT};
     return place;
 }
 
@@ -282,6 +282,7 @@ static void netting_destroy(struct ttd_netting *netting, struct netting_call cal
         destruction->position = ttd_netting_start(netting, call.index);
     }
     destruction->last = call.index;
+    destruction->is_of_nobody |= ttd_netting_find_mark(netting, call.index)->thread == TTD_NONE;
     for (size_t i = 0; i < netting->count; i++) {
         struct ttd_net *net = &netting->nets[i];
         if (net->heap != call.heap || !netting_is_live(net))
