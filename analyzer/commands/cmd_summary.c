@@ -237,21 +237,19 @@ static struct ttd_string summary_find_fact(const struct info_findings *info, con
 }
 
 /* Counts the threads. A process that runs another program in its place goes on with a main thread
- * that has a record of its own; calls of no known thread have none. */
-static void summary_count_threads(struct session *session, uint64_t count,
+ * that has a record of its own; the unknown thread of some calls is none. */
+static void summary_count_threads(struct session *session, const struct report_findings *findings,
                                   struct report_summary *summary)
 {
     uint64_t process = ttd_reader_trace(session->source.reader)->process_id;
+    uint64_t none = findings->usage.has_unknown_thread;
     const struct definition_thread *thread;
-    uint64_t known = 0;
-    summary->programs = 0;
-    while ((thread = definitions_thread(&session->definitions, (ttd_id)(known + 1)))) {
+    for (ttd_id id = 1; (thread = definitions_thread(&session->definitions, id)); id++)
         summary->programs += thread->os_id == process;
-        known++;
-    }
-    summary->threads = count;
     if (summary->programs > 1)
-        summary->threads = (known < count ? known : count) - (summary->programs - 1);
+        none += summary->programs - 1;
+    summary->threads = findings->info.stats.thread_count;
+    summary->threads -= none < summary->threads ? none : 0;
 }
 
 int summary_print(struct session *session, struct view *view, const struct page_facts *page,
@@ -272,7 +270,7 @@ int summary_print(struct session *session, struct view *view, const struct page_
         .peak = summary_sum_of(at_peak),
         .peak_groups = at_peak};
     bool has_fatal = false;
-    summary_count_threads(session, findings->info.stats.thread_count, &summary);
+    summary_count_threads(session, findings, &summary);
     struct heap_site_table peak_sites = heap_groups_site_table(at_peak);
     struct heap_site_table moves = heap_move_site_table(&findings->moves.reallocs);
     session_outcome(session, &findings->leaks.outcome, page ? page->last : ttd_position_max());

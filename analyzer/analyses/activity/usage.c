@@ -414,6 +414,7 @@ static enum ttd_status usage_finish_only(void *context, struct heap_arrival *arr
     (void)error;
     finder->usage->outcome = heap_arrival_outcome(arrival);
     finder->usage->thread_count = finder->births.thread_count;
+    finder->usage->has_unknown_thread = map_get(&finder->births.by_thread, TTD_NONE, 0) != MAP_NONE;
     return TTD_OK;
 }
 

@@ -92,6 +92,8 @@ struct heap_usage {
     struct heap_usage_options options;
     /** With options.only_temporary: the threads that have made calls. */
     size_t thread_count;
+    /** With options.only_temporary: calls of no known thread, which count as one. */
+    bool has_unknown_thread;
     /** With options.only_temporary: a thread made a call while its ReAlloc from NULL was under way,
      * as in a signal handler. The temporary blocks are to be counted without that option. */
     bool must_count;

@@ -44,6 +44,7 @@ class Leaks(TestCase):
         summary = self.run_ok("summary", path).text
         self.assertIn("\nleaks      none in the last program: all released\n           " + left,
                       summary)
+        self.assertIn(" in all, by 1 thread\n", summary)
         script = self.small()
         script.event("Destroy", heap=1, thread=1, result=1)
         path = self.write(script.close(), "destroyed")
