@@ -194,7 +194,7 @@ static enum ttd_status forward_apply(struct forward_run *run, const struct net_r
 
 /* ---- Chunks ---- */
 
-static void forward_open(void *context, struct ttd_netter *netter)
+static void forward_prepare(void *context, struct ttd_netter *netter)
 {
     const struct forward_run *run = context;
     ttd_netter_sum(netter, &run->forward->sums);
@@ -261,7 +261,7 @@ enum ttd_status heap_forward_replay(struct heap_replay *replay, const struct hea
                               .reader_next = TTD_UNKNOWN,
                               .error = error};
     struct net_crew crew = {
-        .list = &run.list, .context = &run, .open = forward_open, .take = forward_take_chunk};
+        .list = &run.list, .context = &run, .prepare = forward_prepare, .take = forward_take_chunk};
     enum ttd_status status =
         net_list_read(&run.list, trace, ttd_position_max(), &run.is_done, error);
     if (status == TTD_OK && run.is_done)

@@ -139,8 +139,8 @@ static enum ttd_status crew_work(void *context)
     pthread_mutex_unlock(&run->mutex);
     if (status != TTD_OK)
         return status;
-    if (crew->open)
-        crew->open(crew->context, netter);
+    if (crew->prepare)
+        crew->prepare(crew->context, netter);
     while (goes_on && crew_begin(run, &turn)) {
         size_t number = crew->is_backward ? crew->list->count - 1 - turn : turn;
         const struct net_chunk *chunk = &crew->list->chunks[number];

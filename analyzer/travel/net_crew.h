@@ -56,7 +56,7 @@ struct net_crew {
     bool is_backward;
     void *context;
     /** Prepares a netter; any thread may call it. NULL if there is nothing to prepare. */
-    void (*open)(void *context, struct ttd_netter *netter);
+    void (*prepare)(void *context, struct ttd_netter *netter);
     /** Takes a chunk when those before it in the order were taken. Another thread may call it while
      * the caller of net_crew_run() waits, but never two at once. `is_over` is set if no more chunks
      * are wanted. */
