@@ -269,8 +269,8 @@ struct heap_replay {
     struct heap_ordinal_map records;
     struct heap_queue queue;
     struct heap_counts counts;
-    /** Live blocks whose heap no thread has destroyed: the process executed another program, and
-     * they ended with the one before. */
+    /** Live blocks whose heap ended by no function of the program: the process executed another
+     * program, and they ended with the one before. */
     struct heap_left left;
     /** The number of the event that comes next, or a smaller one if some are missing. */
     uint64_t next;

@@ -155,7 +155,8 @@ static enum ttd_status apply_destroy(struct heap_replay *replay, const struct tt
     replay_move_to(replay, event->time_start);
     struct heap_sum bytes = replay->live.bytes;
     uint64_t count = heap_live_destroy(&replay->live, event->heap, event->time_start);
-    if (event->thread == TTD_NONE) {
+    /* No function of the program has done it. */
+    if (event->thread == TTD_NONE && event->api == TTD_API_OTHER) {
         heap_sum_subtract(&bytes, replay->live.bytes);
         heap_sum_add_sum(&replay->left.bytes, bytes);
         replay->left.blocks += count;

@@ -6,7 +6,8 @@
 #include "base/grow.h"
 #include "travel/net_crew.h"
 
-/* As soon as so many chunks, and a quarter of those so far, were replayed call by call, all are. */
+/* The whole trace is replayed call by call as soon as more chunks than this needed it, and more
+ * than a quarter of the chunks so far. */
 #define REPLAYED_MAX 8
 
 /* Distance of prefetching, in records. */
@@ -155,7 +156,7 @@ static enum ttd_status forward_acquire(struct forward_run *run, const struct hea
     return status;
 }
 
-/* Applies what the nets do; those of one address follow each other. */
+/* Applies the effects of the nets. A net releases its block before it acquires another. */
 static enum ttd_status forward_apply_nets(struct forward_run *run,
                                           const struct heap_net_chunk *chunk,
                                           const struct net_result *result)

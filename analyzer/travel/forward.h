@@ -22,7 +22,7 @@ struct heap_net_chunk {
  * an observer of the replay. Anything but TTD_OK ends the replay with that status. */
 struct heap_net_observer {
     void *context;
-    /** Prefetches what belongs to a record that is about to be released or acquired. */
+    /** Prefetches the data of the observer for a record that is about to change. */
     void (*prefetch)(void *context, uint32_t record);
     /** The first event of a net has released a block of an earlier chunk; `block` is still valid.
      */
@@ -39,7 +39,7 @@ struct heap_net_observer {
     void (*restart)(void *context);
 };
 
-/** What a replay by netted chunks is for. */
+/** The sums that a replay by netted chunks makes, and the observer that gets them. */
 struct heap_forward {
     struct ttd_net_sum_options sums;
     const struct heap_net_observer *observer;
@@ -55,7 +55,8 @@ struct heap_forward {
  *                 losses, damage, or nested heaps, or because most chunks need it. The
  *                 observer may have got something then
  * @param error    detail on failure
- * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, and what the observer and the hook return.
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, and the statuses of the observer and of the
+ * hook.
  */
 enum ttd_status heap_forward_replay(struct heap_replay *replay, const struct heap_trace *trace,
                                     const struct heap_forward *forward, bool *is_done,

@@ -133,7 +133,7 @@ static enum ttd_status crew_work(void *context)
     struct ttd_netter *netter;
     size_t turn;
     bool goes_on = true;
-    /* Who takes a chunk may use the reader. */
+    /* Another thread may use the reader while it takes a chunk. */
     pthread_mutex_lock(&run->mutex);
     enum ttd_status status = ttd_netter_open(run->trace->reader, &netter);
     pthread_mutex_unlock(&run->mutex);

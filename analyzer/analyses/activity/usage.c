@@ -174,7 +174,8 @@ static enum ttd_status usage_see_effect(void *context, const struct heap_effect 
 
 /* ---- Sums of chunks ---- */
 
-/* When an event of a chunk was; its calls become those of the whole trace. */
+/* Finds the moment of an event of a chunk, and the number of its thread's calls in the whole trace.
+ */
 static enum ttd_status usage_find_moment(struct usage_finder *finder,
                                          const struct heap_net_chunk *chunk, uint32_t index,
                                          struct ttd_net_moment *moment, uint64_t *calls)

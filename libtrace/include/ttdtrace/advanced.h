@@ -166,7 +166,7 @@ struct ttd_net_destruction {
 /** The largest number of heaps that acquire or release blocks in a chunk with nets. */
 #define TTD_NET_HEAPS_MAX 16u
 
-/** What the sums over a chunk are to have. */
+/** Options of the sums over a chunk. */
 struct ttd_net_sum_options {
     /** A block is temporary if a Free of its thread ends it after at most so many other calls of
      * the thread; and it ends soon likewise. */
@@ -194,11 +194,12 @@ struct ttd_net_lifetimes {
 /** The sums over the calls of a site. */
 struct ttd_net_site_sums {
     struct ttd_net_amount allocated;
-    /** Of the blocks that the chunk acquires and releases, without those that a ReAlloc has made of
-     * another one: the temporary ones, and those that end soon. */
+    /** The temporary blocks, and the blocks that end soon. They are acquired and released in the
+     * chunk, and are not reallocated from another block. */
     struct ttd_net_amount temporary;
     struct ttd_net_amount soon;
-    /** Of all blocks that the chunk acquires and releases: the sum of size times nanoseconds. */
+    /** The sum of size times lifetime in nanoseconds, over all blocks that the chunk acquires and
+     * releases. */
     uint64_t byte_time_high;
     uint64_t byte_time_low;
 };

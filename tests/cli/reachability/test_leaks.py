@@ -45,11 +45,12 @@ class Leaks(TestCase):
         self.assertIn("\nleaks      none in the last program: all released\n           " + left,
                       summary)
         self.assertIn(" in all, by 1 thread\n", summary)
-        script = self.small()
-        script.event("Destroy", heap=1, thread=1, result=1)
-        path = self.write(script.close(), "destroyed")
-        self.assertEqual(self.json_of("leaks", path)["left_blocks"], 0)
-        self.assertEqual(self.run_ok("leaks", path).text, "No leaks\n")
+        for i, fields in enumerate(({"thread": 1}, {"thread": 0, "api": 16})):
+            script = self.small()
+            script.event("Destroy", heap=1, result=1, **fields)
+            path = self.write(script.close(), f"destroyed{i}")
+            self.assertEqual(self.json_of("leaks", path)["left_blocks"], 0)
+            self.assertEqual(self.run_ok("leaks", path).text, "No leaks\n")
 
     def test_killed(self):
         """What the runtimes keep is told by a program that exits: of one that was killed only if

@@ -37,7 +37,7 @@ static struct ttd_reader *make_trace(uint64_t seed, const struct random_faults *
     return reader;
 }
 
-/* Events of chunks that were summed up, and those of chunks that were read. */
+/* Numbers of events: in chunks that were summed up, and in chunks that were read. */
 struct seen {
     uint64_t summed;
     uint64_t read;
