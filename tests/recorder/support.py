@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 import unittest
 
 RECORDER = os.environ['TTDRECORD']
@@ -22,6 +23,14 @@ PATIENCE = int(os.environ.get("PATIENCE", 120))
 
 def program(name):
     return str(PROGRAMS / name)
+
+
+def wait_for(condition, message):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(message)
+        time.sleep(0.01)
 
 
 def all_live(found):

@@ -16,7 +16,7 @@ import types
 import unittest
 
 from attaching import CONFINED, CONTENDED, DAEMON, ONE_ARENA, Attach
-from support import ANALYZER, PATIENCE, RECORDER, analyze, marks, program
+from support import ANALYZER, PATIENCE, RECORDER, analyze, marks, program, wait_for
 
 # Its only thread gets a signal of a timer more often than it can be stopped and let go.
 TIMED = """
@@ -320,8 +320,10 @@ class Calls(Attach):
             sizes = [event.get('size') for event in analyze('events', self.trace)
                      if event['api'] != 'other']
             self.assertIn(12345, sizes)
-            status = pathlib.Path(f'/proc/{process.pid}/status').read_text()
-            self.assertIn('SigBlk:\t0000000000000000\n', status)
+            # The kernel blocks the timer's signal while its handler runs.
+            status = pathlib.Path(f'/proc/{process.pid}/status')
+            wait_for(lambda: 'SigBlk:\t0000000000000000\n' in status.read_text(),
+                     'a signal stays blocked')
             self.assertGreater(self.tell(process, '')[0], before)
 
     def test_the_first_thread_has_ended(self):
@@ -475,10 +477,8 @@ class Ends(Attach):
     def execute(self, process):
         """Has the process become another program."""
         process.stdin.write('exec\n')
-        for _ in range(100 * PATIENCE):
-            if pathlib.Path(f'/proc/{process.pid}/comm').read_text() == 'cat\n':
-                break
-            time.sleep(0.01)
+        name = pathlib.Path(f'/proc/{process.pid}/comm')
+        wait_for(lambda: name.read_text() == 'cat\n', 'not executed')
         process.stdin.write('still there\n')
         self.assertEqual(process.stdout.readline(), 'still there\n')
 
@@ -744,11 +744,8 @@ class Families(Attach):
         process = self.start(program('counted'))
         recorder = self.attach(process)
         child, = self.tell(process, 'fork')
-        for _ in range(100 * PATIENCE):
-            if 'events' in (said := self.ask('status', Pid(child)).stdout):
-                break
-            time.sleep(0.01)
-        self.assertIn(f'.{child}.', said)
+        wait_for(lambda: 'events' in self.ask('status', Pid(child)).stdout, 'not recorded')
+        self.assertIn(f'.{child}.', self.ask('status', Pid(child)).stdout)
         said = self.detach(process, recorder)
         self.assertNotIn('warning', said)
         maps = pathlib.Path(f'/proc/{child}/maps').read_text()

@@ -13,20 +13,13 @@ import sys
 import time
 import unittest
 
-from support import PATIENCE, PRELOAD, RECORDER, Recording, analyze, program, public_recorder
+from support import (PATIENCE, PRELOAD, RECORDER, Recording, analyze, program, public_recorder,
+                     wait_for)
 
 WAITS = 'import sys; print("ready", flush=True)\nfor line in sys.stdin: print(len([bytes(i) for i in range(600, 1600)]), flush=True)'
 HOLDS = ('import sys; print("ready", flush=True); held = []\nfor line in sys.stdin: '
          'held += [bytes(i) for i in range(600, 1600)]; print(1000, flush=True)')
 EXISTS, DENIED, NO_SESSION, USAGE = 120, 119, 117, 125
-
-
-def wait_for(condition, message):
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        if time.monotonic() > end:
-            raise AssertionError(message)
-        time.sleep(0.01)
 
 
 def can_watch():

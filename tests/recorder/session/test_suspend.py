@@ -8,10 +8,10 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import unittest
 
-from support import COUNTER, PATIENCE, PRELOAD, RECORDER, Recording, analyze, program, public_recorder
+from support import (COUNTER, PATIENCE, PRELOAD, RECORDER, Recording, analyze, program,
+                     public_recorder, wait_for)
 
 
 def state(pid):
@@ -20,14 +20,6 @@ def state(pid):
         return pathlib.Path(f'/proc/{pid}/stat').read_text().rpartition(') ')[2][0]
     except FileNotFoundError:
         return None
-
-
-def wait_for(condition, message):
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        if time.monotonic() > end:
-            raise AssertionError(message)
-        time.sleep(0.01)
 
 
 def can_trace():
