@@ -679,12 +679,15 @@ class Moments(Attach):
                 self.trace.unlink()
 
     def assert_no_findings(self, process, times, seconds, *options):
-        """Attaches again and again, for so long; no trace has a finding."""
+        """Attaches again and again, for so long. No trace has a finding; where the recorder got too
+        little of the processors, and calls were lost, none is certain."""
         for _ in range(times):
             recorder = self.attach(process, *options)
             time.sleep(seconds)
             self.detach(process, recorder)
-            self.assertEqual(analyze('errors', self.trace)['findings'], [])
+            has_losses = analyze('info', self.trace)['lost_events'] != 0
+            self.assertEqual([finding for finding in analyze('errors', self.trace)['findings']
+                              if finding['certain'] or not has_losses], [])
             self.trace.unlink()
 
     def test_calls_at_both_moments(self):
