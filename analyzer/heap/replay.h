@@ -201,6 +201,31 @@ struct heap_effect {
 /** A set of actions of calls is a bit mask. */
 #define HEAP_CALL_BIT(action) (1u << (action))
 
+/**
+ * A run: Allocs and Frees of one heap without a parent that all take effect, each at another
+ * position, of blocks that the trace knows, before the limits of the observer.
+ */
+struct heap_run {
+    ttd_id heap;
+    uint64_t acquired;
+    uint64_t acquired_bytes;
+    uint64_t released;
+    uint64_t released_bytes;
+    /** Position of its last effect. */
+    struct ttd_position position;
+    /** The blocks that are live before the last effect, in heaps without a parent, and their bytes;
+     * and the largest number of such bytes at the position before the run or at one in it. */
+    uint64_t settled_blocks;
+    uint64_t settled_bytes;
+    uint64_t peak_bytes;
+};
+
+/** The first event and the first wall time that are in no run. */
+struct heap_run_limits {
+    uint64_t event;
+    uint64_t wall_time;
+};
+
 struct heap_observer {
     void *context;
     /** Anything but TTD_OK ends the replay with that status. */
@@ -218,6 +243,11 @@ struct heap_observer {
      * table shall have all blocks.
      */
     bool (*survives)(void *context, const struct heap_block *block);
+    /** Gets runs instead of their effects: takes half of the time. heap_replay_peak() is not kept
+     * then. NULL for all effects. */
+    void (*run)(void *context, const struct heap_run *run);
+    /** With `run`: its limits, which it may change. */
+    const struct heap_run_limits *limits;
     /** Called when events of a batch have been applied, while they are still valid; NULL if not
      * wanted. */
     enum ttd_status (*applied)(void *context);

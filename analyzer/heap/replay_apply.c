@@ -231,7 +231,7 @@ static size_t apply_count_until(const struct ttd_event *events, size_t count,
 static enum ttd_status apply_events(struct heap_replay *replay, const struct ttd_event *events,
                                     size_t count, struct range range)
 {
-    bool has_runs = !heap_is_watched(replay);
+    bool has_runs = replay->observer.run || !heap_is_watched(replay);
     enum ttd_status status = TTD_OK;
     for (const struct ttd_event *event = events; status == TTD_OK; event++) {
         if (has_runs)
@@ -268,8 +268,9 @@ enum ttd_status heap_replay_apply(struct heap_replay *replay, const struct ttd_b
 }
 
 /*
- * The fast path of a replay whose effects nobody watches: it takes most events of most traces. The
- * sums of live blocks are local variables meanwhile: the compiler keeps them in registers.
+ * The fast path of a replay whose effects nobody watches, or an observer of runs: it takes most
+ * events of most traces. The sums of live blocks are local variables meanwhile: the compiler keeps
+ * them in registers.
  */
 
 /* Sums are below 2^64 in a run: larger ones take the general path. */
@@ -282,14 +283,22 @@ struct run {
     /** Live blocks of heaps that have a parent: a run has none of them. */
     uint64_t nested;
     struct ttd_position position;
+    /** For an observer of runs. */
+    bool has_observer;
+    uint64_t wall_time;
+    uint64_t acquired_bytes;
+    uint64_t settled_bytes;
+    uint64_t settled_blocks;
 };
 
-static inline struct run apply_run_begin(struct heap_replay *replay)
+static inline struct run apply_run_begin(struct heap_replay *replay, bool has_observer)
 {
     const struct heap_live *live = &replay->live;
     return (struct run){.replay = replay,
+                        .has_observer = has_observer,
+                        .wall_time = replay->wall_time,
                         .bytes = live->bytes.low,
-                        .peak = replay->peak.bytes.low,
+                        .peak = has_observer ? 0 : replay->peak.bytes.low,
                         .count = live->count,
                         .nested = live->count - live->outer_count,
                         .position = replay->position};
@@ -311,12 +320,18 @@ static inline void apply_run_end(const struct run *state, struct heap_generation
 static inline void apply_run_move_to(struct run *state, struct ttd_position position)
 {
     if (state->peak < state->bytes && ttd_position_compare(state->position, position) != 0) {
-        state->replay->peak =
-            (struct heap_peak){state->position, {0, state->bytes}, state->count - state->nested};
-        state->replay->ended_since_peak.count = 0;
+        if (!state->has_observer) {
+            state->replay->peak = (struct heap_peak){
+                state->position, {0, state->bytes}, state->count - state->nested};
+            state->replay->ended_since_peak.count = 0;
+        }
         state->peak = state->bytes;
     }
     state->position = position;
+    if (!state->has_observer)
+        return;
+    state->settled_bytes = state->bytes;
+    state->settled_blocks = state->count;
 }
 
 /* Applies an Alloc. False if it takes the general path, with the same effect on blocks. */
@@ -333,6 +348,7 @@ static inline bool apply_run_acquire(struct run *state, const struct ttd_event *
     apply_run_move_to(state, event->time_end);
     heap_live_put(live, stored, &block);
     state->bytes += event->size;
+    state->acquired_bytes += event->size;
     state->count++;
     return true;
 }
@@ -363,21 +379,57 @@ static inline bool apply_run_release(struct run *state, const struct ttd_event *
     return true;
 }
 
-const struct ttd_event *heap_replay_run(struct heap_replay *replay, const struct ttd_event *event,
-                                        const struct ttd_event *end)
+/* Whether an event can be part of a run that an observer gets. */
+static inline bool apply_run_takes(struct run *state, const struct ttd_event *event)
+{
+    const struct heap_run_limits *limits = state->replay->observer.limits;
+    bool is_alloc = event->action == TTD_ACTION_ALLOC;
+    struct ttd_position position = is_alloc ? event->time_end : event->time_start;
+    if (event->number >= limits->event || event->wall_time >= limits->wall_time ||
+        ttd_position_compare(position, state->position) == 0 ||
+        (is_alloc && event->size > UINT64_MAX - state->acquired_bytes))
+        return false;
+    if (event->wall_time > state->wall_time)
+        state->wall_time = event->wall_time;
+    return true;
+}
+
+/* Tells the observer of a run that is not empty. `before`: the bytes that were live at its
+ * beginning. */
+static void apply_run_tell(const struct run *state, uint64_t acquired, uint64_t released,
+                           uint64_t before)
+{
+    struct heap_replay *replay = state->replay;
+    const struct heap_run run = {.heap = (ttd_id)replay->live.last_heap,
+                                 .acquired = acquired,
+                                 .acquired_bytes = state->acquired_bytes,
+                                 .released = released,
+                                 .released_bytes = before + state->acquired_bytes - state->bytes,
+                                 .position = state->position,
+                                 .settled_blocks = state->settled_blocks - state->nested,
+                                 .settled_bytes = state->settled_bytes,
+                                 .peak_bytes = state->peak};
+    replay->wall_time = state->wall_time;
+    replay->observer.run(replay->observer.context, &run);
+}
+
+/* `has_observer` is a constant: this is compiled twice. */
+static inline __attribute__((always_inline)) const struct ttd_event *
+apply_run(struct heap_replay *replay, const struct ttd_event *event, const struct ttd_event *end,
+          bool has_observer)
 {
     struct heap_live *live = &replay->live;
-    if (replay->queue.count || live->last_heap == HEAP_NO_HEAP || live->bytes.high ||
-        replay->peak.bytes.high || live->generations[live->last_generation].is_nested)
-        return event;
     struct heap_block *blocks = live->blocks;
     const uint32_t *records = replay->records.records;
-    struct run state = apply_run_begin(replay);
+    struct run state = apply_run_begin(replay, has_observer);
     const struct ttd_event *first = event;
+    uint64_t before = state.bytes;
     bool is_told = replay->wanted_calls & HEAP_CALL_BIT(TTD_ACTION_FREE);
     uint64_t acquired = 0;
     for (; event < end && event->result; event++) {
         heap_prefetch(event);
+        if (has_observer && !apply_run_takes(&state, event))
+            break;
         if (event->action == TTD_ACTION_ALLOC) {
             if (!apply_run_acquire(&state, event, blocks, records))
                 break;
@@ -392,5 +444,18 @@ const struct ttd_event *heap_replay_run(struct heap_replay *replay, const struct
     replay->counts.actions[TTD_ACTION_ALLOC] += acquired;
     replay->counts.actions[TTD_ACTION_FREE] += applied - acquired;
     apply_run_end(&state, &live->generations[live->last_generation]);
+    if (has_observer && applied)
+        apply_run_tell(&state, acquired, applied - acquired, before);
     return event;
+}
+
+const struct ttd_event *heap_replay_run(struct heap_replay *replay, const struct ttd_event *event,
+                                        const struct ttd_event *end)
+{
+    const struct heap_live *live = &replay->live;
+    if (replay->queue.count || live->last_heap == HEAP_NO_HEAP || live->bytes.high ||
+        replay->peak.bytes.high || live->generations[live->last_generation].is_nested)
+        return event;
+    return replay->observer.run ? apply_run(replay, event, end, true)
+                                : apply_run(replay, event, end, false);
 }

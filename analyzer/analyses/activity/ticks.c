@@ -309,10 +309,9 @@ static enum ttd_status ticks_acquire(struct ticks_finder *finder, const struct h
 static enum ttd_status ticks_count_effect(struct ticks_finder *finder,
                                           const struct heap_effect *effect)
 {
-    uint64_t before = finder->totals.all.blocks;
-    enum ttd_status status = heap_totals_add(&finder->totals, effect);
-    if (effect->kind != HEAP_ACQUIRED)
-        finder->open.releases += before - finder->totals.all.blocks;
+    uint64_t released = 0;
+    enum ttd_status status = heap_totals_add(&finder->totals, effect, &released);
+    finder->open.releases += released;
     if (status != TTD_OK || effect->kind == HEAP_DESTROYED)
         return status;
     return effect->kind == HEAP_ACQUIRED ? ticks_acquire(finder, effect->block)

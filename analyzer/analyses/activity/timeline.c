@@ -10,11 +10,21 @@ struct timeline_finder {
     struct heap_timeline *timeline;
     const struct heap_timeline_options *options;
     struct heap_totals totals;
+    /* Not all blocks count. */
+    bool is_chosen;
+    /* The last point, and the value of the axis where it begins; NULL before the first effect. Its
+     * `live` is set when it ends. */
+    struct heap_point *point;
+    uint64_t point_begin;
+    /* Runs end where the last point does; and TTD_OK, or why a run could not be counted. */
+    struct heap_run_limits limits;
+    enum ttd_status run_status;
     /* The live blocks before the effects at the position. */
     struct heap_total settled;
     struct ttd_position position;
     uint64_t wall_time;
-    /* The largest number of an event that had an effect before the position or first at it. */
+    /* The largest number of an event that had an effect before the position or first at it; those
+     * of runs are left out, since they lie in the last point. */
     uint64_t event;
 };
 
@@ -40,23 +50,20 @@ static void timeline_halve(struct heap_timeline *timeline)
 }
 
 /* The state at a position includes all that happens at it: only then does it count. */
-static void timeline_settle(struct timeline_finder *finder)
+static inline void timeline_settle(struct timeline_finder *finder)
 {
-    struct heap_timeline *timeline = finder->timeline;
     finder->settled = finder->totals.outer;
-    if (!timeline->count)
-        return;
-    struct heap_point *point = &timeline->points[timeline->count - 1];
-    point->live = finder->settled;
-    if (heap_sum_is_less(point->peak, point->live.bytes))
-        point->peak = point->live.bytes;
+    if (finder->point && heap_sum_is_less(finder->point->peak, finder->settled.bytes))
+        finder->point->peak = finder->settled.bytes;
 }
 
-/* The point of a value of the axis; not before the last one. */
-static struct heap_point *timeline_reach_point(struct timeline_finder *finder, uint64_t value)
+/* Begins the point of a value of the axis, and those before it. */
+static void timeline_reach_point(struct timeline_finder *finder, uint64_t value)
 {
     struct heap_timeline *timeline = finder->timeline;
-    if (!timeline->count)
+    if (finder->point)
+        finder->point->live = finder->settled;
+    else
         timeline->first = value - value % timeline->width;
     while ((value - timeline->first) / timeline->width >= timeline->max)
         timeline_halve(timeline);
@@ -68,7 +75,12 @@ static struct heap_point *timeline_reach_point(struct timeline_finder *finder, u
                                      .position = finder->position,
                                      .begin = finder->wall_time};
     }
-    return &timeline->points[index];
+    finder->point = &timeline->points[index];
+    finder->point_begin = timeline->first + (uint64_t)index * timeline->width;
+    uint64_t end = heap_add(finder->point_begin, timeline->width);
+    bool is_time = finder->options->axis == HEAP_AXIS_TIME;
+    finder->limits = (struct heap_run_limits){.event = is_time ? UINT64_MAX : end,
+                                              .wall_time = is_time ? end : UINT64_MAX};
 }
 
 /* Whether an effect is of blocks that count: of a heap, those were counted that do. */
@@ -83,20 +95,17 @@ static enum ttd_status timeline_judge_effect(const struct timeline_finder *finde
     return options->filter(options->filter_context, effect->block->stack, is_wanted);
 }
 
-static enum ttd_status timeline_count_effect(struct timeline_finder *finder,
-                                             struct heap_point *point,
-                                             const struct heap_effect *effect)
+static inline enum ttd_status timeline_count_effect(struct timeline_finder *finder,
+                                                    const struct heap_effect *effect)
 {
-    /* Destroying a heap releases all of its blocks by one effect, so releases are counted by the
-     * difference. */
-    uint64_t before = finder->totals.all.blocks;
-    enum ttd_status status = heap_totals_add(&finder->totals, effect);
-    if (effect->kind != HEAP_ACQUIRED) {
-        point->releases += before - finder->totals.all.blocks;
-        return status;
+    struct heap_point *point = finder->point;
+    uint64_t released = 0;
+    enum ttd_status status = heap_totals_add(&finder->totals, effect, &released);
+    point->releases += released;
+    if (effect->kind == HEAP_ACQUIRED) {
+        point->allocations++;
+        heap_sum_add(&point->allocated, effect->block->size);
     }
-    point->allocations++;
-    heap_sum_add(&point->allocated, effect->block->size);
     return status;
 }
 
@@ -105,7 +114,7 @@ static enum ttd_status timeline_see_effect(void *context, const struct heap_effe
 {
     struct timeline_finder *finder = context;
     if (effect->kind == HEAP_DISCARDED || effect->kind == HEAP_UNKNOWN_RELEASE)
-        return TTD_OK;
+        return finder->run_status;
     finder->wall_time = effect->wall_time;
     if (ttd_position_compare(effect->position, finder->position) != 0) {
         timeline_settle(finder);
@@ -115,11 +124,40 @@ static enum ttd_status timeline_see_effect(void *context, const struct heap_effe
             finder->event = effect->event;
     }
     bool is_time = finder->options->axis == HEAP_AXIS_TIME;
-    struct heap_point *point =
-        timeline_reach_point(finder, is_time ? finder->wall_time : finder->event);
-    bool is_wanted;
-    enum ttd_status status = timeline_judge_effect(finder, effect, &is_wanted);
-    return status == TTD_OK && is_wanted ? timeline_count_effect(finder, point, effect) : status;
+    uint64_t value = is_time ? finder->wall_time : finder->event;
+    if (!finder->point || value - finder->point_begin >= finder->timeline->width)
+        timeline_reach_point(finder, value);
+    bool is_wanted = true;
+    enum ttd_status status =
+        finder->is_chosen ? timeline_judge_effect(finder, effect, &is_wanted) : TTD_OK;
+    if (status == TTD_OK)
+        status = finder->run_status;
+    return status == TTD_OK && is_wanted ? timeline_count_effect(finder, effect) : status;
+}
+
+/* Takes the effects of a run, all in the last point. */
+static void timeline_see_run(void *context, const struct heap_run *run)
+{
+    struct timeline_finder *finder = context;
+    struct heap_point *point = finder->point;
+    struct heap_totaled *heap;
+    finder->run_status = heap_totals_of(&finder->totals, run->heap, &heap);
+    if (finder->run_status != TTD_OK)
+        return;
+    struct heap_total *totals[] = {&heap->total, &finder->totals.outer};
+    for (size_t i = 0; i < sizeof totals / sizeof *totals; i++) {
+        totals[i]->blocks += run->acquired - run->released;
+        heap_sum_add(&totals[i]->bytes, run->acquired_bytes);
+        heap_sum_take(&totals[i]->bytes, run->released_bytes);
+    }
+    point->allocations += run->acquired;
+    point->releases += run->released;
+    heap_sum_add(&point->allocated, run->acquired_bytes);
+    const struct heap_sum peak = {0, run->peak_bytes};
+    if (heap_sum_is_less(point->peak, peak))
+        point->peak = peak;
+    finder->settled = (struct heap_total){{0, run->settled_bytes}, run->settled_blocks};
+    finder->position = run->position;
 }
 
 /* Over time points begin where the axis says, whenever the first call was. */
@@ -127,6 +165,8 @@ static void timeline_finish(struct timeline_finder *finder)
 {
     struct heap_timeline *timeline = finder->timeline;
     timeline->end = finder->wall_time;
+    if (finder->point)
+        finder->point->live = finder->settled;
     if (finder->options->axis != HEAP_AXIS_TIME)
         return;
     for (size_t i = 0; i < timeline->count; i++)
@@ -207,12 +247,18 @@ enum ttd_status heap_timeline_find(const struct heap_trace *trace,
         heap_timeline_free(timeline);
         return status;
     }
-    struct timeline_finder finder = {.timeline = timeline, .options = options};
-    struct heap_observer observer = {.context = &finder, .effect = timeline_see_effect};
+    struct timeline_finder finder = {
+        .timeline = timeline, .options = options, .is_chosen = options->filter || options->islands};
+    struct heap_observer observer = {.context = &finder,
+                                     .effect = timeline_see_effect,
+                                     .run = finder.is_chosen ? NULL : timeline_see_run,
+                                     .limits = &finder.limits};
     struct heap_route route = {.to = ttd_position_max(), .observer = &observer};
     struct heap_arrival arrival;
     heap_totals_init(&finder.totals, &arrival.cursor.replay.live.parents);
     status = heap_replay_to(&arrival, trace, &route, error);
+    if (status == TTD_OK)
+        status = finder.run_status;
     timeline_settle(&finder);
     finder.wall_time = arrival.cursor.replay.wall_time;
     timeline_finish(&finder);

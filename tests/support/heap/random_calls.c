@@ -237,6 +237,51 @@ bool random_calls_step(struct random_calls *calls)
 
 /* ---- The comparison ---- */
 
+/* A trace of a seed. */
+
+#define LARGE_STEP   16
+#define EVENTS_LARGE 4000
+#define EVENTS_SMALL 300
+#define CHUNK_SMALL  60
+
+bool random_calls_open_seed(struct random_calls *calls, uint64_t seed,
+                            const struct random_faults *faults)
+{
+    struct entropy entropy = entropy_of_seed(seed);
+    bool is_large = seed % LARGE_STEP == 0;
+    uint32_t events_per_chunk = 1 + entropy_pick(&entropy, is_large ? EVENTS_LARGE : CHUNK_SMALL);
+    return random_calls_open(calls, entropy, faults,
+                             is_large ? RANDOM_CALLS_ADDRESSES_MAX : RANDOM_CALLS_ADDRESSES,
+                             events_per_chunk);
+}
+
+struct ttd_reader *random_calls_read(struct random_calls *calls)
+{
+    struct ttd_reader_options options = ttd_reader_options_default();
+    struct ttd_input input;
+    struct ttd_reader *reader;
+    options.tolerant = true;
+    return random_calls_close(calls) &&
+                   ttd_input_memory(calls->file.data, calls->file.size, NULL, &input) == TTD_OK &&
+                   ttd_reader_open(&input, &options, NULL, &reader, NULL) == TTD_OK
+               ? reader
+               : NULL;
+}
+
+struct ttd_reader *random_calls_trace(struct random_calls *calls, uint64_t seed,
+                                      const struct random_faults *faults)
+{
+    if (!random_calls_open_seed(calls, seed, faults))
+        return NULL;
+    unsigned count =
+        entropy_pick(&calls->entropy, seed % LARGE_STEP == 0 ? EVENTS_LARGE : EVENTS_SMALL);
+    for (unsigned i = 0; i < count; i++) {
+        if (!random_calls_step(calls))
+            return NULL;
+    }
+    return random_calls_read(calls);
+}
+
 static const char *block_difference(const struct heap_block *block,
                                     const struct heap_block *expected)
 {

@@ -4,12 +4,15 @@
 #ifndef SUPPORT_RANDOM_CALLS_H
 #define SUPPORT_RANDOM_CALLS_H
 
+#include <ttdtrace/reader.h>
 #include <ttdtrace/writer.h>
 
 #include "heap/replay.h"
 #include "support/entropy.h"
 
 #define RANDOM_CALLS_ADDRESSES_MAX 600
+/** The number of addresses of most traces. */
+#define RANDOM_CALLS_ADDRESSES 40
 /** Heaps have the ids from 1 to this. */
 #define RANDOM_CALLS_HEAPS 2
 
@@ -65,6 +68,18 @@ bool random_calls_event(struct random_calls *calls, struct ttd_event *event);
 /** Completes the trace, which then is in `calls->file`: release it with ttd_memory_output_free().
  */
 bool random_calls_close(struct random_calls *calls);
+
+/** Opens a trace of the size that a seed gives. One of 16 is larger, so that its chunks spell out
+ * an address more than once. */
+bool random_calls_open_seed(struct random_calls *calls, uint64_t seed,
+                            const struct random_faults *faults);
+
+/** Completes the trace, and opens a tolerant reader of it; NULL if that is not possible. */
+struct ttd_reader *random_calls_read(struct random_calls *calls);
+
+/** Writes a whole trace, and reads it as random_calls_read() does. */
+struct ttd_reader *random_calls_trace(struct random_calls *calls, uint64_t seed,
+                                      const struct random_faults *faults);
 
 /** Returns a static description of the first difference between the live blocks, the counts and the
  * positions of two replays, or NULL. */

@@ -7,48 +7,15 @@
 #include "support/heap/random_calls.h"
 #include "travel/heap_cursor.h"
 
-#define TRACES     1500
-#define ADDRESSES  40
-#define EVENTS_MAX 300
-/* One of so many traces is larger, so that chunks spell out an address more than once. */
-#define LARGE_STEP      16
-#define ADDRESSES_LARGE RANDOM_CALLS_ADDRESSES_MAX
-#define EVENTS_LARGE    4000
+#define TRACES 1500
 
 static struct random_calls calls;
 
-static bool is_large(uint64_t seed)
-{
-    return seed % LARGE_STEP == 0;
-}
-
-static void open_trace(uint64_t seed, const struct random_faults *faults)
-{
-    struct entropy entropy = entropy_of_seed(seed);
-    uint32_t events_per_chunk = 1 + entropy_pick(&entropy, is_large(seed) ? EVENTS_LARGE : 60);
-    cr_assert(random_calls_open(&calls, entropy, faults,
-                                is_large(seed) ? ADDRESSES_LARGE : ADDRESSES, events_per_chunk));
-}
-
-static struct ttd_reader *close_trace(void)
-{
-    struct ttd_input input;
-    struct ttd_reader *reader;
-    struct ttd_reader_options options = ttd_reader_options_default();
-    options.tolerant = true;
-    cr_assert(random_calls_close(&calls));
-    cr_assert_eq(ttd_input_memory(calls.file.data, calls.file.size, NULL, &input), TTD_OK);
-    cr_assert_eq(ttd_reader_open(&input, &options, NULL, &reader, NULL), TTD_OK);
-    return reader;
-}
-
 static struct ttd_reader *make_trace(uint64_t seed, const struct random_faults *faults)
 {
-    open_trace(seed, faults);
-    unsigned count = entropy_pick(&calls.entropy, is_large(seed) ? EVENTS_LARGE : EVENTS_MAX);
-    for (unsigned i = 0; i < count; i++)
-        cr_assert(random_calls_step(&calls), "%s", ttd_writer_error(calls.writer).what);
-    return close_trace();
+    struct ttd_reader *reader = random_calls_trace(&calls, seed, faults);
+    cr_assert_not_null(reader);
+    return reader;
 }
 
 /* ---- The comparison ---- */
@@ -281,7 +248,7 @@ static bool compare_distant(uint64_t distance, uint64_t heaps)
 {
     const struct random_faults none = {.overlap = 0};
     ttd_id id;
-    open_trace(1, &none);
+    cr_assert(random_calls_open_seed(&calls, 1, &none));
     for (uint64_t i = RANDOM_CALLS_HEAPS; i < heaps; i++) {
         struct ttd_heap heap = {.handle = i};
         cr_assert_eq(ttd_writer_heap(calls.writer, &heap, &id), TTD_OK);
@@ -295,7 +262,8 @@ static bool compare_distant(uint64_t distance, uint64_t heaps)
                                   .result = 1};
         cr_assert(random_calls_event(&calls, &event));
     }
-    struct ttd_reader *reader = close_trace();
+    struct ttd_reader *reader = random_calls_read(&calls);
+    cr_assert_not_null(reader);
     bool is_done = compare(reader, calls.written);
     ttd_reader_close(reader);
     ttd_memory_output_free(&calls.file);
@@ -336,7 +304,8 @@ static void write_simple(uint8_t action, ttd_id heap, uint64_t address)
 Test(end_blocks, of_another_heap_at_an_address_are_right)
 {
     const struct random_faults none = {.overlap = 0};
-    cr_assert(random_calls_open(&calls, entropy_of_seed(1), &none, ADDRESSES, 2 * FAR + 3));
+    cr_assert(
+        random_calls_open(&calls, entropy_of_seed(1), &none, RANDOM_CALLS_ADDRESSES, 2 * FAR + 3));
     write_simple(TTD_ACTION_ALLOC, 1, 0x1000);
     write_simple(TTD_ACTION_FREE, 1, 0x1000);
     for (uint64_t i = 0; i < FAR; i++)
@@ -345,7 +314,8 @@ Test(end_blocks, of_another_heap_at_an_address_are_right)
         write_simple(TTD_ACTION_FREE, 1, 0x2000 + 16 * i);
     write_simple(TTD_ACTION_ALLOC, 2, 0x1000);
     write_simple(TTD_ACTION_FREE, 2, 0x1000);
-    struct ttd_reader *reader = close_trace();
+    struct ttd_reader *reader = random_calls_read(&calls);
+    cr_assert_not_null(reader);
     cr_assert_not(compare(reader, calls.written));
     ttd_reader_close(reader);
     ttd_memory_output_free(&calls.file);

@@ -7,35 +7,9 @@
 #include "support/heap/random_calls.h"
 #include "support/heap/usage_difference.h"
 
-#define TRACES     600
-#define ADDRESSES  40
-#define EVENTS_MAX 300
-/* One of so many traces is larger, so that chunks spell out an address more than once. */
-#define LARGE_STEP      16
-#define ADDRESSES_LARGE RANDOM_CALLS_ADDRESSES_MAX
-#define EVENTS_LARGE    4000
+#define TRACES 600
 
 static struct random_calls calls;
-
-static struct ttd_reader *make_trace(uint64_t seed, const struct random_faults *faults)
-{
-    struct entropy entropy = entropy_of_seed(seed);
-    bool is_large = seed % LARGE_STEP == 0;
-    uint32_t events_per_chunk = 1 + entropy_pick(&entropy, is_large ? EVENTS_LARGE : 60);
-    struct ttd_reader_options options = ttd_reader_options_default();
-    struct ttd_input input;
-    struct ttd_reader *reader;
-    cr_assert(random_calls_open(&calls, entropy, faults, is_large ? ADDRESSES_LARGE : ADDRESSES,
-                                events_per_chunk));
-    unsigned count = entropy_pick(&calls.entropy, is_large ? EVENTS_LARGE : EVENTS_MAX);
-    for (unsigned i = 0; i < count; i++)
-        cr_assert(random_calls_step(&calls), "%s", ttd_writer_error(calls.writer).what);
-    options.tolerant = true;
-    cr_assert(random_calls_close(&calls));
-    cr_assert_eq(ttd_input_memory(calls.file.data, calls.file.size, NULL, &input), TTD_OK);
-    cr_assert_eq(ttd_reader_open(&input, &options, NULL, &reader, NULL), TTD_OK);
-    return reader;
-}
 
 /* Numbers of events: in chunks that were summed up, and in chunks that were read. */
 struct seen {
@@ -81,7 +55,8 @@ static double compare_all(const struct random_faults *faults)
 {
     struct seen seen = {0};
     for (uint64_t seed = 1; seed <= TRACES; seed++) {
-        struct ttd_reader *reader = make_trace(seed, faults);
+        struct ttd_reader *reader = random_calls_trace(&calls, seed, faults);
+        cr_assert_not_null(reader);
         struct heap_usage_options options = {
             .order = HEAP_RANK_BY_STACK, .steps = seed % 4, .has_lifetimes = seed % 2};
         compare_with(seed, reader, 1 + seed % 3, &options, &seen);
