@@ -308,6 +308,9 @@ enum ttd_status heap_pass_run(struct heap_pass *pass, const struct heap_trace *t
     pass->hook = trace->hook;
     enum ttd_status status = TTD_OK;
     bool is_deferred = false;
+    /* Notes cost a lone watcher more than it gains, unless it prefetches by them. */
+    if (pass->count == 1 && !pass->watchers[0].prepare)
+        pass->watchers[0].is_deferred = false;
     for (size_t i = 0; i < pass->count; i++)
         is_deferred |= pass->watchers[i].is_deferred;
     if (is_deferred) {
