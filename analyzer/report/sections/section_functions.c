@@ -289,7 +289,7 @@ static void functions_text_all(struct report *report, const struct report_functi
     while (!data->amounts && count && !functions->items[count - 1].weight)
         count--;
     size_t shown = report_shown(count, data->limit);
-    bool has_table = shown > REPORT_WITHOUT_TABLE;
+    bool has_table = shown && (data->amounts ? shown : data->groups->count) > REPORT_WITHOUT_TABLE;
     size_t detailed = 0;
     if (has_table)
         functions_text_table(report, data, functions, count);

@@ -285,7 +285,7 @@ struct report_functions {
     /** The title of the table, a line, if its bytes are no sizes of blocks; else NULL. */
     const char *title;
     /** Writes the amounts of a group, a line. NULL: there is only the table, of functions that have
-     * something, if they are many. */
+     * something, if the groups are many. */
     void (*amounts)(struct report *report, const void *context, size_t index);
 };
 

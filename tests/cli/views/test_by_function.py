@@ -137,6 +137,20 @@ class ByFunction(TestCase):
             "   20 %  200 bytes  1 move   g2 (g.c:3)", "   10 %  100 bytes  1 move   g3 (g.c:4)"])
         self.assertIn("\n\nat most 400 bytes copied", text)
 
+    def test_moves_of_many_stacks_of_a_function(self):
+        """One function copies nearly everything, and no stack of it stands out."""
+        script = Script().basics()
+        script.add("symbol", module=1, offset=0x2000, frames="grow@g.c@1")
+        for caller in range(6):
+            script.add("stack", parent=1, module=1, offset=0x1000 + 0x10 * caller)
+            script.add("stack", parent=5 + 2 * caller, module=1, offset=0x2000)
+            block = 0x10000 * (caller + 1)
+            script.alloc(block, 100, stack=6 + 2 * caller)
+            script.realloc(block, block + 0x8000, 101, stack=6 + 2 * caller)
+        text = self.run_ok("moves", self.write(script.close(), "moves")).text
+        self.assertEqual(text.split("\n\n")[1].splitlines(), [
+            "Bytes copied at most, by function:", "  100 %  600 bytes  6 moves  grow (g.c:1)"])
+
     def test_diff(self):
         text = self.run_ok("diff", "--from", "0:0", self.trace).text
         added = self.json_of("diff", self.trace, "--by", "function", "--from", "0:0")["aifo"]
