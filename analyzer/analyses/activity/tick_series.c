@@ -28,18 +28,30 @@ void heap_series_free(struct heap_tick_series *series)
     *series = (struct heap_tick_series){.count = 0};
 }
 
-enum ttd_status heap_series_add_key(struct heap_tick_series *series, ttd_id key, uint32_t *record)
+/* Adds a record of a key that has none. */
+static enum ttd_status series_add_key(struct heap_tick_series *series, ttd_id key)
 {
-    *record = (uint32_t)series->count;
     enum ttd_status status = grow_array((void **)&series->records, &series->capacity,
                                         series->count + 1, sizeof *series->records);
     if (status == TTD_OK)
-        status = map_set(&series->by_key, key, 0, *record);
+        status = map_set(&series->by_key, key, 0, (uint32_t)series->count);
+    if (status == TTD_OK)
+        series->records[series->count++] = (struct heap_tick_record){.key = key};
+    return status;
+}
+
+enum ttd_status heap_series_look_up(struct heap_tick_series *series, ttd_id key)
+{
+    uint32_t record = map_get(&series->by_key, key, 0);
+    enum ttd_status status = TTD_OK;
+    if (record == MAP_NONE) {
+        record = (uint32_t)series->count;
+        status = series_add_key(series, key);
+    }
     if (status != TTD_OK)
         return status;
-    series->records[series->count++] = (struct heap_tick_record){.key = key};
-    series->last_key = key;
-    series->last_record = *record;
+    series->found[key % HEAP_TICK_FOUND] = (struct heap_tick_found){key, record + 1};
+    series->last_record = record;
     return TTD_OK;
 }
 
@@ -57,8 +69,8 @@ enum ttd_status heap_series_touch(struct heap_tick_series *series, uint32_t reco
 enum ttd_status heap_series_take_late(struct heap_tick_series *series, uint32_t tick, ttd_id key,
                                       uint64_t size)
 {
-    uint32_t index;
-    enum ttd_status status = heap_series_find(series, key, &index);
+    enum ttd_status status = heap_series_find(series, key);
+    uint32_t index = series->last_record;
     if (status == TTD_OK && series->late_count >= LATE_MAX)
         status = heap_series_settle(series, NULL);
     if (status == TTD_OK)

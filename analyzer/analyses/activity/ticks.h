@@ -46,15 +46,24 @@ struct heap_late_change {
     struct heap_tick_change change;
 };
 
+/** A key that was looked up, and 1 more than the number of its record; 0 for none. */
+struct heap_tick_found {
+    ttd_id key;
+    uint32_t record;
+};
+
+/** Number of keys that are found without the map. */
+#define HEAP_TICK_FOUND 256
+
 /** All zero but for the key of the map when empty. */
 struct heap_tick_series {
     struct heap_tick_record *records;
     size_t count;
     size_t capacity;
     struct hash_map by_key;
-    /** The key that was looked up last and its record, if there is any record: most blocks are of
-     * few threads, heaps and sizes. */
-    ttd_id last_key;
+    /** Keys that were looked up, each at its number modulo HEAP_TICK_FOUND; and the record that was
+     * looked up last. */
+    struct heap_tick_found found[HEAP_TICK_FOUND];
     uint32_t last_record;
     /** The changes of all ticks, in each tick by record; ends[i] is the index behind tick i's
      * entries. */
@@ -78,24 +87,19 @@ void heap_series_free(struct heap_tick_series *series);
 
 /* All return TTD_OK or TTD_ERROR_NO_MEMORY. */
 
-/** Adds a record of a key that has none, and sets `record` to its number. */
-enum ttd_status heap_series_add_key(struct heap_tick_series *series, ttd_id key, uint32_t *record);
+/** Looks a key up in the map, and adds its record if there is none. Sets last_record. */
+enum ttd_status heap_series_look_up(struct heap_tick_series *series, ttd_id key);
 
 /** Lists a record among those that have changed in the open tick. */
 enum ttd_status heap_series_touch(struct heap_tick_series *series, uint32_t record);
 
-/** Sets `record` to the number of a key's record; adds the record if there is none. */
-static inline enum ttd_status heap_series_find(struct heap_tick_series *series, ttd_id key,
-                                               uint32_t *record)
+/** Sets last_record to the number of a key's record; adds the record if there is none. */
+static inline enum ttd_status heap_series_find(struct heap_tick_series *series, ttd_id key)
 {
-    *record = series->last_record;
-    if (series->count && series->last_key == key)
-        return TTD_OK;
-    *record = map_get(&series->by_key, key, 0);
-    if (*record == MAP_NONE)
-        return heap_series_add_key(series, key, record);
-    series->last_key = key;
-    series->last_record = *record;
+    const struct heap_tick_found *found = &series->found[key % HEAP_TICK_FOUND];
+    if (found->key != key || !found->record)
+        return heap_series_look_up(series, key);
+    series->last_record = found->record - 1;
     return TTD_OK;
 }
 
@@ -113,14 +117,13 @@ heap_series_prefetch(const struct heap_tick_series *series, ttd_id key)
 static inline enum ttd_status heap_series_change(struct heap_tick_series *series, ttd_id key,
                                                  uint64_t bytes, uint64_t blocks)
 {
-    uint32_t number;
-    enum ttd_status status = heap_series_find(series, key, &number);
+    enum ttd_status status = heap_series_find(series, key);
     if (status != TTD_OK)
         return status;
-    struct heap_tick_record *record = &series->records[number];
+    struct heap_tick_record *record = &series->records[series->last_record];
     record->bytes += bytes;
     record->blocks += blocks;
-    return record->is_touched ? TTD_OK : heap_series_touch(series, number);
+    return record->is_touched ? TTD_OK : heap_series_touch(series, series->last_record);
 }
 
 /** Adds a block to the sums of a key, or subtracts it from them, in the open tick. */
