@@ -240,7 +240,7 @@ export class FunctionPanel {
     return [['At the cursor', ['state', '--at', heap.position[state.get('at')], ...by]],
       ['In the range', [...rangeWords(heap, scope, [state.get('from'), state.get('to')], true), ...by]],
       ['Allocated', ['hot', ...by]], ['Temporary', ['temporary', ...by]], [`≤ ${SOON} calls between`, ['temporary', '--steps', SOON, ...by]],
-      [parts.leaks.snapshot ? 'Lost' : 'Never released', ['leaks', ...(parts.leaks.snapshot ? ['--show', 'definite,indirect,possible'] : []), ...end, ...by]], ['Copied', ['moves', ...by]]];
+      [parts.leaks.snapshot ? 'Lost' : parts.leaks.judged ? 'Never released' : 'Live at the end', ['leaks', ...(parts.leaks.snapshot ? ['--show', 'definite,indirect,possible'] : []), ...end, ...by]], ['Copied', ['moves', ...by]]];
   }
 
   update() {

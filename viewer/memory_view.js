@@ -330,11 +330,11 @@ export class MemoryView {
 
   /** The end of a block that was never released: whether it is lost, by the snapshot of the leaks. */
   endOf({ stack, begin, event }) {
-    const { pieces, heap: { part: { doubtful } }, leaks: { snapshot, groups } } = this;
+    const { pieces, heap: { part: { doubtful } }, leaks: { snapshot, groups, judged } } = this;
     this.classOf ||= new Map(Object.entries(doubtful).flatMap(([name, events]) =>
       Array.from(sums(events), (number) => [number, name])));
     const name = this.classOf.get(event);
-    if (!name) return ['Never released.'];
+    if (!name) return [snapshot || judged ? 'Never released.' : 'Live when the recording ended.'];
     const [title] = CLASSES[name];
     if (!/^(in|definite)/.test(name)) {
       return [`Never released; ${title}, by snapshot ${snapshot.number} at `, pieces.position(snapshot.position), '.'];

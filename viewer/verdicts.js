@@ -151,6 +151,7 @@ export class Verdicts {
 
   leak() {
     const { leaks } = this.summary;
+    const is_cut = leaks.kind === 'live_at_end';
     const is_lost = leaks.kind === 'definitely_lost';
     const possible = Number(leaks.possibly_lost.blocks)
       ? `${bytes(Number(leaks.possibly_lost.bytes))} possibly lost` : '';
@@ -161,17 +162,19 @@ export class Verdicts {
     const unknown = Number(this.parts.leaks.unknown_blocks);
     const doubt = unknown ? `${things(unknown, 'block')} may have been released unseen` : this.doubt;
     if (!Number(leaks.blocks)) {
-      return this.card({ kind: 'leak', title: 'Leak', value: 'None', doubt,
-        lines: [is_lost ? 'nothing is definitely lost' : unknown ? 'nothing is known to be lost'
+      return this.card({ kind: 'leak', title: 'Leak', value: leaks.judged ? 'None' : 'Unknown', doubt,
+        lines: [is_lost ? 'nothing is definitely lost' : doubt ? 'nothing is known to be lost'
           : left ? 'all released by the last program' : 'all released', possible, left] });
     }
     const owner = leaks.owner && { ...leaks.owner, first: leaks.first_position, last: leaks.last_position };
     const number = functionOf(this.calls, owner);
     const found = owner?.first && number >= 0 && this.scope.has(owner.first) ? this.leakCurve(owner, number) : null;
-    const title = is_lost ? `Leak${found?.is_steady ? ', steady' : ''}` : 'Never released';
+    const title = is_lost ? `Leak${found?.is_steady ? ', steady' : ''}`
+      : is_cut ? 'Live when the recording ended' : 'Never released';
     return this.card({ kind: 'leak', title, value: bytes(Number(leaks.bytes)), owner,
       lines: [...this.lostWhen(owner, found, is_lost), below, possible, left,
-        is_lost ? '' : 'no snapshot shows which of them are lost'],
+        is_lost ? '' : is_cut ? 'no finding: the program may have released what was live'
+          : 'no snapshot shows which of them are lost'],
       doubt,
       curve: found && curveNode(found.curve, 84, 26, 'Live bytes of its call sites'),
       action: [is_lost ? 'See the lost blocks' : 'See the blocks left',
@@ -238,8 +241,10 @@ export class Verdicts {
     const { errors, fatal_signal: fatal } = this.summary;
     const calls = errors.reduce((sum, { calls: number }) => sum + Number(number), 0);
     if (!calls && !fatal) {
-      return this.card({ kind: 'errors', title: 'Errors', value: 'None',
-        lines: ['none in the calls of the heap; reads and writes are not watched'] });
+      const is_known = this.summary.leaks.judged || Number(this.summary.allocated.blocks);
+      return this.card({ kind: 'errors', title: 'Errors', value: is_known ? 'None' : 'Unknown',
+        lines: [is_known ? 'none in the calls of the heap; reads and writes are not watched'
+          : 'no allocation was recorded'] });
     }
     const [first] = this.parts.errors.findings;
     const { stack, position } = first || this.parts.errors.fatal_signal || {};

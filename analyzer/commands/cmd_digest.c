@@ -225,8 +225,7 @@ static int digest_print(struct session *session, struct report_findings *finding
     bool has_fatal = false;
     map_init(&table.by_fingerprint);
     session_outcome(session, &findings->leaks.outcome, ttd_position_max());
-    certainty_add_snapshot(&session->report.certainty, &findings->leaks.snapshot,
-                           findings->leaks.misplaced);
+    leaks_judge(session, &findings->leaks);
     int status = errors_judge(session, &findings->errors, &findings->fatal, &has_fatal);
     if (status == STATUS_OK)
         status = session_names(session, true);

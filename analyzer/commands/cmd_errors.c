@@ -198,6 +198,16 @@ int errors_judge(struct session *session, struct heap_errors *errors, struct hea
     return status;
 }
 
+/* Judges the certainty. Without any call nothing is known of errors; a loss is a reason then. */
+static void errors_outcome(struct session *session, const struct heap_outcome *outcome)
+{
+    struct report *report = &session->report;
+    session_outcome(session, outcome, ttd_position_max());
+    report->unjudged = report->ending == ENDING_NO_CALLS
+                           ? "no allocation was recorded, and not all calls were"
+                           : NULL;
+}
+
 static void errors_list_at(const void *context, size_t index, struct listed_finding *finding)
 {
     const struct report_errors *data = context;
@@ -240,7 +250,7 @@ static int errors_print_findings(struct session *session, size_t limit, struct h
 {
     bool has_fatal = false;
     struct address_names names = {.are_known = false};
-    session_outcome(session, &errors->outcome, ttd_position_max());
+    errors_outcome(session, &errors->outcome);
     int status = errors_judge(session, errors, fatal, &has_fatal);
     if (status == STATUS_OK && cmd_errors_has_stray_address(errors, has_fatal ? fatal : NULL))
         status = errors_find_names(session, fatal, &names);
@@ -298,7 +308,7 @@ static int errors_execute(struct session *session, const void *context)
     bool has_errors = false;
     status = errors_print_findings(session, options->limit, &errors, &fatal, &has_errors);
     if (status == STATUS_OK)
-        status = known_findings_exit(&session->known_findings, has_errors, options->error_status);
+        status = session_exit(session, has_errors, options->error_status);
     heap_errors_free(&errors);
     return status;
 }
@@ -322,7 +332,7 @@ static int errors_add_member(struct session *session, const void *options, struc
     int status = errors_find(session, options, &errors, &fatal);
     if (status != STATUS_OK)
         return status;
-    session_outcome(session, &errors.outcome, ttd_position_max());
+    errors_outcome(session, &errors.outcome);
     status = errors_judge(session, &errors, &fatal, is_error);
     if (status == STATUS_OK && *is_error)
         status = cmd_errors_collect_fatal(session, family, &fatal.signal);

@@ -144,11 +144,52 @@ static int cmd_leaks_judge_groups(struct session *session, struct heap_groups *g
     return status;
 }
 
-/* Kinds that are findings. Without a snapshot nothing is known of references, and every block that
- * was not released is one. */
+/* Kinds that are listed. Without a snapshot nothing is known of references, and every block that
+ * was not released is listed. */
 static unsigned cmd_leaks_kinds_of(const struct heap_leaks *leaks, unsigned kinds)
 {
     return leaks->snapshot.number ? kinds : kinds | KIND_BIT(HEAP_NOT_SEEN);
+}
+
+/* Kinds that are findings. A block that was live when the recording ended may have been released
+ * later, and is none. */
+static unsigned cmd_leaks_findings_of(const struct session *session, const struct heap_leaks *leaks,
+                                      unsigned kinds)
+{
+    return session->report.ending == ENDING_KNOWN ? cmd_leaks_kinds_of(leaks, kinds)
+                                                  : kinds & ~KIND_BIT(HEAP_NOT_SEEN);
+}
+
+/* Returns why no answer is possible: static, or NULL if it is. A snapshot where the recording ended
+ * shows what was lost by then; the recorder takes one before it lets a process go. */
+static const char *cmd_leaks_unjudged(enum certainty_ending ending, const struct heap_leaks *leaks)
+{
+    const struct ttd_snapshot *snapshot = &leaks->snapshot;
+    bool is_at_end =
+        snapshot->number && ttd_position_compare(snapshot->position, leaks->outcome.position) >= 0;
+    switch (ending) {
+    case ENDING_DETACHED:
+        return snapshot->number ? NULL : "the recording ended before the program";
+    case ENDING_CUT:
+        return is_at_end ? NULL : "the recording ended before the program";
+    case ENDING_UNSEEN:
+        return "calls up to the end of the program were not recorded";
+    case ENDING_NO_CALLS:
+        return "no allocation was recorded, and not all calls were";
+    case ENDING_KNOWN:
+        break;
+    }
+    return NULL;
+}
+
+void leaks_judge(struct session *session, const struct heap_leaks *leaks)
+{
+    struct report *report = &session->report;
+    certainty_add_snapshot(&report->certainty, &leaks->snapshot, leaks->misplaced);
+    report->unjudged = cmd_leaks_unjudged(report->ending, leaks);
+    /* Else something is missing, which is a reason. */
+    if (report->unjudged && !report->certainty.count)
+        certainty_add_reason(&report->certainty, report->unjudged);
 }
 
 /* Filters the blocks of a kind; leaves out known ones if they are findings; and groups them, unless
@@ -217,6 +258,7 @@ static int leaks_find_heaps(struct session *session, struct ttd_position positio
 struct leaks_listed {
     const struct heap_groups *groups;
     unsigned errors;
+    bool is_cut;
 };
 
 static void leaks_list_at(const void *context, size_t index, struct listed_finding *finding)
@@ -235,13 +277,18 @@ static void leaks_list_at(const void *context, size_t index, struct listed_findi
     snprintf(finding->text, sizeof finding->text, "%" PRIu64 " byte%s in %" PRIu64 " block%s %s",
              group->bytes, group->bytes == 1 ? "" : "s", group->blocks,
              group->blocks == 1 ? "" : "s",
-             group->kind == HEAP_NOT_SEEN ? "never released" : report_leak_kinds[group->kind].text);
+             group->kind != HEAP_NOT_SEEN ? report_leak_kinds[group->kind].text
+             : listed->is_cut             ? "live when the recording ended"
+                                          : "never released");
+    if (group->kind == HEAP_NOT_SEEN && listed->is_cut)
+        finding->rule = "live-at-end";
 }
 
 static void leaks_print_findings(struct session *session, const struct heap_leaks *leaks,
                                  const struct heap_groups *groups, unsigned errors)
 {
-    const struct leaks_listed listed = {groups, cmd_leaks_kinds_of(leaks, errors)};
+    const struct leaks_listed listed = {groups, cmd_leaks_findings_of(session, leaks, errors),
+                                        session->report.ending != ENDING_KNOWN};
     const struct listed_findings findings = {"leaks",       "block", groups->count,
                                              leaks_list_at, &listed, &session->functions};
     report_findings(&session->report, &findings);
@@ -252,7 +299,7 @@ static int leaks_print_list(struct session *session, const struct leaks_options 
                             struct ttd_position position)
 {
     session_outcome(session, &leaks->outcome, position);
-    certainty_add_snapshot(&session->report.certainty, &leaks->snapshot, leaks->misplaced);
+    leaks_judge(session, leaks);
     bool is_by_heap = session->options.view.by == VIEW_BY_HEAP && !session_has_tree(session);
     struct heap_tree heaps = {.nodes = NULL};
     int status = session_runtime(session, &leaks->runtime, options->shows_runtime);
@@ -299,12 +346,13 @@ int leaks_print(struct session *session, struct heap_leaks *leaks, struct ttd_po
 }
 
 /* Whether there are blocks of the kinds that --error-exitcode counts. */
-static bool cmd_leaks_has_errors(const struct heap_leaks *leaks, unsigned errors)
+static bool cmd_leaks_has_errors(const struct session *session, const struct heap_leaks *leaks,
+                                 unsigned errors)
 {
+    unsigned findings = cmd_leaks_findings_of(session, leaks, errors);
     uint64_t blocks = 0;
     for (int kind = 0; kind < HEAP_LEAK_KINDS; kind++)
-        blocks +=
-            cmd_leaks_kinds_of(leaks, errors) & KIND_BIT(kind) ? leaks->kinds[kind].blocks : 0;
+        blocks += findings & KIND_BIT(kind) ? leaks->kinds[kind].blocks : 0;
     return blocks;
 }
 
@@ -390,9 +438,8 @@ static int leaks_execute(struct session *session, const void *context)
         return status;
     status = leaks_print_list(session, options, &leaks, &list, question.at);
     if (status == STATUS_OK)
-        status = known_findings_exit(&session->known_findings,
-                                     cmd_leaks_has_errors(&leaks, options->errors),
-                                     options->error_status);
+        status = session_exit(session, cmd_leaks_has_errors(session, &leaks, options->errors),
+                              options->error_status);
     heap_groups_free(&list);
     heap_leaks_free(&leaks);
     return status;
@@ -412,9 +459,12 @@ static int leaks_add_member(struct session *session, const void *context, struct
         return status;
     status = cmd_leaks_view_groups(session, options->shown_kinds, options->errors, &leaks, &list);
     session_outcome(session, &leaks.outcome, question.at);
-    certainty_add_snapshot(&session->report.certainty, &leaks.snapshot, leaks.misplaced);
+    leaks_judge(session, &leaks);
     for (size_t i = 0; i < list.count && status == STATUS_OK; i++) {
         const struct heap_group *group = &list.items[i];
+        /* The recording ended before the program: this may not be lost. */
+        if (group->kind == HEAP_NOT_SEEN && session->report.unjudged)
+            continue;
         struct family_finding finding = {.kind =
                                              group->kind == HEAP_NOT_SEEN && !leaks.snapshot.number
                                                  ? "never_released"
@@ -425,7 +475,8 @@ static int leaks_add_member(struct session *session, const void *context, struct
                                          .bytes = group->bytes};
         status = session_check(session, family_add(family, session, &finding));
     }
-    *is_error = cmd_leaks_has_errors(&leaks, options->errors);
+    family_add_left(family, &leaks.outcome.left);
+    *is_error = cmd_leaks_has_errors(session, &leaks, options->errors);
     heap_groups_free(&list);
     heap_leaks_free(&leaks);
     return status;

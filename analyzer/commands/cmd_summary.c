@@ -274,8 +274,7 @@ int summary_print(struct session *session, struct view *view, const struct page_
     struct heap_site_table peak_sites = heap_groups_site_table(at_peak);
     struct heap_site_table moves = heap_move_site_table(&findings->moves.reallocs);
     session_outcome(session, &findings->leaks.outcome, page ? page->last : ttd_position_max());
-    certainty_add_snapshot(&session->report.certainty, &findings->leaks.snapshot,
-                           findings->leaks.misplaced);
+    leaks_judge(session, &findings->leaks);
     summary.left = (struct report_sum){findings->leaks.outcome.left.blocks,
                                        heap_sum_value(findings->leaks.outcome.left.bytes)};
     int status = session_filter(session, &moves);

@@ -24,6 +24,8 @@ struct family {
     struct arena text;
     /** Index of the member whose session is open. */
     size_t member;
+    /** Why the question has no answer: see session->report.unjudged. */
+    const char *unjudged;
 };
 
 static bool family_copy_text(struct family *family, struct ttd_string *text)
@@ -133,6 +135,12 @@ enum ttd_status family_add(struct family *family, struct session *session,
     return TTD_OK;
 }
 
+void family_add_left(struct family *family, const struct heap_left *left)
+{
+    family->data.left_blocks = heap_add(family->data.left_blocks, left->blocks);
+    family->data.left_bytes = heap_add(family->data.left_bytes, heap_sum_value(left->bytes));
+}
+
 /* Keeps the first reason for uncertainty, and the parts that were left out on purpose. */
 static enum ttd_status family_end_member(struct family *family, const struct session *session)
 {
@@ -144,9 +152,22 @@ static enum ttd_status family_end_member(struct family *family, const struct ses
     member->is_read = true;
     if (!certainty->count)
         return TTD_OK;
-    member->reason =
-        arena_copy(&family->text, certainty->reasons[0], strlen(certainty->reasons[0]));
+    const char *reason =
+        session->report.unjudged ? session->report.unjudged : certainty->reasons[0];
+    member->reason = arena_copy(&family->text, reason, strlen(reason));
     return member->reason ? TTD_OK : TTD_ERROR_NO_MEMORY;
+}
+
+/* Keeps the reason why the current member has no answer. A child whose calls are not recorded is as
+ * one that ran unrecorded, and makes the answer of the others uncertain. */
+static void family_note_unjudged(struct family *family, const struct session *session,
+                                 const struct common_options *common)
+{
+    const char *path = family->data.members[family->member].info.path;
+    enum certainty_ending ending = session->report.ending;
+    if (session->report.unjudged &&
+        (ending == ENDING_CUT || ending == ENDING_DETACHED || strcmp(path, common->trace) == 0))
+        family->unjudged = session->report.unjudged;
 }
 
 /* Asks the current member. */
@@ -164,6 +185,7 @@ static int family_ask(struct family *family, const struct common_options *common
     status = question->collect(&session, options, family, &is_member_error);
     progress_end(&session.source.progress);
     *is_error |= is_member_error;
+    family_note_unjudged(family, &session, common);
     if (status == STATUS_OK)
         status = session_check(&session, family_end_member(family, &session));
     /* The reasons are in the report of the family. */
@@ -259,6 +281,13 @@ static int family_check(const struct common_options *common)
     return STATUS_OK;
 }
 
+static int family_unjudged(const struct common_options *common, const struct family *family)
+{
+    return family->unjudged
+               ? message_unjudged(common->trace, common->command->name, family->unjudged)
+               : STATUS_OK;
+}
+
 int family_run(const struct common_options *common, const struct family_question *question,
                const void *options, uint64_t error_status)
 {
@@ -286,8 +315,8 @@ int family_run(const struct common_options *common, const struct family_question
         status = family_print(common, &family);
     if (status == STATUS_OK)
         status = failure;
-    if (status == STATUS_OK && is_error)
-        status = (int)error_status;
+    if (status == STATUS_OK && error_status)
+        status = is_error ? (int)error_status : family_unjudged(common, &family);
     group_free(&group);
     fingerprinter_free(&family.fingerprinter);
     map_free(&family.by_key);

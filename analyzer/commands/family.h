@@ -37,6 +37,9 @@ struct family_question {
                    bool *is_error);
 };
 
+/** Adds the blocks that the programs of a process left at exec. */
+void family_add_left(struct family *family, const struct heap_left *left);
+
 /** Adds a finding of the process of the session. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status family_add(struct family *family, struct session *session,
                            const struct family_finding *finding);

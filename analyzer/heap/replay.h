@@ -273,6 +273,8 @@ struct heap_counts {
 struct heap_left {
     uint64_t blocks;
     struct heap_sum bytes;
+    /** The calls that these programs made to acquire blocks. */
+    uint64_t acquisitions;
 };
 
 /** The first position with the largest number of live bytes in heaps without a parent; 0:0 if there

@@ -160,6 +160,8 @@ static enum ttd_status apply_destroy(struct heap_replay *replay, const struct tt
         heap_sum_subtract(&bytes, replay->live.bytes);
         heap_sum_add_sum(&replay->left.bytes, bytes);
         replay->left.blocks += count;
+        replay->left.acquisitions =
+            replay->counts.actions[TTD_ACTION_ALLOC] + replay->counts.actions[TTD_ACTION_REALLOC];
     }
     return heap_is_wanted(replay, HEAP_DESTROYED) ? heap_tell_destroyed(replay, event, count)
                                                   : TTD_OK;

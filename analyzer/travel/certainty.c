@@ -120,6 +120,48 @@ void certainty_judge(struct certainty *certainty, const struct certainty_facts *
     certainty_add_reading(certainty, facts);
 }
 
+static bool certainty_is_cut(const struct certainty_facts *facts)
+{
+    return !facts->is_closed || (facts->trace->flags & TTD_TRACE_RECOVERED &&
+                                 facts->end.reason == TTD_END_REASON_NOT_RECORDED);
+}
+
+/* A loss that no complete part follows. Of calls that are never recorded, some may be known. */
+static enum certainty_ending certainty_ending_of_loss(const struct certainty_facts *facts,
+                                                      const struct ttd_loss *loss)
+{
+    const uint64_t *actions = facts->outcome->counts.actions;
+    bool has_calls =
+        actions[TTD_ACTION_ALLOC] + actions[TTD_ACTION_REALLOC] > facts->outcome->left.acquisitions;
+    bool is_endless = !ttd_position_is_valid(loss->first_good);
+    if (!loss->count || ttd_position_compare(loss->first_good, facts->outcome->position) <= 0)
+        return ENDING_KNOWN;
+    if (loss->reason == TTD_LOSS_LIMIT)
+        return is_endless ? ENDING_CUT : ENDING_KNOWN;
+    if (loss->reason != TTD_LOSS_NOT_RECORDING || (is_endless && facts->has_choice))
+        return ENDING_KNOWN;
+    if (!has_calls)
+        return ENDING_NO_CALLS;
+    return is_endless ? ENDING_KNOWN : ENDING_UNSEEN;
+}
+
+enum certainty_ending certainty_find_ending(const struct certainty_facts *facts)
+{
+    const struct heap_losses *losses = &facts->outcome->losses;
+    enum certainty_ending ending = ENDING_KNOWN;
+    if (!facts->outcome->reached_end || !heap_is_end(facts->at))
+        return ENDING_KNOWN;
+    if (certainty_is_cut(facts))
+        ending = ENDING_CUT;
+    else if (facts->end.reason == TTD_END_REASON_DETACHED)
+        ending = ENDING_DETACHED;
+    for (size_t i = 0; i < losses->kept_count; i++) {
+        enum certainty_ending other = certainty_ending_of_loss(facts, &losses->kept[i]);
+        ending = other > ending ? other : ending;
+    }
+    return ending;
+}
+
 void certainty_add_choice(struct certainty *certainty, const struct heap_choice *choice)
 {
     if (choice->is_made && choice->sample)

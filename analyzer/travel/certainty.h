@@ -18,10 +18,28 @@ struct certainty {
     size_t count;
 };
 
+/** Whether the calls up to the program's end are known, and with them the fate of the blocks that
+ * are live at the end of the trace. */
+enum certainty_ending {
+    ENDING_KNOWN,
+    /** The recorder let the process go. */
+    ENDING_DETACHED,
+    /** The recording ended, and the program went on, or may have. */
+    ENDING_CUT,
+    /** Calls up to the end were not recorded. */
+    ENDING_UNSEEN,
+    /** No allocation of the last program was recorded, and not all calls were. */
+    ENDING_NO_CALLS
+};
+
 /** The facts that certainty is judged by. */
 struct certainty_facts {
     const struct ttd_trace *trace;
     bool is_closed;
+    /** Of a trace that is closed. */
+    struct ttd_end end;
+    /** The recorder has chosen blocks: that others are missing is no doubt about the end. */
+    bool has_choice;
     bool is_truncated;
     bool is_given_up;
     /** The whole trace was read, and is intact. */
@@ -47,6 +65,10 @@ void certainty_add_reason(struct certainty *certainty, const char *reason);
 
 /** Sets the reasons that follow from the facts. */
 void certainty_judge(struct certainty *certainty, const struct certainty_facts *facts);
+
+/** Finds out about the end of the trace; ENDING_KNOWN if the answer is about
+ * a position before it. */
+enum certainty_ending certainty_find_ending(const struct certainty_facts *facts);
 
 /** Adds the reason why blocks are missing that the recorder has not chosen; none if it did not
  * choose. */

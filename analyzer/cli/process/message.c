@@ -86,6 +86,12 @@ void message_error(const char *prefix, const char *path, const struct ttd_error 
             *description ? ": " : "", description);
 }
 
+int message_unjudged(const char *path, const char *command, const char *reason)
+{
+    message("%s: no answer to '%s': %s", path, command, reason);
+    return STATUS_UNJUDGED;
+}
+
 int message_usage(const char *command, const char *format, ...)
 {
     char text[512];

@@ -21,6 +21,9 @@ int message_output(const char *path);
 /** Reports that temporary files exceed their size limit. Returns the exit status. */
 int message_files(const char *path);
 
+/** Prints why a trace cannot answer the question of a command; returns STATUS_UNJUDGED. */
+int message_unjudged(const char *path, const char *command, const char *reason);
+
 /** Prints a usage error of a command and how to get help; returns STATUS_USAGE. */
 __attribute__((format(printf, 2, 3))) int message_usage(const char *command, const char *format,
                                                         ...);
@@ -42,7 +45,9 @@ enum {
     /** The trace is too damaged for any answer. */
     STATUS_DAMAGED = 4,
     /** Out of memory, or the output failed. */
-    STATUS_INTERNAL = 5
+    STATUS_INTERNAL = 5,
+    /** With --error-exitcode: the trace cannot answer the question. */
+    STATUS_UNJUDGED = 6
 };
 
 /** Returns the exit status for a failure to read. */

@@ -252,6 +252,8 @@ void session_outcome(struct session *session, const struct heap_outcome *outcome
         source_truncated(source, &outcome->error);
     struct certainty_facts facts = {.trace = ttd_reader_trace(source->reader),
                                     .is_closed = source->is_closed,
+                                    .end = source->end,
+                                    .has_choice = source->choice.is_made,
                                     .is_intact = source_is_intact(source),
                                     .is_patched = source->is_patched,
                                     .rests_on_index = source->has_keyframes,
@@ -264,9 +266,19 @@ void session_outcome(struct session *session, const struct heap_outcome *outcome
                                     .part_of = source->part_of};
     progress_end(&source->progress);
     certainty_judge(&session->report.certainty, &facts);
+    session->report.ending = certainty_find_ending(&facts);
     certainty_add_choice(&session->report.certainty, &source->choice);
     session->report.has_estimates = source->choice.sample != 0;
     session->report.unknown_before = outcome->unknown_before;
+}
+
+int session_exit(const struct session *session, bool has_findings, uint64_t error_status)
+{
+    int status = known_findings_exit(&session->known_findings, has_findings, error_status);
+    if (has_findings || status != STATUS_OK || !error_status || !session->report.unjudged)
+        return status;
+    return message_unjudged(session->source.path, session->options.command->name,
+                            session->report.unjudged);
 }
 
 /* Lists in CSV have no place for it. */

@@ -186,6 +186,11 @@ int session_found(struct session *session, const struct question *question, enum
 int session_answer(struct session *session, const struct question *question, enum ttd_status result,
                    const struct heap_outcome *outcome);
 
+/** Returns the exit status of a command with --error-exitcode: `error_status`, or 0 if it is not
+ * given, if there are findings; if there are none, STATUS_UNJUDGED with a message where the trace
+ * cannot answer (session->report.unjudged). */
+int session_exit(const struct session *session, bool has_findings, uint64_t error_status);
+
 /** Judges the certainty of the report from the outcome of a query for a position. Also
  * reports, once, that the trace ends within a chunk. */
 void session_outcome(struct session *session, const struct heap_outcome *outcome,

@@ -23,22 +23,29 @@ static void usage_text_byte_seconds(struct text_output *output, double value)
     out_text(output, " byte-seconds");
 }
 
-/* Writes the amounts of a site but for its bytes. */
-static void text_usage_rest(struct text_output *output, const struct heap_site *site)
+/* Returns the words behind a number of blocks that no call released. */
+static const char *usage_live_text(const struct report *report)
 {
+    return report->ending == ENDING_KNOWN ? " never released" : " live at the end";
+}
+
+/* Writes the amounts of a site but for its bytes. */
+static void text_usage_rest(struct report *report, const struct heap_site *site)
+{
+    struct text_output *output = report->output;
     say(output, " by ", counted(site->allocations, "call"), ", ");
     usage_text_byte_seconds(output, heap_site_byte_seconds(site));
     if (site->never_released)
-        say(output, ", ", grouped(site->never_released), " never released");
+        say(output, ", ", grouped(site->never_released), usage_live_text(report));
     if (site->destroyed)
         say(output, ", ", grouped(site->destroyed), " released with their heap");
     out_char(output, '\n');
 }
 
-static void text_usage_site(struct text_output *output, const struct heap_site *site)
+static void text_usage_site(struct report *report, const struct heap_site *site)
 {
-    say(output, bytes(heap_sum_value(site->bytes)));
-    text_usage_rest(output, site);
+    say(report->output, bytes(heap_sum_value(site->bytes)));
+    text_usage_rest(report, site);
 }
 
 static struct report_amount usage_amount_at(const void *usage, size_t index)
@@ -54,13 +61,13 @@ static struct report_amounts usage_amounts(const struct heap_usage *usage)
 
 static void usage_amounts_text(struct report *report, const void *usage, size_t index)
 {
-    text_usage_site(report->output, &((const struct heap_usage *)usage)->sites[index]);
+    text_usage_site(report, &((const struct heap_usage *)usage)->sites[index]);
 }
 
 static void usage_text_hot(struct report *report, const struct heap_usage *usage)
 {
     say(report->output, "All: ", sized(heap_sum_value(usage->total.bytes)));
-    text_usage_rest(report->output, &usage->total);
+    text_usage_rest(report, &usage->total);
     report_certainty_text(report);
     const struct report_amounts amounts = usage_amounts(usage);
     report_wrapper_text(report, &amounts);
@@ -76,7 +83,7 @@ static void usage_text_hot(struct report *report, const struct heap_usage *usage
     }
     for (size_t i = 0; i < usage_shown_sites(report, usage); i++) {
         say(report->output, "\n", BOLD);
-        text_usage_site(report->output, &usage->sites[i]);
+        text_usage_site(report, &usage->sites[i]);
         out_plain(report->output);
         report_site_text(report, usage->sites[i].key);
     }
@@ -254,7 +261,8 @@ static void usage_text_lifetimes(struct report *report, const struct heap_usage 
 {
     struct text_output *output = report->output;
     say(output, blocks(usage->total.allocations), "; ", grouped(usage->total.never_released),
-        " never released, ", grouped(usage->total.destroyed), " released with their heap\n");
+        usage_live_text(report), ", ", grouped(usage->total.destroyed),
+        " released with their heap\n");
     report_certainty_text(report);
     say(output, BOLD, "\nLifetimes by time\n", PLAIN);
     usage_text_histogram(output, usage, HEAP_LIFETIME_TIME);

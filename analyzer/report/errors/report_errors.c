@@ -205,7 +205,9 @@ static void text_errors(struct report *report, const struct report_errors *data)
         say(output, counted(errors->count, "finding"), " in ", counted(errors->calls, "call"),
             data->fatal ? ", beside the signal" : "");
     } else {
-        out_text(output, data->fatal ? "No other errors" : "No errors");
+        out_text(output, report->unjudged ? "No errors are known"
+                         : data->fatal    ? "No other errors"
+                                          : "No errors");
     }
     out_plain(output);
     if (!errors->count)

@@ -25,17 +25,23 @@ static void text_leak_notes(struct report *report, const struct report_leaks *da
             " in flight at this position, not counted\n");
 }
 
+/* Returns the words for blocks without a snapshot, at the end. */
+static const char *leaks_live_label(const struct report *report, const struct report_leaks *data)
+{
+    if (data->leaks->kinds[HEAP_NOT_SEEN].blocks)
+        return report->ending == ENDING_KNOWN ? "Never released: "
+                                              : "Live when the recording ended: ";
+    if (report->unjudged)
+        return "No leaks are known";
+    return data->leaks->outcome.left.blocks ? "No leaks in the last program" : "No leaks";
+}
+
 /* Writes the number of unreleased blocks, where the lost ones are unknown. */
 static void leaks_text_live(struct report *report, const struct report_leaks *data)
 {
     const struct heap_groups *groups = &data->leaks->kinds[HEAP_NOT_SEEN];
     struct text_output *output = report->output;
-    if (data->is_at_end)
-        out_text(output, groups->blocks                     ? "Never released: "
-                         : data->leaks->outcome.left.blocks ? "No leaks in the last program"
-                                                            : "No leaks");
-    else
-        out_text(output, "Live at ");
+    out_text(output, data->is_at_end ? leaks_live_label(report, data) : "Live at ");
     if (!data->is_at_end)
         say(output, moment(report, data->leaks->outcome.position), ": ");
     if (groups->blocks || !data->is_at_end) {
@@ -46,6 +52,10 @@ static void leaks_text_live(struct report *report, const struct report_leaks *da
     report_estimate_text(output, "    ", &groups->estimate);
     if (!groups->blocks)
         return;
+    if (data->is_at_end && report->ending != ENDING_KNOWN) {
+        out_text(output, "No finding: the program may have released what was live.\n");
+        return;
+    }
     out_text(output, "What is lost and what is still reachable is not known.\n");
     report_no_snapshot_text(report);
 }
@@ -243,12 +253,28 @@ static void text_leaks(struct report *report, const struct report_leaks *data)
     leaks_text_next(report, data);
 }
 
+/* Whether a block was live when the recording ended, which the program may have released later. */
+static bool leaks_is_cut(const struct report *report, const struct heap_group *group)
+{
+    return group->kind == HEAP_NOT_SEEN && report->ending != ENDING_KNOWN;
+}
+
+/* Returns the class of a group, or NULL if there is no snapshot that gives it one. */
+static const char *leaks_class(const struct report *report, const struct report_leaks *data,
+                               const struct heap_group *group)
+{
+    if (data->leaks->snapshot.number || group->kind == HEAP_UNKNOWN)
+        return report_leak_kinds[group->kind].name;
+    return leaks_is_cut(report, group) ? "live_at_end" : NULL;
+}
+
 static void json_leak(struct row *row, const struct report_leaks *data,
                       const struct heap_group *group, size_t number)
 {
     bool has_classes = data->leaks->snapshot.number;
-    if (has_classes || group->kind == HEAP_UNKNOWN)
-        row_text(row, "class", report_leak_kinds[group->kind].name);
+    const char *name = leaks_class(row->report, data, group);
+    if (name)
+        row_text(row, "class", name);
     if (report_leak_kinds[group->kind].held_by)
         row_text(row, "held_by", report_leak_kinds[group->kind].held_by);
     row_way(row, group->way);
@@ -282,6 +308,7 @@ static void json_leaks(struct row *row, const struct report_leaks *data)
     row_position(row, "position", leaks->outcome.position);
     row_certainty(row);
     row_snapshot(row, "snapshot", leaks->snapshot.number ? &leaks->snapshot : NULL);
+    row_bool(row, "judged", !report->unjudged);
     row_classes(row, leaks);
     row_possible_ways(row, &leaks->kinds[HEAP_POSSIBLY_LOST]);
     row_unsigned(row, "total_blocks", heap_leaks_blocks(leaks));
@@ -315,9 +342,8 @@ static void csv_leak(struct row *row, const struct report_leaks *data, const cha
 {
     bool has_classes = group && data->leaks->snapshot.number;
     bool has_totals = has_classes && group->kind == HEAP_DEFINITELY_LOST;
-    bool has_class = has_classes || (group && group->kind == HEAP_UNKNOWN);
     row_text(row, "kind", kind);
-    row_text(row, "class", has_class ? report_leak_kinds[group->kind].name : NULL);
+    row_text(row, "class", group ? leaks_class(row->report, data, group) : NULL);
     row_unsigned(row, "blocks", sums->blocks);
     row_unsigned(row, "bytes", sums->bytes);
     row_unsigned_if(row, "total_blocks", has_totals, sums->total_blocks);
@@ -340,7 +366,8 @@ static void csv_leaks(struct row *row, const struct report_leaks *data)
              section_row_listed(row, groups->count))
     {
         number += !row->is_header;
-        csv_leak(row, data, "leak", group, group, number);
+        csv_leak(row, data, leaks_is_cut(row->report, group) ? "live" : "leak", group, group,
+                 number);
     }
     if (!runtime->is_shown)
         return;

@@ -126,6 +126,10 @@ struct report {
     /** The first failure to allocate memory, or TTD_OK. */
     enum ttd_status status;
     struct certainty certainty;
+    enum certainty_ending ending;
+    /** Why nothing is known of leaks, or of errors, where that is so: static; else NULL. Set before
+     * the report is written. */
+    const char *unjudged;
     /** Records that lists in CSV leave out because of their limits. */
     uint64_t left_out;
     /** The trace has a sample of the blocks; others are estimated by it. */

@@ -41,7 +41,8 @@ void report_owner_text(struct report *report, const struct heap_owner *owner)
     else if (report_owner_is_unknown(report, owner))
         out_text(output, "  unknown: perhaps released while recording was off\n");
     else
-        out_text(output, "  never released\n");
+        out_text(output, report->ending == ENDING_KNOWN ? "  never released\n"
+                                                        : "  not released before the end\n");
     if (!owner->lost)
         return;
     out_text(output, "  ");

@@ -177,6 +177,9 @@ static void text_family(struct report *report, const struct report_family *data)
     if (data->suppressed || data->known)
         say(output, grouped(data->suppressed), " suppressed and ", grouped(data->known),
             " in the baseline, not counted\n");
+    if (data->left_blocks)
+        say(output, bytes(data->left_bytes), " in ", blocks(data->left_blocks),
+            " left by programs before, at exec: not searched\n");
     family_text_reasons(report, data);
     family_text_members(report, data);
     size_t count = report_shown(data->site_count, report->limit);
@@ -256,6 +259,8 @@ static void data_family(struct report *report, const struct report_family *data)
     row_unsigned(&row, "missing_parents", data->missing_parents);
     row_unsigned(&row, "unrecorded_processes", data->unrecorded);
     row_family_sums(&row, data, data->count, data->bytes);
+    row_unsigned(&row, "left_blocks", data->left_blocks);
+    row_unsigned(&row, "left_bytes", data->left_bytes);
     row_unsigned(&row, "suppressed", data->suppressed);
     row_unsigned(&row, "known", data->known);
     row_begin_array(&row, "processes");

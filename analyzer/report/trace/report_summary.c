@@ -166,19 +166,42 @@ static void summary_doubtful(struct text_output *output, struct report_sum sum, 
     out_text(output, what);
 }
 
+/* The kind of the blocks that are called lost. */
+
+struct summary_kind {
+    const char *name;
+    const char *text;
+};
+
+static struct summary_kind summary_lost_kind(const struct report *report,
+                                             const struct report_summary *data)
+{
+    if (data->has_snapshot)
+        return (struct summary_kind){"definitely_lost", " definitely lost"};
+    if (report->ending != ENDING_KNOWN)
+        return (struct summary_kind){"live_at_end", " live when the recording ended"};
+    return (struct summary_kind){"never_released", " never released"};
+}
+
+/* Returns the answer if no block is lost. */
+static const char *summary_nothing_lost(const struct report *report,
+                                        const struct report_summary *data)
+{
+    if (data->has_snapshot)
+        return "nothing is definitely lost";
+    if (report->certainty.count || data->unknown.blocks)
+        return "nothing is known to be lost";
+    return data->left.blocks ? "none in the last program: all released" : "none: all released";
+}
+
 static void summary_lost(struct report *report, const struct report_summary *data)
 {
     struct text_output *output = report->output;
     summary_label(output, "leaks");
     if (data->lost.blocks)
         summary_sum(output, data->lost);
-    else
-        out_text(output, data->has_snapshot     ? "nothing is definitely lost"
-                         : data->unknown.blocks ? "nothing is known to be lost"
-                         : data->left.blocks    ? "none in the last program: all released"
-                                                : "none: all released");
-    if (data->lost.blocks)
-        out_text(output, data->has_snapshot ? " definitely lost" : " never released");
+    out_text(output, data->lost.blocks ? summary_lost_kind(report, data).text
+                                       : summary_nothing_lost(report, data));
     if (data->below.blocks)
         say(output, ", and ", rounded(data->below.bytes), " below");
     out_char(output, '\n');
@@ -189,7 +212,10 @@ static void summary_lost(struct report *report, const struct report_summary *dat
     summary_doubtful(output, data->stale, " held by possibly stale words (--show stale)\n");
     summary_doubtful(output, data->left, " left by programs before, at exec: not searched\n");
     if (!data->has_snapshot && data->lost.blocks)
-        say(output, tab(ANSWER_COLUMN), "no snapshot shows which of them are lost\n");
+        say(output, tab(ANSWER_COLUMN),
+            report->ending == ENDING_KNOWN
+                ? "no snapshot shows which of them are lost\n"
+                : "no finding: the program may have released what was live\n");
 }
 
 static void summary_temporary(struct report *report, const struct report_summary *data)
@@ -246,7 +272,9 @@ static void summary_errors(struct report *report, const struct report_summary *d
 {
     struct text_output *output = report->output;
     summary_label(output, "errors");
-    if (!data->error_count && !data->fatal)
+    if (!data->error_count && !data->fatal && report->ending == ENDING_NO_CALLS)
+        out_text(output, "none are known: no allocation was recorded\n");
+    else if (!data->error_count && !data->fatal)
         out_text(output, "none in the calls of the heap; reads and writes are not watched\n");
     else
         out_alarm(output);
@@ -283,8 +311,7 @@ static void summary_brief(struct report *report, const struct report_summary *da
     if (data->error_count || data->fatal)
         summary_errors(report, data);
     if (data->lost.blocks) {
-        summary_brief_line(report, "leaks", data->lost.bytes,
-                           data->has_snapshot ? " definitely lost" : " never released",
+        summary_brief_line(report, "leaks", data->lost.bytes, summary_lost_kind(report, data).text,
                            &data->lost_owner);
         summary_lost_wrapper(report, data);
     } else {
@@ -356,7 +383,8 @@ static void summary_json_lost(struct row *row, const struct report_summary *data
     bool has_range = data->lost_owner.is_known &&
                      ttd_position_compare(data->lost_owner.first, data->lost_owner.last) <= 0;
     row_begin_object(row, "leaks");
-    row_text(row, "kind", data->has_snapshot ? "definitely_lost" : "never_released");
+    row_text(row, "kind", summary_lost_kind(row->report, data).name);
+    row_bool(row, "judged", !row->report->unjudged);
     summary_json_sum(row, data->lost);
     summary_json_named_sum(row, "indirectly_lost", data->below);
     summary_json_named_sum(row, "possibly_lost", data->possible);
@@ -471,8 +499,7 @@ static void csv_summary(struct report *report, const struct report_summary *data
                     NULL);
     }
     row.is_certain = is_certain;
-    summary_row(&row, data->has_snapshot ? "definitely_lost" : "never_released", data->lost,
-                &data->lost_owner);
+    summary_row(&row, summary_lost_kind(report, data).name, data->lost, &data->lost_owner);
     summary_row(&row, "indirectly_lost", data->below, NULL);
     summary_row(&row, "possibly_lost", data->possible, NULL);
     summary_row(&row, "peak", data->peak, &data->peak_owner);

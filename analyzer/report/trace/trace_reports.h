@@ -229,6 +229,9 @@ struct report_family {
     size_t site_count;
     uint64_t count;
     uint64_t bytes;
+    /** Blocks that programs left when they executed others; in none of these sums. */
+    uint64_t left_blocks;
+    uint64_t left_bytes;
     /** Blocks or findings that options leave out. */
     uint64_t suppressed;
     uint64_t known;

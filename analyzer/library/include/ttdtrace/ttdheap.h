@@ -378,8 +378,8 @@ enum ttdheap_leak {
     /** Only a register or the stack of an ending thread leads to it. */
     TTDHEAP_HELD_WEAKLY,
     TTDHEAP_REACHABLE,
-    /** It was allocated after the snapshot, or there is none: never released, and nothing more is
-     * known. */
+    /** It was allocated after the snapshot, or there is none: not released before the end of the
+     * recording, and nothing more is known. */
     TTDHEAP_NOT_SEEN,
     /** It may have been released where its thread was not recorded. */
     TTDHEAP_UNKNOWN

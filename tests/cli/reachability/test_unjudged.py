@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: MIT
+"""Traces that cannot answer whether the program leaks: recordings that ended before it, and calls
+that were not recorded. What was live is no finding then, and no success either."""
+
+import os
+
+import support
+from support import Script, TestCase, run
+from snapshot_support import SnapshotCase, SnapshotScript
+
+UNJUDGED = 6
+CUT = "the recording ended before the program"
+UNSEEN = "calls up to the end of the program were not recorded"
+NO_CALLS = "no allocation was recorded, and not all calls were"
+END = "FFFFFFFFFFFFFFFE:FFFFFFFFFFFFFFFF"
+DETACHED = 3
+
+
+def live():
+    """Two live blocks, from two stacks."""
+    script = Script().basics()
+    script.alloc(0x1000, 100)
+    script.alloc(0x2000, 50, stack=3)
+    script.free(0x2000)
+    script.alloc(0x3000, 10, stack=4)
+    return script
+
+
+def cut(script):
+    script.add("loss", reason=6, count=7, last_good="3:0", first_good="never")
+    return script
+
+
+class Unjudged(TestCase):
+    def assert_unjudged(self, path, reason, command="leaks"):
+        result = run(command, "--error-exitcode", "9", path)
+        self.assertEqual(result.status, UNJUDGED, result.text)
+        self.assertEqual(result.errors.splitlines()[-1],
+                         f"ttdanalyze: {path}: no answer to '{command}': {reason}")
+        # Without that option it is an answer like others.
+        self.assertEqual(run(command, path).status, 0)
+
+    def endings(self):
+        yield self.write(cut(live()).close(), "full")
+        yield self.write(live().close(reason=DETACHED), "detached")
+        yield self.write(live().abandon(), "unclosed")
+        script = live()
+        script.free(0x1000, start="5:0", end="5:1")
+        script.free(0x3000, start="6:0", end="6:1")
+        path = self.path("slice")
+        self.run_ok("slice", "--to", "4:0", "-o", path, self.write(script.close(), "whole"))
+        yield path
+        path = self.path("recovered")
+        run("recover", "-o", path, self.path("unclosed"))
+        yield path
+
+    def test_a_recording_that_ended_before_the_program(self):
+        """A block that was live then is not called never released, and no finding."""
+        for path in self.endings():
+            with self.subTest(os.path.basename(path)):
+                self.assert_unjudged(path, CUT)
+                text = run("leaks", path).text
+                self.assertTrue(text.startswith(
+                    "Live when the recording ended: 2 blocks, 110 bytes, from 2 stacks\n"
+                    "No finding: the program may have released what was live.\n"), text)
+                self.assertIn("Uncertain: ", text)
+                found = run("leaks", "-f", "json", path).json
+                self.assertEqual((found["judged"], found["certain"], found["total_blocks"]),
+                                 (False, False, 2))
+                self.assertEqual({g["class"] for g in found["groups"]}, {"live_at_end"})
+                rows = run("leaks", "-f", "csv", path).csv
+                self.assertEqual([(r["kind"], r["class"]) for r in rows],
+                                 [("live", "live_at_end")] * 2)
+
+    def test_siblings(self):
+        for path in self.endings():
+            with self.subTest(os.path.basename(path)):
+                for command in (("summary",), ("summary", "--brief"), ("history", "--address",
+                                "0x1000"), ("lifetimes",), ("hot",), ("leaks", "--group")):
+                    text = run(*command, path).text
+                    self.assertNotIn("never released", text.lower(), command)
+                self.assertRegex(run("summary", path).text,
+                                 r"(?m)^leaks      110 bytes in 2 blocks live when the recording "
+                                 r"ended$[^$]*^           no finding: the program may have ")
+                leaks = run("summary", "-f", "json", path).json["leaks"]
+                self.assertEqual((leaks["kind"], leaks["judged"], leaks["blocks"]),
+                                 ("live_at_end", False, 2))
+                self.assertIn(("live_at_end", "2"), [(r["finding"], r["blocks"]) for r in
+                                                     run("summary", "-f", "csv", path).csv])
+                self.assertIs(run("digest", path).json["certain"], False)
+                page = self.path("page.html")
+                run("report", "-o", page, path)
+                run_results = run("leaks", "-f", "sarif", path).json["runs"][0]["results"]
+                self.assertEqual({(r["ruleId"], r["level"]) for r in run_results},
+                                 {("live-at-end", "note")})
+                self.assertIn("live when the recording ended", run_results[0]["message"]["text"])
+                self.assertIn('failures="0"', run("leaks", "-f", "junit", path).text)
+
+    def test_all_released_before_the_end_of_the_recording(self):
+        script = live()
+        script.free(0x1000)
+        script.free(0x3000)
+        path = self.write(cut(script).close())
+        self.assert_unjudged(path, CUT)
+        self.assertTrue(run("leaks", path).text.startswith("No leaks are known\n"))
+        self.assertIn("\nleaks      nothing is known to be lost\n", run("summary", path).text)
+
+    def test_a_loss_that_ends_is_no_end(self):
+        """Calls that were dropped at the beginning, or lost on the way: what is live is."""
+        for reason, last, first in (6, "0:0", "1:0"), (1, "1:0", "2:0"), (1, "3:0", "never"):
+            script = live()
+            script.add("loss", reason=reason, count=7, last_good=last, first_good=first)
+            path = self.write(script.close(), f"loss{reason}{first}")
+            self.assertEqual(run("leaks", "--error-exitcode", "9", path).status, 9)
+            self.assertIn("Never released: ", run("leaks", path).text)
+
+    def test_calls_up_to_the_end_are_not_recorded(self):
+        script = live()
+        script.add("loss", reason=3, count="unknown", last_good="1:0", first_good=END)
+        path = self.write(script.close())
+        self.assert_unjudged(path, UNSEEN)
+        self.assertIn("\nleaks      nothing is known to be lost\n", run("summary", path).text)
+        # One that ends before leaves blocks behind it judged.
+        script = live()
+        script.add("loss", reason=3, count="unknown", last_good="1:0", first_good="1:1")
+        path = self.write(script.close(), "gap")
+        self.assertEqual(run("leaks", "--error-exitcode", "9", path).status, 9)
+
+    def unseen(self, first_good, name, **facts):
+        script = Script().basics()
+        script.add("loss", reason=3, count="unknown", last_good="0:0", first_good=first_good)
+        for key, value in facts.items():
+            script.add("metadata", key=key, value=value.replace(" ", "%20"))
+        return self.write(script.close(), name + first_good[0])
+
+    def test_an_allocator_whose_calls_are_not_recorded(self):
+        for first_good in END, "never":
+            path = self.unseen(first_good, "own")
+            for command in "leaks", "errors":
+                self.assert_unjudged(path, NO_CALLS, command)
+            self.assertTrue(run("leaks", path).text.startswith("No leaks are known\n"))
+            self.assertTrue(run("errors", path).text.startswith("No errors are known "))
+            text = run("summary", path).text
+            self.assertIn("\nleaks      nothing is known to be lost\n", text)
+            self.assertIn("\nerrors     none are known: no allocation was recorded\n", text)
+        # Not if the recorder has chosen blocks, of which there were none.
+        path = self.unseen("never", "chosen", chosen="blocks of at least 1000 bytes")
+        self.assertEqual(run("leaks", "--error-exitcode", "9", path).status, 0)
+
+    def test_calls_of_the_program_before(self):
+        """The last program has such an allocator; the one before executed it."""
+        for calls, status in (0, UNJUDGED), (1, 0):
+            script = live()
+            script.event("Destroy", heap=1, thread=0, result=1)
+            script.add("loss", reason=3, count="unknown", last_good="9:0", first_good="never")
+            for _ in range(calls):
+                script.alloc(0x5000, 10)
+                script.free(0x5000)
+            path = self.write(script.close(), f"exec{calls}")
+            self.assertEqual(run("leaks", "--error-exitcode", "9", path).status, status)
+            self.assertNotIn("all released", run("summary", path).text)
+
+    def test_known_answers(self):
+        """Programs that never allocate, and those that execute others, are judged."""
+        self.assertEqual(run("leaks", "--error-exitcode", "9",
+                             self.write(Script().basics().close(), "none")).status, 0)
+        script = live()
+        script.event("Destroy", heap=1, thread=0, result=1)
+        result = run("leaks", "--error-exitcode", "9", self.write(script.close(), "exec"))
+        self.assertEqual(result.status, 0, result.errors)
+        self.assertIn("110 bytes in 2 blocks left by programs before, at exec: not searched\n",
+                      result.text)
+
+
+class Snapshots(SnapshotCase):
+    def test_a_snapshot_where_the_recording_ended(self):
+        """What was lost then is lost; what was held is no question."""
+        for reason in DETACHED, 1:
+            for holds in True, False:
+                script = SnapshotScript().basics()
+                script.alloc(0x20000, 10)
+                script.snapshot(*([(2, 8, 0x20000)] if holds else []))
+                if reason != DETACHED:
+                    script.add("loss", reason=6, count=7, last_good="9:0", first_good="never")
+                path = self.write(script.close(reason=reason), f"{reason}{holds}")
+                found = self.json_of("leaks", path)
+                self.assertIs(found["judged"], True)
+                self.assertEqual(run("leaks", "--error-exitcode", "9", path).status,
+                                 0 if holds else 9)
+
+    def test_a_snapshot_before(self):
+        """Findings count, and without one there is no answer."""
+        for holds, status in (True, UNJUDGED), (False, 9):
+            script = SnapshotScript().basics()
+            script.alloc(0x20000, 10)
+            script.snapshot(*([(2, 8, 0x20000)] if holds else []))
+            script.alloc(0x30000, 20)
+            script.add("loss", reason=6, count=7, last_good="9:0", first_good="never")
+            path = self.write(script.close(), f"{holds}")
+            self.assertEqual(run("leaks", "--error-exitcode", "9", path).status, status)
+            self.assertEqual(run("leaks", "--error-exitcode", "9", "--errors-for", "all",
+                                 path).status, 9)
+
+    def process(self, number, *, loses=False, loss=None):
+        if os.path.exists(self.path(f"trace.{number}")):
+            os.remove(self.path(f"trace.{number}"))
+        script = SnapshotScript(id=number, parent=1 if number > 1 else 0, pid=100 + number,
+                                start_time=number * 10 ** 9).basics()
+        if loses:
+            script.alloc(0x20000, 10)
+            script.snapshot()
+        if loss:
+            script.add("loss", **loss)
+        return self.write(script.close(), f"trace.{number}")
+
+    def test_group(self):
+        """A child whose calls were not recorded is as one that ran unrecorded; a child whose
+        recording ended is not."""
+        cut_off = {"reason": 6, "count": 7, "last_good": "0:0", "first_good": "never"}
+        unseen = {"reason": 3, "count": "unknown", "last_good": "0:0", "first_good": END}
+        for first, second, status in ((None, unseen, 0), (unseen, None, UNJUDGED),
+                                      (None, cut_off, UNJUDGED), (None, None, 0)):
+            path = self.process(1, loss=first)
+            self.process(2, loss=second)
+            result = run("leaks", "--group", "--error-exitcode", "9", path)
+            self.assertEqual(result.status, status, result.errors)
+            self.assertEqual("no answer to 'leaks'" in result.errors, status == UNJUDGED)
+            reason = NO_CALLS if unseen in (first, second) else CUT
+            self.assertEqual(f": {reason}\n" in result.text, bool(first or second))
+        self.process(2, loses=True)
+        self.process(3, loss=cut_off)
+        self.assertEqual(run("leaks", "--group", "--error-exitcode", "9", path).status, 9)
+
+    def test_group_left(self):
+        path = self.process(1)
+        script = SnapshotScript(id=2, parent=1, pid=102).basics()
+        script.alloc(0x20000, 10)
+        script.event("Destroy", heap=1, thread=0, result=1)
+        self.write(script.close(), "trace.2")
+        found = self.json_of("leaks", path, "--group")
+        self.assertEqual((found["left_blocks"], found["left_bytes"]), (1, 10))
+        self.assertIn("\n10 bytes in 1 block left by programs before, at exec: not searched\n",
+                      run("leaks", "--group", path).text)
+
+
+if __name__ == "__main__":
+    support.main()
