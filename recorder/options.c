@@ -71,7 +71,7 @@ static const char help[] =
     "The exit status is that of PROGRAM; if it is killed by a signal, ttdrecord dies\n"
     "by the same. Statuses of ttdrecord itself:\n"
     "  116  --fail-on has found something     121  PROGRAM has a sanitizer's runtime\n"
-    "  122  the trace cannot be written       125  wrong usage, or an internal failure\n"
+    "  122  the trace cannot be written       125  wrong usage, failure, or no answer\n"
     "  123  PROGRAM is setuid or alike        126  PROGRAM cannot be executed\n"
     "  124  static without symbols, or musl   127  PROGRAM is not found\n"
     "\n"

@@ -20,6 +20,9 @@
  * that it may take, in seconds. */
 enum { ANSWER_EVENTS = 2000000, ANSWER_CPU = 1, ANSWER_TIME = 5 };
 
+/* The analyzer's exit status for a trace that cannot answer; ttdanalyze(1), "EXIT STATUS". */
+enum { ANSWER_UNJUDGED = 6 };
+
 /* 20 digits, six commas and the end. */
 enum { GROUPED = 27 };
 
@@ -108,20 +111,24 @@ int summary_judge(unsigned kinds, const char *output, bool has_children)
         const char *command;
     } questions[] = {{FAIL_ON_ERRORS, "errors"}, {FAIL_ON_LEAKS, "leaks"}};
     char analyzer[LAUNCH_PATH_MAX];
-    int verdict = EXIT_SUCCESS;
+    bool has_findings = false, lacks_answer = false;
     if (!summary_can_judge(output) || !launch_find_analyzer(analyzer))
         return EXIT_RECORDER;
     for (size_t i = 0; i < sizeof questions / sizeof *questions; i++) {
         if ((kinds & questions[i].kind) == 0)
             continue;
         int status = summary_verdict_ask(analyzer, questions[i].command, output, has_children);
-        if (status != EXIT_SUCCESS && status != EXIT_FINDINGS) {
-            message("--fail-on has no answer: 'ttdanalyze %s' has failed", questions[i].command);
-            return EXIT_RECORDER;
-        }
-        verdict = status == EXIT_FINDINGS ? EXIT_FINDINGS : verdict;
+        has_findings |= status == EXIT_FINDINGS;
+        if (status == EXIT_SUCCESS || status == EXIT_FINDINGS)
+            continue;
+        lacks_answer = true;
+        message("--fail-on has no answer: %s '%s'",
+                status == ANSWER_UNJUDGED ? "the recording has none to" : "the analyzer failed in",
+                questions[i].command);
     }
-    return verdict;
+    if (has_findings)
+        return EXIT_FINDINGS;
+    return lacks_answer ? EXIT_RECORDER : EXIT_SUCCESS;
 }
 
 /* Prints the errors, the lost blocks and the peak, if the analyzer is installed beside this program

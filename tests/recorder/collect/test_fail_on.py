@@ -15,8 +15,8 @@ class FailOn(Recording):
         self.recorder = beside_analyzer(self.directory / 'bin')
         self.analyzer = self.recorder.parent / 'ttdanalyze'
 
-    def judge(self, kinds, *command):
-        return subprocess.run([self.recorder, '-q', '-o', self.trace, '--fail-on',
+    def judge(self, kinds, *command, options=()):
+        return subprocess.run([self.recorder, '-q', *options, '-o', self.trace, '--fail-on',
                                kinds, '--', *command], capture_output=True, text=True,
                               timeout=PATIENCE)
 
@@ -57,7 +57,43 @@ class FailOn(Recording):
         self.analyzer.chmod(0o755)
         result = self.judge('leaks', '/bin/true')
         self.assertEqual(result.returncode, NO_ANSWER)
-        self.assertIn("'ttdanalyze leaks' has failed", result.stderr)
+        self.assertIn("the analyzer failed in 'leaks'", result.stderr)
+
+    def test_a_recording_that_ended_before_the_program(self):
+        """What was live then is no finding, and no success either."""
+        result = self.judge('leaks', program('growing'), options=('--max-size', '1'))
+        self.assertEqual(result.returncode, NO_ANSWER, result.stderr)
+        self.assertIn("no answer to 'leaks': the recording ended before the program\n",
+                      result.stderr)
+        self.assertIn("--fail-on has no answer: the recording has none to 'leaks'", result.stderr)
+        self.assertNotIn('ever released', result.stderr)
+
+    def test_an_allocator_whose_calls_are_not_recorded(self):
+        for kind in 'leaks', 'errors':
+            result = self.judge(kind, program('own_malloc'))
+            self.assertEqual(result.returncode, NO_ANSWER, result.stderr)
+            self.assertIn(f"no answer to '{kind}': no allocation was recorded", result.stderr)
+        # A child is as one that ran unrecorded.
+        result = self.judge('leaks', '/bin/sh', '-c', '"$0"; exit 0', program('own_malloc'))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn('Uncertain: process ', result.stderr)
+
+    def test_findings_come_before_a_missing_answer(self):
+        self.analyzer.unlink()
+        self.analyzer.write_text('#!/bin/sh\n[ "$1" = leaks ] && exit 6\nexit "$3"\n')
+        self.analyzer.chmod(0o755)
+        self.assertEqual(self.judge('leaks,errors', '/bin/true').returncode, FINDINGS)
+        self.assertEqual(self.judge('leaks', '/bin/true').returncode, NO_ANSWER)
+        result = self.judge('leaks', '/bin/sh', '-c', 'exit 3')
+        self.assertEqual(result.returncode, 3)
+
+    def test_a_program_that_executes_another(self):
+        """A shell leaves blocks to the command that it executes: that is judged, and they are
+        counted."""
+        for command, status in (('/bin/true', 0), (program('leaks_c'), FINDINGS)):
+            result = self.judge('leaks', '/bin/sh', '-c', 'exec "$0"', command)
+            self.assertEqual(result.returncode, status, result.stderr)
+            self.assertIn(' left by programs before, at exec: not searched\n', result.stderr)
 
     def test_the_analyzer_of_the_build_directory(self):
         """A recorder that is in a build directory finds the analyzer in its folder there, unless
