@@ -164,7 +164,8 @@ static enum ttd_status usual_find_groups(const struct usual_search *search, ttd_
                               (callers.is_hash_table ? 1U << USUAL_HASH_TABLE : 0) |
                               (callers.is_slice_page ? 1U << USUAL_SLICES : 0));
     site->has_instances = callers.is_instance;
-    site->header = callers.header;
+    memcpy(site->headers, callers.headers, sizeof site->headers);
+    site->trailer = callers.trailer;
     if (callers.count)
         status = usual_group_of(usual, usual_key(PREFIX_ADDRESS, callers.items[0].module),
                                 callers.items[0].offset, true, &groups[1]);
@@ -480,6 +481,16 @@ void usual_offsets_free(struct usual_offsets *usual)
     *usual = (struct usual_offsets){.first = NULL};
 }
 
+/* Whether a pointer points behind a header of the block, or at the record at its end. */
+static bool usual_is_beside_record(const struct usual_site *site, uint64_t size, uint32_t offset)
+{
+    for (int i = 0; i < HEAP_HEADERS; i++) {
+        if (offset && site->headers[i] == offset)
+            return true;
+    }
+    return site->trailer && size >= site->trailer && offset == size - site->trailer;
+}
+
 bool usual_offsets_have(const struct usual_offsets *usual, const struct heap_reach *reach,
                         uint32_t node, uint32_t offset)
 {
@@ -487,7 +498,7 @@ bool usual_offsets_have(const struct usual_offsets *usual, const struct heap_rea
     const struct usual_site *site =
         &usual->sites[map_get(&usual->site_index, heap_nodes_stack(nodes, node), 0)];
     unsigned layouts = site->layouts;
-    if (site->header && site->header == offset)
+    if (usual_is_beside_record(site, heap_nodes_size(nodes, node), offset))
         return true;
     if (site->has_instances && usual_has_pointer(reach, node, offset))
         return true;

@@ -17,7 +17,8 @@
  * Redis and others use for strings; the tables of Rust's hashbrown, which are pointed at behind
  * their data; and the pages of GLib's slices, which are pointed at their end. They count like a
  * single offset, and few blocks of any group are enough. If the function is known by name to have
- * such a layout, or a header of a certain size, one block is enough.
+ * such a layout, headers of certain sizes, or a record at the end, one block is enough: exceptions
+ * of C++, the strings in them, and buffers of std::pmr.
  *
  * An instance of GLib's types has its private data before it, of another size for each type. It
  * begins with a pointer to its class, which is a block, so a pointer to such a word owns the block.
@@ -71,8 +72,9 @@ struct usual_site {
     uint8_t layouts;
     /** They imply that the blocks have instances of GLib's types. */
     bool has_instances;
-    /** Size of the header that they imply; 0 for none. */
-    uint32_t header;
+    /** Sizes of headers and of a record at the end that they imply; 0 for none. */
+    uint32_t headers[HEAP_HEADERS];
+    uint32_t trailer;
 };
 
 /** All zero when empty. */

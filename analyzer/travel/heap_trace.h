@@ -34,6 +34,7 @@ struct heap_caller {
 };
 
 #define HEAP_CALLERS 3
+#define HEAP_HEADERS 2
 
 /** The innermost functions of a stack, except wrappers of allocators. */
 struct heap_callers {
@@ -48,8 +49,10 @@ struct heap_callers {
     bool is_hash_table;
     bool is_instance;
     bool is_slice_page;
-    /** By its name, it puts a header of this size before the data; 0 if that is unknown. */
-    uint32_t header;
+    /** By its name, the innermost one or a wrapper hands out pointers behind headers of these
+     * sizes, and to a record of the last size at the end of the block; 0 if that is unknown. */
+    uint32_t headers[HEAP_HEADERS];
+    uint32_t trailer;
 };
 
 /** Lists the functions that allocate with a stack. */

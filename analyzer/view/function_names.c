@@ -207,8 +207,18 @@ struct ttd_string glob_base_name(struct ttd_string path)
 /* Frames that mostly include them, and their callers. */
 #define FEW_FRAMES 6
 
-/* GLib's header before a closure. */
+/* GLib's header before a closure; and what libstdc++ puts before the characters of a string that
+ * exceptions share. */
 #define CLOSURE_HEADER 32
+#define STRING_HEADER  24
+
+/* An exception of libstdc++ for 64 bits: its header, to which the thread has a pointer while the
+ * exception is handled, lies behind a count of references, and before the thrown object. */
+#define EXCEPTION_COUNT  16
+#define EXCEPTION_HEADER 128
+
+/* The record at the end of a buffer of std::pmr, by which its resource holds it. */
+#define BUFFER_RECORD 16
 
 static bool judge_keeps_stack(void *context, ttd_id stack)
 {
@@ -233,7 +243,10 @@ enum judge_trait {
     JUDGE_HASH_TABLE = 4,
     JUDGE_INSTANCE = 8,
     JUDGE_CLOSURE = 16,
-    JUDGE_SLICE = 32
+    JUDGE_SLICE = 32,
+    JUDGE_EXCEPTION = 64,
+    JUDGE_STRING = 128,
+    JUDGE_BUFFER = 256
 };
 
 static const char slice_function[] = "g_slice_alloc";
@@ -247,7 +260,10 @@ static const struct {
                    {"hashbrown", JUDGE_HASH_TABLE},
                    {"g_type_create_instance", JUDGE_INSTANCE},
                    {"g_closure_new_simple", JUDGE_CLOSURE},
-                   {slice_function, JUDGE_SLICE}};
+                   {slice_function, JUDGE_SLICE},
+                   {"__cxa_allocate_exception", JUDGE_EXCEPTION},
+                   {"4_Rep9_S_create", JUDGE_STRING},
+                   {"monotonic_buffer_resource13_M_new_buffer", JUDGE_BUFFER}};
 
 static bool judge_has_part(struct ttd_string name, const char *part)
 {
@@ -301,6 +317,22 @@ static bool judge_read_frames(struct runtime_judge *judge, ttd_id stack, size_t 
     return true;
 }
 
+/* Sets the sizes of headers that the names of the allocating functions imply. The runtime's own may
+ * count as wrappers. */
+static void judge_find_headers(struct heap_callers *callers, uint32_t traits)
+{
+    if (traits & JUDGE_CLOSURE)
+        callers->headers[0] = CLOSURE_HEADER;
+    if (traits & JUDGE_STRING)
+        callers->headers[0] = STRING_HEADER;
+    if (traits & JUDGE_EXCEPTION) {
+        callers->headers[0] = EXCEPTION_COUNT;
+        callers->headers[1] = EXCEPTION_HEADER;
+    }
+    if (traits & JUDGE_BUFFER)
+        callers->trailer = BUFFER_RECORD;
+}
+
 /* A list is shorter, or empty, if memory or steps are short: then less is inferred from it. */
 static void judge_list_callers(void *context, ttd_id stack, struct heap_callers *callers)
 {
@@ -325,7 +357,9 @@ static void judge_list_callers(void *context, ttd_id stack, struct heap_callers 
     callers->is_sds = traits & JUDGE_SDS;
     callers->is_hash_table = traits & JUDGE_HASH_TABLE;
     callers->is_instance = traits & JUDGE_INSTANCE;
-    callers->header = traits & JUDGE_CLOSURE ? CLOSURE_HEADER : 0;
+    for (size_t i = 0; i < first; i++)
+        traits |= judge_traits(judge, &frames->frames[i]) & JUDGE_EXCEPTION;
+    judge_find_headers(callers, traits);
     /* A slice of its own comes from a wrapper only. */
     for (size_t i = first + 1; i < frames->count && !callers->is_slice_page; i++)
         callers->is_slice_page = judge_traits(judge, &frames->frames[i]) & JUDGE_SLICE;

@@ -343,6 +343,21 @@ class Owners(SnapshotCase):
             self.assertEqual(self.of_function([(16,)] * 3 + [(0,)], f"{name}@m.c@1"),
                              {"possibly_lost": 3, "still_reachable": 1})
 
+    def test_headers_of_the_runtimes(self):
+        """A pointer behind the header of an exception or of its string owns one block, and so does
+        one to the record at the end of a buffer of std::pmr; no other one does."""
+        held, possible = "still_reachable", "possibly_lost"
+        for name, size, owning, other in (
+                ("__cxa_allocate_exception", 144, (16, 128), (8, 112, 136)),
+                ("_ZNSs4_Rep9_S_createEmmRKSaIcE", 60, (24,), (16, 32)),
+                ("_ZNSbIwSt11char_traitsIwESaIwEE4_Rep9_S_createEmmRKS1_", 60, (24,), (16,)),
+                ("_ZNSt3pmr25monotonic_buffer_resource13_M_new_bufferEmm", 1040, (1024,),
+                 (8, 1016, 1032)),
+                ("_ZN2my9exceptionC1Ev", 144, (), (16, 128))):
+            for offset in owning + other:
+                self.assertEqual(self.of_function([(offset,)], f"{name}@@0", size),
+                                 {held if offset in owning else possible: 1}, (name, offset))
+
     def test_inlined_function(self):
         """Its call of the allocator is at another address in each caller, and its name is known."""
         for inlined, expected in (("", {"possibly_lost": (3, 120)}),

@@ -8,6 +8,25 @@ from support import PATIENCE, Recording, beside_analyzer, program
 
 FINDINGS, NO_ANSWER = 116, 125
 
+CAUGHT = r"""
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+
+int main()
+{
+    try {
+        throw std::runtime_error(std::string(100, 'x'));
+    } catch (const std::exception &) {
+        try {
+            throw 5;
+        } catch (int) {
+            std::exit(0);
+        }
+    }
+}
+"""
+
 
 class FailOn(Recording):
     def setUp(self):
@@ -77,6 +96,16 @@ class FailOn(Recording):
         result = self.judge('leaks', '/bin/sh', '-c', '"$0"; exit 0', program('own_malloc'))
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn('Uncertain: process ', result.stderr)
+
+    def test_an_exception_that_is_handled_at_the_end(self):
+        """The runtime holds it, and with it its string, by pointers behind their headers."""
+        path = self.directory / 'caught'
+        path.with_suffix('.cpp').write_text(CAUGHT)
+        subprocess.run([*os.environ['COMPILER_CXX'].split(), '-O1', '-o', path,
+                        path.with_suffix('.cpp')], check=True)
+        result = self.judge('leaks', path)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn('Still reachable', result.stderr)
 
     def test_findings_come_before_a_missing_answer(self):
         self.analyzer.unlink()
