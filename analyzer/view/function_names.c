@@ -403,11 +403,29 @@ static bool judge_may_be_inlined(const struct heap_call *call, const struct fram
            frame->file.size == 0 && !runtime_has_module(frame->module);
 }
 
+static bool judge_is_c(struct ttd_string file)
+{
+    return file.size >= 2 && memcmp(file.data + file.size - 2, ".c", 2) == 0;
+}
+
+/* Whether a call of malloc() or free() may come from an operator of the frame's module that has
+ * left no frame, because it ends in this call, while the other module takes the operators of the
+ * C++ library: a library that contains that one has its own and need not export them. */
+static bool judge_may_be_hidden(const struct heap_call *call, const struct frame *frame,
+                                const struct frame *other)
+{
+    return !judge_is_operator(call) && call->action != TTD_ACTION_REALLOC &&
+           frame->module_id != other->module_id && !judge_is_c(frame->file) &&
+           !runtime_has_module(frame->module);
+}
+
 enum ttd_status finding_pairs_operators(struct definitions *definitions,
                                         struct heap_finding *finding, bool *pairs)
 {
     const struct heap_call *calls[] = {&finding->call, &finding->allocated};
     struct frame_list frames = {0};
+    struct frame innermost[2];
+    int known = 0;
     enum ttd_status status = TTD_OK;
     *pairs = false;
     if (finding->kind != HEAP_ERROR_MISMATCHED_FREE)
@@ -418,11 +436,15 @@ enum ttd_status finding_pairs_operators(struct definitions *definitions,
                                   heap_call_is_known(calls[i]) ? calls[i]->stack : TTD_NONE, 1);
         if (status != TTD_OK || !frames.count)
             continue;
+        innermost[i] = frames.frames[0];
+        known++;
         *pairs |= allocators_are_operator(frames.frames[0].function);
         finding->may_be_inlined |=
             has_operator && judge_may_be_inlined(calls[i], &frames.frames[0]);
     }
-    finding->is_certain &= !finding->may_be_inlined;
+    for (int i = 0; i < 2 && has_operator && known == 2; i++)
+        finding->may_be_hidden |= judge_may_be_hidden(calls[i], &innermost[i], &innermost[1 - i]);
+    finding->is_certain &= !finding->may_be_inlined && !finding->may_be_hidden;
     frame_list_free(&frames);
     return status;
 }

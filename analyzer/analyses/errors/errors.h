@@ -240,6 +240,8 @@ struct heap_finding {
     /** A mismatch that is right if an operator new or delete of the program's own is inlined where
      * malloc() or free() was called. Set by the command; it knows the names. */
     bool may_be_inlined;
+    /** The same if such an operator, of a module that does not export it, ends in that call. */
+    bool may_be_hidden;
 };
 
 struct heap_errors_options {

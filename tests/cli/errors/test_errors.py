@@ -166,6 +166,28 @@ class Errors(ErrorCase):
             said = self.run_ok("errors", self.path(name)).text
             self.assertEqual(text in said, not certain)
 
+    def test_operators_that_leave_no_frame(self):
+        """A module that contains the C++ library has operators that nobody else takes: one that
+        ends in a call of free() is not seen between that and its caller."""
+        text = "uncertain: an operator of the module's own may end in the call, and have no frame"
+        for file, module, certain in (("plug.cc", 2, False), ("plug.h", 2, False),
+                                      ("plug.c", 2, True), ("plug.cc", 1, True),
+                                      ("strdup.cc", 3, True)):
+            for calls in ((NEW, 2, FREE, 5), (MALLOC, 5, DELETE, 2)):
+                allocate, stack, release, at = calls
+                script = Script().basics()
+                script.add("module", path="/lib/libc.so.6", bias=0x8000000, begin=0x8000000,
+                           end=0x8100000, position="0:0")
+                script.add("stack", parent=1, module=module, offset=0x400)
+                script.add("symbol", module=module, offset=0x400, frames=f"f@{file}@6")
+                script.event("Alloc", address=0x1000, size=16, api=allocate, stack=stack)
+                script.event("Free", base=0x1000, api=release, stack=at)
+                name = f"{file}{module}{allocate}.ttd"
+                finding, = self.findings(script, name=name)["findings"]
+                self.assertEqual((finding["kind"], finding["certain"]),
+                                 ("mismatched-free", certain), name)
+                self.assertEqual(text in self.run_ok("errors", self.path(name)).text, not certain)
+
     def test_realloc_of_new(self):
         script = Script().basics()
         script.event("Alloc", address=0x1000, size=16, api=NEW, stack=2)
