@@ -251,6 +251,12 @@ static void take_watch(void *context, uint64_t stalled)
         take_let_go(taking);
 }
 
+/* Returns a thread by which the process's files are listed: the first one may have ended. */
+static uint32_t take_tid(const struct snapshot_order *order)
+{
+    return order->request ? order->request->tid : order->pid;
+}
+
 /* Reads the process, while another thread holds and traces it. */
 static void take_read(void *context)
 {
@@ -259,7 +265,7 @@ static void take_read(void *context)
     taking->is_copy_due =
         !order->request && copy_is_due(order->pid, order->copy_min, &taking->gaps);
     /* Before the process is held: it may have thousands of files. */
-    taking->has_ring = maps_has_ring(order->pid, order->request ? order->request->tid : order->pid);
+    taking->lacks_kernel_words = !kernel_files_find(&taking->files, order->pid, take_tid(order));
     reader_ask(take_stop_threads, taking);
     taking->deadline = taking_now_ns() + order->time_limit;
     taking->snapshot->flags = taking->threads.are_stopped ? TTD_SNAPSHOT_STOPPED : 0;
@@ -305,6 +311,9 @@ static void take_free_taking(struct taking *taking)
     if (taking->is_left)
         return;
     copy_gaps_free(&taking->gaps);
+    kernel_files_free(&taking->files);
+    for (size_t i = 0; i < KERNEL_KINDS; i++)
+        free(taking->kernel_words[i].items);
     free(taking->living);
     free(taking->regions);
     free(taking->sources);
@@ -431,12 +440,47 @@ static void take_search_add_region(struct taking *taking, const struct region *r
                             .name = take_search_name_id(taking, name)};
 }
 
-/* Numbers the regions: registers, then memory that a copy lacks, then roots, then the heap; it
- * comes last, since nothing can be said without roots. */
+/* Regions of words that the system keeps have addresses that no memory of a process has. */
+#define KERNEL_BEGIN UINT64_C(0xffff800000000000)
+
+static const char *const kernel_names[KERNEL_KINDS] = {
+    [KERNEL_EPOLL] = "[epoll]", [KERNEL_TIMERS] = "[timers]"};
+
+/* Reads the words that the system keeps, and drops those that point to no block. */
+static void take_search_find_kernel_words(struct taking *taking)
+{
+    const struct snapshot_order *order = taking->order;
+    struct kernel_words *words = taking->kernel_words;
+    bool is_whole =
+        kernel_words_of_epoll(&words[KERNEL_EPOLL], &taking->files, order->pid, take_tid(order));
+    is_whole &= kernel_words_of_timers(&words[KERNEL_TIMERS], order->pid);
+    taking->lacks_kernel_words |= !is_whole;
+    for (size_t kind = 0; kind < KERNEL_KINDS; kind++) {
+        size_t kept = 0;
+        for (size_t i = 0; i < words[kind].count; i++)
+            if (heap_pages_has(taking->subject.pages, words[kind].items[i]))
+                words[kind].items[kept++] = words[kind].items[i];
+        words[kind].count = kept;
+    }
+}
+
+static void take_search_add_kernel_words(struct taking *taking)
+{
+    for (size_t kind = 0; kind < KERNEL_KINDS; kind++)
+        if (taking->kernel_words[kind].count != 0)
+            taking->regions[taking->count++] =
+                (struct ttd_region){.kind = TTD_REGION_FILE,
+                                    .begin = KERNEL_BEGIN + ((uint64_t)kind << 40),
+                                    .size = taking->kernel_words[kind].count * 8,
+                                    .name = take_search_name_id(taking, kernel_names[kind])};
+}
+
+/* Numbers the regions: registers and words that the system keeps, then memory that a copy lacks,
+ * then roots, then the heap; it comes last, since nothing can be said without roots. */
 static bool take_search_number_regions(struct taking *taking)
 {
     const struct regions *regions = &taking->layout.regions;
-    size_t capacity = taking->threads.count + 1 + regions->count;
+    size_t capacity = taking->threads.count + 1 + KERNEL_KINDS + regions->count;
     taking->regions = calloc(capacity, sizeof *taking->regions);
     taking->sources = calloc(capacity, sizeof *taking->sources);
     if (!taking->regions || !taking->sources)
@@ -446,6 +490,7 @@ static bool take_search_number_regions(struct taking *taking)
     for (size_t i = 0; i < taking->threads.count; i++)
         if (taking->threads.items[i].is_stopped)
             take_search_add_registers(taking, taking->threads.items[i].tid);
+    take_search_add_kernel_words(taking);
     for (size_t i = 0; i < regions->count; i++)
         if (taking_is_apart(taking, &regions->items[i]))
             take_search_add_region(taking, &regions->items[i]);
@@ -461,8 +506,8 @@ static bool take_search_number_regions(struct taking *taking)
     return taking->order->calls.regions(taking->order->calls.context, &record);
 }
 
-/* Searches the registers of all threads, in the order of their regions. Returns the number of the
- * last one. */
+/* Searches the registers of all threads and the words that the system keeps, in the order of their
+ * regions. Returns the number of the last one. */
 static uint32_t take_search_registers(const struct taking *taking, struct scan *scan)
 {
     const struct snapshot_request *request = taking->order->request;
@@ -480,6 +525,11 @@ static uint32_t take_search_registers(const struct taking *taking, struct scan *
         registers.valid = UINT64_MAX;
         registers.values = taking->threads.items[i].registers;
         scan_registers(scan, &registers);
+    }
+    for (size_t kind = 0; kind < KERNEL_KINDS; kind++) {
+        const struct kernel_words *words = &taking->kernel_words[kind];
+        if (words->count != 0)
+            scan_words(scan, ++registers.region, words->items, words->count);
     }
     return registers.region;
 }
@@ -534,7 +584,8 @@ static bool take_search(struct taking *taking)
     struct scan_result result = scan_close(scan);
     taking->snapshot->missing = result.missing;
     if (!result.is_complete || !taking->layout.is_whole || taking->layout.has_kernel_queue ||
-        taking->has_ring || taking->tables.classes.is_incomplete || memory_is_late(&taking->memory))
+        taking->files.has_ring || taking->lacks_kernel_words ||
+        taking->tables.classes.is_incomplete || memory_is_late(&taking->memory))
         taking->snapshot->flags |= TTD_SNAPSHOT_INCOMPLETE;
     return result.is_written && take_write_classes(taking);
 }
@@ -562,6 +613,7 @@ bool taking_search(struct taking *taking)
 {
     taking_note_stacks(taking);
     taking_note_calls(taking);
+    take_search_find_kernel_words(taking);
     return take_search_number_regions(taking) && take_search(taking) &&
            taking_write_headers(taking) && taking_write_frames(taking) && take_search_copy(taking);
 }

@@ -8,6 +8,9 @@
 #include "snapshot/take.h"
 #include "snapshot/stop/threads.h"
 
+/** The parts of the system that keep words of a process. */
+enum { KERNEL_EPOLL, KERNEL_TIMERS, KERNEL_KINDS };
+
 /** A stack, and the registers of its thread: these are gone once the thread goes on. */
 struct held_stack {
     uint32_t tid;
@@ -37,7 +40,9 @@ struct taking {
     uint64_t held_time;  /* once they were let go before the reader was done */
     bool has_let_go;
     bool has_stalled;
-    bool has_ring;  /* of io_uring: see maps_has_ring() */
+    struct kernel_files files;
+    struct kernel_words kernel_words[KERNEL_KINDS]; /* those that may point to blocks */
+    bool lacks_kernel_words;
     bool is_left;   /* the reader was left behind */
     bool is_copied; /* result of making a copy */
     uint64_t deadline;

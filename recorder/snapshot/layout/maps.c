@@ -146,22 +146,93 @@ void maps_free(struct maps *maps)
     free(maps->items);
 }
 
-bool maps_has_ring(uint32_t pid, uint32_t tid)
+static bool kernel_files_add_epoll(struct kernel_files *files, uint32_t number)
 {
-    static const char ring[] = "anon_inode:[io_uring]";
-    char path[64], text[sizeof ring];
-    bool has_ring = false;
+    void *epolls = array_grow(files->epolls, files->epoll_count, &files->epoll_capacity,
+                              sizeof *files->epolls);
+    if (!epolls)
+        return false;
+    files->epolls = epolls;
+    files->epolls[files->epoll_count++] = number;
+    return true;
+}
+
+bool kernel_files_find(struct kernel_files *files, uint32_t pid, uint32_t tid)
+{
+    static const char ring[] = "anon_inode:[io_uring]", epoll[] = "anon_inode:[eventpoll]";
+    char path[64], text[sizeof epoll];
+    bool has_memory = true;
+    *files = (struct kernel_files){.has_ring = false};
     snprintf(path, sizeof path, "/proc/%u/task/%u/fd", pid, tid);
     reader_enter();
-    DIR *files = opendir(path);
-    for (const struct dirent *entry; files && !has_ring && (entry = readdir(files));) {
-        ssize_t size = readlinkat(dirfd(files), entry->d_name, text, sizeof text);
-        has_ring = size == sizeof ring - 1 && memcmp(text, ring, sizeof ring - 1) == 0;
+    DIR *directory = opendir(path);
+    for (const struct dirent *entry; directory && (entry = readdir(directory));) {
+        ssize_t size = readlinkat(dirfd(directory), entry->d_name, text, sizeof text);
+        files->has_ring |= size == sizeof ring - 1 && memcmp(text, ring, sizeof ring - 1) == 0;
+        if (size == sizeof epoll - 1 && memcmp(text, epoll, sizeof epoll - 1) == 0)
+            has_memory &= kernel_files_add_epoll(files, (uint32_t)strtoul(entry->d_name, NULL, 10));
     }
-    if (files)
-        closedir(files);
+    if (directory)
+        closedir(directory);
     reader_leave();
-    return has_ring;
+    return has_memory;
+}
+
+void kernel_files_free(struct kernel_files *files)
+{
+    free(files->epolls);
+}
+
+static bool kernel_words_add(struct kernel_words *words, uint64_t value)
+{
+    void *items = array_grow(words->items, words->count, &words->capacity, sizeof *words->items);
+    if (!items)
+        return false;
+    words->items = items;
+    words->items[words->count++] = value;
+    return true;
+}
+
+/* Adds the number behind each mark that follows a label in a file of /proc. A file that is not
+ * there has none: the program has closed it, or the system has no such file. */
+static bool kernel_words_parse(struct kernel_words *words, const char *path, const char *label,
+                               const char *mark)
+{
+    bool is_whole = true;
+    reader_enter();
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    reader_leave();
+    if (file < 0)
+        return errno == ENOENT;
+    char *text = maps_read_all(file, &is_whole);
+    close(file);
+    for (const char *place = text; place && (place = strstr(place, label));) {
+        place += strlen(label);
+        const char *number = strstr(place, mark);
+        is_whole = number && kernel_words_add(words, strtoull(number + strlen(mark), NULL, 16)) &&
+                   is_whole;
+    }
+    free(text);
+    return is_whole;
+}
+
+bool kernel_words_of_epoll(struct kernel_words *words, const struct kernel_files *files,
+                           uint32_t pid, uint32_t tid)
+{
+    bool is_whole = true;
+    char path[64];
+    for (size_t i = 0; i < files->epoll_count; i++) {
+        snprintf(path, sizeof path, "/proc/%u/task/%u/fdinfo/%u", pid, tid, files->epolls[i]);
+        is_whole &= kernel_words_parse(words, path, "tfd:", "data:");
+    }
+    return is_whole;
+}
+
+bool kernel_words_of_timers(struct kernel_words *words, uint32_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%u/timers", pid);
+    return kernel_words_parse(words, path, "signal:", "/");
 }
 
 static bool backing_name_begins(const char *name, const char *begin)

@@ -93,9 +93,33 @@ bool maps_read(struct maps *maps, uint32_t pid, uint32_t tid);
 
 void maps_free(struct maps *maps);
 
-/** Whether a process has a ring of io_uring open: the ring need not be among the mappings, since
- * the program may have unmapped it, or given the memory of the ring itself. */
-bool maps_has_ring(uint32_t pid, uint32_t tid);
+/** Open files of a process that may have its pointers. */
+struct kernel_files {
+    /** A ring of io_uring: it need not be among the mappings, since the program may have unmapped
+     * it, or given the memory of the ring itself. */
+    bool has_ring;
+    uint32_t *epolls; /* numbers of files */
+    size_t epoll_count;
+    size_t epoll_capacity;
+};
+
+/** Words that the system keeps for a process, and gives back to it. */
+struct kernel_words {
+    uint64_t *items;
+    size_t count;
+    size_t capacity;
+};
+
+/** Finds the files, as far as this is permitted. Returns false without memory. Release with
+ * kernel_files_free(). */
+bool kernel_files_find(struct kernel_files *files, uint32_t pid, uint32_t tid);
+void kernel_files_free(struct kernel_files *files);
+
+/** Adds the words that the process has given to epoll, or to POSIX timers. Returns false if some
+ * may be missing. The caller frees the items. */
+bool kernel_words_of_epoll(struct kernel_words *words, const struct kernel_files *files,
+                           uint32_t pid, uint32_t tid);
+bool kernel_words_of_timers(struct kernel_words *words, uint32_t pid);
 
 /** The memory, file or device behind a mapping. Decides whether a pointer of the program may be in
  * a mapping that it cannot write to, and the permitted ways to read it. */

@@ -79,6 +79,13 @@ void scan_registers(struct scan *scan, const struct scan_registers *registers)
             scan_add(scan, registers->region, i * UINT64_C(8), registers->values[i]);
 }
 
+void scan_words(struct scan *scan, uint32_t region, const uint64_t *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (heap_pages_has(scan->job.pages, words[i]))
+            scan_add(scan, region, i * UINT64_C(8), words[i]);
+}
+
 /* Finds the words of a line whose values lie in the HEAP_ADDRESS_BITS from `low` on: a bit for
  * each. Zeros, small numbers, text and random bytes (most words) do not. */
 static inline unsigned scan_find_candidates(const unsigned char *line, uint64_t low)

@@ -61,6 +61,9 @@ struct scan;
 /** Returns NULL if there is no memory. */
 struct scan *scan_open(const struct scan_job *job);
 
+/** Searches words that are in no memory of the process, likewise. */
+void scan_words(struct scan *scan, uint32_t region, const uint64_t *words, size_t count);
+
 /** Searches registers, before any memory. */
 void scan_registers(struct scan *scan, const struct scan_registers *registers);
 

@@ -121,6 +121,22 @@ class Shared(Recording):
 
 
 class Kernel(Recording):
+    def test_words_that_it_gives_back(self):
+        """Data of epoll and of timers hold blocks, also once the main thread has ended."""
+        for arguments in (), ('gone',):
+            result = self.record(program('held_in_kernel'), *arguments)
+            self.assertEqual((result.returncode, result.stderr), (0, b''))
+            records = Records(self.trace)
+            for size in 301, 302, 303, 304, 305:
+                (region, _), = records.words_to(size)
+                self.assertEqual((region.kind, records.strings[region.name]),
+                                 (FILE, '[timers]' if size > 303 else '[epoll]'))
+            found = analyze('leaks', self.trace)
+            self.assertIs(found['certain'], True)
+            self.assertEqual({group['bytes']: group['class'] for group in found['groups']},
+                             {306: 'definitely_lost'} | dict.fromkeys(range(301, 306),
+                                                                      'still_reachable'))
+
     def test_queues(self):
         """Blocks that only the kernel holds seem lost, so nothing is certain."""
         for kind in 'ring', 'unmapped ring', 'aio':

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* Holds three blocks only by the data of a file that epoll waits for, and two by those of timers; a
+ * sixth was the data of a file that is closed. With an argument the main thread ends first. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+static int add(int waiting, size_t size)
+{
+    int file = eventfd(0, 0);
+    struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = malloc(size)}};
+    epoll_ctl(waiting, EPOLL_CTL_ADD, file, &event);
+    return file;
+}
+
+static void set_timer(size_t size)
+{
+    timer_t timer;
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL,
+                             .sigev_signo = SIGUSR1,
+                             .sigev_value = {.sival_ptr = malloc(size)}};
+    timer_create(CLOCK_MONOTONIC, &event, &timer);
+}
+
+static void __attribute__((noinline)) hold(void)
+{
+    int waiting = epoll_create1(0);
+    add(waiting, 301);
+    add(waiting, 302);
+    add(epoll_create1(0), 303);
+    set_timer(304);
+    set_timer(305);
+    close(add(waiting, 306));
+}
+
+static void __attribute__((noinline)) clear_stack(void)
+{
+    char bytes[8192];
+    memset(bytes, 0, sizeof bytes);
+    __asm__ volatile("" : : "r"(bytes) : "memory");
+}
+
+static void *end_later(void *first)
+{
+    pthread_join(*(pthread_t *)first, NULL);
+    exit(0);
+}
+
+int main(int count, char **arguments)
+{
+    static pthread_t first, second;
+    (void)arguments;
+    hold();
+    clear_stack();
+    if (count == 1)
+        return 0;
+    first = pthread_self();
+    pthread_create(&second, NULL, end_later, &first);
+    pthread_exit(NULL);
+}
