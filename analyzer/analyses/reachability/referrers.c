@@ -200,6 +200,7 @@ static enum ttd_status referrers_follow_chain(struct walk *walk,
     struct level nearest = {.words = &word, .width = 1};
     uint64_t count = 0;
     uint32_t last = referrer->node;
+    unsigned flags = 0;
     for (;;) {
         referrers_fill_level(walk, &nearest, last);
         /* Each step must come nearer to a root: that ends in a cycle as well. */
@@ -208,6 +209,7 @@ static enum ttd_status referrers_follow_chain(struct walk *walk,
             break;
         walk->is_listed[last] = true;
         last = word.node;
+        flags |= word.flags & GRAPH_STALE;
         count++;
     }
     if (count < CHAIN_MIN) {
@@ -227,6 +229,7 @@ static enum ttd_status referrers_follow_chain(struct walk *walk,
                                                  .node = last,
                                                  .offset = referrer->offset,
                                                  .target_offset = referrer->target_offset,
+                                                 .flags = flags,
                                                  .distance = referrers_distance_of(walk, last),
                                                  .is_too_deep = *depth + 1 == walk->options->depth,
                                                  .count = count});

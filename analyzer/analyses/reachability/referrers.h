@@ -73,7 +73,8 @@ struct heap_referrer {
     uint64_t offset;
     /** Offset in the target that the word points to; from UINT32_MAX on not exact. */
     uint64_t target_offset;
-    /** Flags of the edge or root: a sum of enum graph_flag. */
+    /** Flags of the edge or root: a sum of enum graph_flag. Of a chain, GRAPH_STALE if a word on
+     * the way is. */
     unsigned flags;
     /** Number of pointers from the nearest root to the block of the word; 0 for a root, GRAPH_NONE
      * if no root leads there. */

@@ -24,7 +24,8 @@ static void referrers_text_flags(struct text_output *output, const struct heap_r
     if (referrer->target_offset && referrer->kind != HEAP_REFERRER_CHAIN)
         out_format(output, ", to its byte %llu", (unsigned long long)referrer->target_offset);
     if (referrer->flags & GRAPH_STALE)
-        out_text(output, ", perhaps a stale word");
+        out_text(output, referrer->kind == HEAP_REFERRER_CHAIN ? ", perhaps by a stale word"
+                                                               : ", perhaps a stale word");
     if (referrer->is_repeated)
         out_text(output, ", see above");
     if (referrer->is_too_deep)

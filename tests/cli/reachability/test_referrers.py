@@ -109,10 +109,14 @@ class Referrers(SnapshotCase):
             self.assertEqual(run("referrers", "--address", "1", *wrong, path).status,
                              support.USAGE)
 
-    def lists(self, count, step=0x20, sizes=(24,), is_double=False):
-        """A list that begins in .bss. In a double one each block also points at the one before."""
+    def lists(self, count, step=0x20, sizes=(24,), is_double=False, anew=()):
+        """A list that begins in .bss. In a double one each block also points at the one before.
+        Those of `anew` take the place of an earlier block, whose words they may have."""
         script = SnapshotScript().basics()
         for i in range(count):
+            script.alloc(0x20000 + step * i, sizes[i % len(sizes)])
+        for i in anew:
+            script.free(0x20000 + step * i)
             script.alloc(0x20000 + step * i, sizes[i % len(sizes)])
         words = [(0x20000 + step * i, 0x20000 + step * (i + 1)) for i in range(count - 1)]
         if is_double:
@@ -137,6 +141,20 @@ class Referrers(SnapshotCase):
         self.assertEqual(self.items(self.write(script.close()), last)[1],
                          [(0, "0x20060"), (1, "0x20040"), (2, "0x20020"), (3, "0x20000"),
                           (4, "demo .bss+0x0")])
+
+    def test_stale_word_in_a_list(self):
+        """The line that stands for the list says it, as leaks says it of the block."""
+        for anew in (), (15,):
+            script, last = self.lists(30, anew=anew)
+            path = self.write(script.close(), f"anew{len(anew)}")
+            found, places = self.items(path, last)
+            self.assertEqual(places[1], (1, "28 to 0x20000"))
+            self.assertEqual([item["stale"] for item in found["referrers"]],
+                             [False, bool(anew), False])
+            text = self.run_ok("referrers", "--address", hex(last), path).text
+            self.assertEqual("up to 0x20000, perhaps by a stale word\n" in text, bool(anew))
+            kinds = self.json_of("leaks", path, "--show", "stale")["groups"]
+            self.assertEqual(sum(group["blocks"] for group in kinds), 14 if anew else 0)
 
     def test_long_chain(self):
         """Blocks of different sizes are no list. Depth is bounded."""
