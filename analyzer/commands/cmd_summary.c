@@ -277,6 +277,8 @@ int summary_print(struct session *session, struct view *view, const struct page_
     leaks_judge(session, &findings->leaks);
     summary.left = (struct report_sum){findings->leaks.outcome.left.blocks,
                                        heap_sum_value(findings->leaks.outcome.left.bytes)};
+    summary.has_gap_before_peak =
+        heap_losses_have_gap(&findings->leaks.outcome.losses, summary.peak_position);
     int status = session_filter(session, &moves);
     if (status == STATUS_OK)
         status = errors_judge(session, &findings->errors, &findings->fatal, &has_fatal);

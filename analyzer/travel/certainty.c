@@ -54,9 +54,9 @@ static void certainty_add_losses(struct certainty *certainty, const struct certa
         certainty_add(certainty, "an unknown number of events is missing after %s: %s", position,
                       heap_loss_text(reason));
     else
-        certainty_add(certainty, "%s%llu events are missing after %s: %s",
-                      is_unknown ? "at least " : "", (unsigned long long)events, position,
-                      heap_loss_text(reason));
+        certainty_add(certainty, "%s%llu event%s missing after %s: %s",
+                      is_unknown ? "at least " : "", (unsigned long long)events,
+                      events == 1 ? " is" : "s are", position, heap_loss_text(reason));
 }
 
 /* Adds doubts that come from the reading: a part was left out, or the file is not as it was. */
@@ -87,9 +87,11 @@ void certainty_judge(struct certainty *certainty, const struct certainty_facts *
     for (int reason = TTD_LOSS_UNKNOWN; reason <= HEAP_LOSS_LAST; reason++)
         certainty_add_losses(certainty, facts, (enum ttd_loss_reason)reason);
     if (facts->outcome->losses.records > facts->outcome->losses.kept_count)
-        certainty_add(certainty, "events are missing in %llu more places",
-                      (unsigned long long)(facts->outcome->losses.records -
-                                           facts->outcome->losses.kept_count));
+        certainty_add(
+            certainty, "events are missing in %llu more place%s",
+            (unsigned long long)(facts->outcome->losses.records -
+                                 facts->outcome->losses.kept_count),
+            facts->outcome->losses.records - facts->outcome->losses.kept_count == 1 ? "" : "s");
     char position[TTD_POSITION_TEXT];
     ttd_position_format(facts->outcome->position, position);
     if (!facts->is_closed && facts->outcome->reached_end)
@@ -109,14 +111,17 @@ void certainty_judge(struct certainty *certainty, const struct certainty_facts *
                       facts->trace->time_unit ? "the trace has none"
                                               : "the trace's first chunk is lost");
     if (facts->outcome->counts.overlaps)
-        certainty_add(certainty, "%llu blocks were allocated where another was still live",
-                      (unsigned long long)facts->outcome->counts.overlaps);
+        certainty_add(certainty, "%llu block%s allocated where another was still live",
+                      (unsigned long long)facts->outcome->counts.overlaps,
+                      facts->outcome->counts.overlaps == 1 ? " was" : "s were");
     if (facts->outcome->counts.strays)
         certainty_add(
             certainty,
-            "%llu live blocks lie in no block of the heap around theirs: their memory may have "
-            "gone with it",
-            (unsigned long long)facts->outcome->counts.strays);
+            "%llu live block%s in no block of the heap around %s: %s memory may have gone with it",
+            (unsigned long long)facts->outcome->counts.strays,
+            facts->outcome->counts.strays == 1 ? " lies" : "s lie",
+            facts->outcome->counts.strays == 1 ? "its own" : "theirs",
+            facts->outcome->counts.strays == 1 ? "its" : "their");
     certainty_add_reading(certainty, facts);
 }
 
@@ -202,8 +207,9 @@ void certainty_add_snapshot(struct certainty *certainty, const struct ttd_snapsh
             (unsigned long)snapshot->number, (unsigned long long)snapshot->missing);
     if (misplaced)
         certainty_add(certainty,
-                      "%llu references of snapshot %lu lie in no memory that it has searched",
-                      (unsigned long long)misplaced, (unsigned long)snapshot->number);
+                      "%llu reference%s of snapshot %lu %s in no memory that it has searched",
+                      (unsigned long long)misplaced, misplaced == 1 ? "" : "s",
+                      (unsigned long)snapshot->number, misplaced == 1 ? "lies" : "lie");
 }
 
 void certainty_add_torn(struct certainty *certainty, const struct ttd_snapshot *snapshot)

@@ -86,12 +86,27 @@ const char *heap_loss_text(enum ttd_loss_reason reason)
     return "for an unknown reason";
 }
 
+static bool losses_is_gap(const struct ttd_loss *loss)
+{
+    return loss->reason == TTD_LOSS_NOT_RECORDING && loss->count &&
+           ttd_position_is_valid(loss->first_good);
+}
+
+bool heap_losses_have_gap(const struct heap_losses *losses, struct ttd_position position)
+{
+    for (size_t i = 0; i < losses->kept_count; i++) {
+        if (losses_is_gap(&losses->kept[i]) &&
+            ttd_position_compare(losses->kept[i].last_good, position) < 0)
+            return true;
+    }
+    return false;
+}
+
 enum ttd_status heap_gaps_add(struct heap_gaps *gaps, const struct ttd_batch *batch)
 {
     for (size_t i = 0; i < batch->count; i++) {
         const struct ttd_loss *loss = &batch->u.losses[i];
-        if (loss->reason != TTD_LOSS_NOT_RECORDING || !loss->count ||
-            !ttd_position_is_valid(loss->first_good))
+        if (!losses_is_gap(loss))
             continue;
         enum ttd_status status = grow_array((void **)&gaps->items, &gaps->capacity, gaps->count + 1,
                                             sizeof *gaps->items);

@@ -112,6 +112,10 @@ static inline bool heap_is_unknown(struct ttd_position allocated,
     return ttd_position_compare(allocated, unknown_before) < 0;
 }
 
+/** Whether a gap begins before a position: blocks that are live there may have been released in it.
+ */
+bool heap_losses_have_gap(const struct heap_losses *losses, struct ttd_position position);
+
 /* The choice of blocks that the recorder has made. */
 
 /**

@@ -367,6 +367,9 @@ void row_known_findings(struct row *row, enum report_unit unit);
 /** Writes the members `certain` and `reasons`. */
 void row_certainty(struct row *row);
 
+/** The words about a peak, if recording was off before it. */
+#define REPORT_PEAK_GAP "perhaps less: recording was off before"
+
 /** Writes a line for each reason for uncertainty. */
 void report_certainty_text(const struct report *report);
 

@@ -385,6 +385,8 @@ static void state_text_peak(struct report *report, const struct heap_peak_state 
         sized(groups->bytes), " in ", blocks(groups->blocks));
     report_from_sites(report, groups);
     say(report->output, PLAIN, "\n");
+    if (heap_losses_have_gap(&peak->outcome.losses, peak->peak.position))
+        out_text(report->output, "This is " REPORT_PEAK_GAP "\n");
     report_estimate_text(report->output, "    ", &groups->estimate);
     report_runtime_text(report);
     report_certainty_text(report);

@@ -138,6 +138,8 @@ static void summary_peak(struct report *report, const struct report_summary *dat
     summary_sum(report->output, data->peak);
     if (data->peak.blocks)
         say(report->output, " at ", moment(report, data->peak_position));
+    if (data->has_gap_before_peak)
+        say(report->output, "\n", tab(ANSWER_COLUMN), REPORT_PEAK_GAP);
     out_char(report->output, '\n');
     summary_owner(report, &data->peak_owner);
     summary_peak_wrapper(report, data);
@@ -318,7 +320,8 @@ static void summary_brief(struct report *report, const struct report_summary *da
         summary_lost(report, data);
     }
     report_pooled_text(report, data->choice, ANSWER_COLUMN);
-    summary_brief_line(report, "peak", data->peak.bytes, "", &data->peak_owner);
+    summary_brief_line(report, "peak", data->peak.bytes,
+                       data->has_gap_before_peak ? ", " REPORT_PEAK_GAP : "", &data->peak_owner);
     summary_peak_wrapper(report, data);
 }
 

@@ -78,6 +78,8 @@ struct report_summary {
     uint64_t programs;
     struct ttd_position peak_position;
     struct report_sum peak;
+    /** Recording was off before: blocks of the peak may have been released then. */
+    bool has_gap_before_peak;
     struct report_owner peak_owner;
     /** The groups that these owners are of, by stack, the largest first. */
     const struct heap_groups *peak_groups;

@@ -61,6 +61,7 @@ class Rules(TestCase):
         self.assertEqual((blocks, size), (1, 20))
         self.assertEqual((found["unknown_releases"], found["overlaps"]), (1, 1))
         self.assertIs(found["certain"], False)
+        self.assertEqual(found["reasons"], ["1 block was allocated where another was still live"])
 
     def test_releases_of_early_blocks(self):
         """A child releases blocks of its parent: what 'errors' finds right is no alarm here."""

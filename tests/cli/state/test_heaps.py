@@ -239,7 +239,7 @@ class Heaps(NestedCase):
                             ("retained",)):
                 found = self.json_of(command[0], path, *command[1:])
                 self.assertEqual((found["certain"], [r[:31] for r in found["reasons"]]),
-                                 (False, ["1 live blocks lie in no block o"]), (change, command))
+                                 (False, ["1 live block lies in no block o"]), (change, command))
         for change in (chunk_grows_in_place, lambda script: None):
             script = with_chunk()
             change(script)

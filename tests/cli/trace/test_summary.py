@@ -350,6 +350,21 @@ class Summary(TestCase):
         self.assertNotIn("all released", text)
         self.assertIn("Uncertain", text)
 
+    def test_a_peak_behind_a_gap(self):
+        """Blocks that were released in the gap may make it; what came before it is known."""
+        said = "perhaps less: recording was off before"
+        for last_good, first_good, is_said in (("2:0", "5:0", True), ("7:0", "8:0", False)):
+            script = Script().basics()
+            script.alloc(0x1000, 10, start="1:0", end="1:1")
+            script.alloc(0x2000, 20, start="6:0", end="6:1")
+            script.free(0x2000, start="9:0", end="9:1")
+            script.add("loss", reason=3, count="unknown", last_good=last_good,
+                       first_good=first_good)
+            path = self.write(script.close(), f"gap{is_said}")
+            for command in (("peak",), ("summary",), ("summary", "--brief")):
+                text = self.run_ok(*command, path).text
+                self.assertEqual(said in text, is_said, command)
+
     def test_pools(self):
         """What lies in them is said by all that may say that nothing is lost."""
         def written(*texts):
