@@ -69,7 +69,7 @@ static int main_print_help(void)
          "\n"
          "Exit status: 0 fine, 1 problems found (verify) or growth (--fail-on-growth), 2 wrong\n"
          "usage, 3 the trace cannot be opened or is none, 4 damaged beyond use, 5 out of memory,\n"
-         "more than --max-memory needed, or output failed, 6 (--error-exitcode) not known.");
+         "more than --max-memory needed, or output failed, 6 no answer (--error-exitcode).");
     return output_end_standard();
 }
 

@@ -84,7 +84,7 @@ static bool may_end(int status, const struct command_line *line)
         line->command == &command_verify || line->command->shares & COMMAND_KNOWN_FINDINGS;
     return (status >= STATUS_OK && status <= STATUS_INTERNAL &&
             (status != STATUS_FINDINGS || may_find)) ||
-           (status == COMMAND_LINE_ERROR_EXITCODE &&
+           ((status == COMMAND_LINE_ERROR_EXITCODE || status == STATUS_UNJUDGED) &&
             line->command->shares & COMMAND_KNOWN_FINDINGS);
 }
 
