@@ -356,6 +356,15 @@ static enum stop look_for_stop(uint32_t tid, int *signal)
     return await_stop(tid, signal);
 }
 
+/* Whether the thread still has the stack of the code. If not, it was not taken away in time and has
+ * returned: to put it back would have it do again what it has done since. */
+static bool borrow_is_there(uint32_t tid, const struct borrowed_code *code)
+{
+    struct user_regs_struct registers;
+    return borrow_get_registers(tid, &registers) && registers.rsp >= code->stack_begin &&
+           registers.rsp < code->stack_end;
+}
+
 /*
  * Follows the thread through a run. A signal that comes before all are blocked comes first; one
  * that comes when it is over is to be delivered where the thread was. In between only one that
@@ -388,7 +397,8 @@ static enum borrow_result borrow_follow_run(const struct threads *threads,
     }
     ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
     stop = await_stop(thread->tid, &signal);
-    if (stop == STOP_NONE || !borrow_restore(thread->tid, before))
+    if (stop == STOP_NONE || !borrow_is_there(thread->tid, run->code) ||
+        !borrow_restore(thread->tid, before))
         return BORROW_RUNS_ON;
     if (stop == STOP_SIGNAL)
         thread->signal = signal;

@@ -38,7 +38,7 @@ enum borrow_result borrow_by_any(struct threads *threads, struct borrowed_call *
 /**
  * Code that makes several calls, with all signals blocked from the first on. When it is over, it
  * sets a word to BORROWED_RUN_OVER, waits for a second to be taken away, or else returns by the
- * frame on its stack.
+ * frame on its stack: borrow_run() then says that the thread runs on.
  */
 struct borrowed_run {
     const struct borrowed_code *code;

@@ -460,8 +460,10 @@ void threads_release(struct threads *threads)
         struct thread_state *thread = &threads->items[i];
         if (!thread->is_seized || thread->has_ended)
             continue;
-        threads_is_settled(threads, thread); /* it may have stopped since */
-        ptrace(PTRACE_DETACH, (pid_t)thread->tid, NULL, (void *)(intptr_t)thread->signal);
+        /* One that has not stopped yet may stop at any moment for a signal, which would be lost
+         * here: the system frees it with its signal when the calling thread ends. */
+        if (threads_is_settled(threads, thread) && thread->is_stopped)
+            ptrace(PTRACE_DETACH, (pid_t)thread->tid, NULL, (void *)(intptr_t)thread->signal);
     }
     free(threads->items);
     *threads = (struct threads){0};

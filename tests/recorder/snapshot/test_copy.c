@@ -217,7 +217,7 @@ Test(copy, leaves_a_late_call, .timeout = 60)
     check_unnoticed(&child);
 }
 
-static volatile uint32_t run_over; /* the child's own */
+static volatile uint32_t run_over __attribute__((used)); /* the child's own */
 
 static void run_at_once(void)
 {
@@ -242,6 +242,50 @@ Test(copy, an_interruption_does_not_stop_the_process, .timeout = 60)
     cr_assert_eq(borrow_run(&threads, &threads.items[0], &run), BORROW_DONE);
     threads_release(&threads);
     check_unnoticed(&child);
+}
+
+/* A run that does not wait to be taken away. */
+extern const unsigned char return_at_once[];
+__asm__(".pushsection .text\n"
+        "return_at_once:\n"
+        "    movl $1, run_over(%rip)\n"
+        "    movl $39, %eax\n" /* SYS_getpid */
+        "    jmp borrowed_call\n"
+        ".popsection\n");
+_Static_assert(SYS_getpid == 39 && BORROWED_RUN_OVER == 1, "as in return_at_once above");
+
+/* Counts in a register, and says when that has gone back. */
+static void count_in_register(volatile struct child_shared *shared)
+{
+    register uint64_t count __asm__("r12") = 0;
+    shared->is_ready = 1;
+    while (!shared->may_go) {
+        shared->values[WRONG] += shared->values[COUNTERS] != count;
+        count = shared->values[COUNTERS] = count + 1;
+        __asm__ volatile("" : "+r"(count));
+    }
+    _exit(shared->values[WRONG] == 0 ? 7 : 8);
+}
+
+/* A thread that was not taken away in time has returned by itself: it is not put back. */
+Test(copy, a_run_that_has_returned_is_left_alone, .timeout = 60)
+{
+    for (int round = 0; round < ROUNDS; round++) {
+        struct child child = child_start(count_in_register);
+        struct threads threads;
+        struct borrowed_code code;
+        borrowed_publish(&code);
+        while (child.shared->values[COUNTERS] == 0)
+            pause_ms(1);
+        threads_stop(&threads, (uint32_t)child.pid, 0, (uint32_t)child.pid, &interrupted);
+        cr_assert(threads.are_stopped);
+        struct borrowed_run run = {
+            .code = &code, .entry = (uintptr_t)return_at_once, .over = (uintptr_t)&run_over};
+        borrow_run(&threads, &threads.items[0], &run);
+        threads_release(&threads);
+        pause_ms(1);
+        check_unnoticed(&child);
+    }
 }
 
 Test(copy, shows_one_moment_of_a_process_that_goes_on, .timeout = 60)
