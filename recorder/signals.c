@@ -117,10 +117,11 @@ static void signals_on_signal(int number, siginfo_t *info, void *context)
     errno = before;
 }
 
+/* No SIGCHLD comes for each thread that is stopped, for which the recorder waits anyway. */
 static void signals_catch_one(int number)
 {
     struct sigaction action = {.sa_sigaction = signals_on_signal,
-                               .sa_flags = SA_SIGINFO | SA_RESTART};
+                               .sa_flags = SA_SIGINFO | SA_RESTART | SA_NOCLDSTOP};
     sigaction(number, &action, NULL);
 }
 

@@ -19,7 +19,8 @@ enum { CONTROL_SIZE = 1024, CONTROL_FIELDS = 640, CONTROL_FREE = 128 };
 
 struct controls {
     struct control {
-        uint32_t id; /* in the process's PID namespace */
+        uint64_t address; /* the thread pointer */
+        uint32_t id;      /* in the process's PID namespace */
         unsigned char bytes[CONTROL_SIZE];
     } * items;
     size_t count;
@@ -34,6 +35,7 @@ static bool begin_read_controls(const struct attachment *attachment, const struc
         struct control *control = &controls->items[controls->count];
         if (thread->has_ended)
             continue;
+        control->address = thread->thread_pointer;
         control->id = attachment->is_elsewhere ? attach_process_inner(attachment->pid, thread->tid)
                                                : thread->tid;
         if (!attach_read(attachment, thread->thread_pointer, control->bytes, CONTROL_SIZE))
@@ -66,7 +68,21 @@ static bool begin_is_free(const struct controls *controls, uint64_t block, uint6
     return true;
 }
 
-/* Finds the places of the thread-local data and of the threads' ids. */
+/* Clears what an earlier library has left there. */
+static bool begin_clear(const struct attachment *attachment, const struct controls *controls)
+{
+    static const unsigned char nothing[CONTROL_SIZE];
+    static const uint64_t mark = ATTACHED_MAGIC;
+    bool is_done = true;
+    for (size_t i = 0; i < controls->count; i++)
+        if (memcmp(controls->items[i].bytes + attachment->thread_block, &mark, sizeof mark) == 0)
+            is_done &=
+                attach_write(attachment, controls->items[i].address + attachment->thread_block,
+                             nothing, attachment->thread_size);
+    return is_done;
+}
+
+/* Finds the places of the thread-local data and of the threads' ids, and clears the former. */
 static bool begin_find_fields(struct attachment *attachment, const struct threads *threads)
 {
     uint64_t size = attachment->image.thread_size;
@@ -78,28 +94,16 @@ static bool begin_find_fields(struct attachment *attachment, const struct thread
         field += 4;
     while (is_read && block + size <= CONTROL_FIELDS && !begin_is_free(&controls, block, size))
         block += 32;
-    free(controls.items);
-    if (!is_read || field >= CONTROL_SIZE || block + size > CONTROL_FIELDS)
-        return attach_refuse(attachment, "the control blocks of its threads are not as those of "
-                                         "the GNU C library");
-    attachment->id_field = field;
-    attachment->thread_block = block;
-    attachment->thread_size = size;
-    return true;
-}
-
-bool attach_clear_threads(const struct attachment *attachment, const struct threads *threads)
-{
-    static const unsigned char nothing[CONTROL_SIZE];
-    static const uint64_t mark = ATTACHED_MAGIC;
-    bool is_done = true;
-    for (size_t i = 0; i < threads->count; i++) {
-        uint64_t block = threads->items[i].thread_pointer + attachment->thread_block, found;
-        if (!threads->items[i].has_ended && attach_read(attachment, block, &found, sizeof found) &&
-            found == mark)
-            is_done &= attach_write(attachment, block, nothing, attachment->thread_size);
+    bool is_known = is_read && field < CONTROL_SIZE && block + size <= CONTROL_FIELDS;
+    if (is_known) {
+        attachment->id_field = field;
+        attachment->thread_block = block;
+        attachment->thread_size = size;
+        is_known = begin_clear(attachment, &controls);
     }
-    return is_done;
+    free(controls.items);
+    return is_known || attach_refuse(attachment, "the control blocks of its threads are not as "
+                                                 "those of the GNU C library");
 }
 
 /* Lists the return addresses of calls within allocators. */
@@ -282,35 +286,6 @@ static bool begin_make_gates(struct attachment *attachment)
     return attach_write_undo(attachment);
 }
 
-/* Whether an address lies in bytes that are to be replaced, behind the first. Functions are sorted
- * by their entries. */
-static bool begin_is_replaced(const struct attachment *attachment, uint64_t address)
-{
-    const struct attach_function *functions = attachment->functions;
-    size_t last = attachment->function_count - 1;
-    if (address < functions[0].entry || address >= functions[last].entry + PATCH_JUMP_SIZE)
-        return false; /* as nearly all words are */
-    size_t before =
-        array_count_up_to(functions, attachment->function_count, sizeof *attachment->functions,
-                          offsetof(struct attach_function, entry), address - 1);
-    return before > 0 &&
-           address - attachment->functions[before - 1].entry - 1 < PATCH_JUMP_SIZE - 1;
-}
-
-/* Whether a handler of a signal returns there. */
-static bool begin_returns_there(const struct attachment *attachment, const struct threads *threads)
-{
-    struct attach_stacks stacks;
-    bool returns = !attach_stacks_open(&stacks, attachment, threads);
-    for (size_t i = 0; i < threads->count && !returns; i++)
-        returns =
-            !threads->items[i].has_ended &&
-            attach_stack_look(&stacks, &threads->items[i], begin_is_replaced).has_frame &&
-            attach_stack_follow(&stacks, &threads->items[i], begin_is_replaced) != FRAMES_HAVE_NONE;
-    attach_stacks_close(&stacks);
-    return returns;
-}
-
 /* Moves threads out of the bytes that are to be replaced. */
 static bool begin_move_threads(struct attachment *attachment, struct threads *threads)
 {
@@ -427,14 +402,13 @@ static void attach_find_known(struct attachment *attachment)
 
 static bool attach_begin_threads(struct attachment *attachment, struct threads *threads)
 {
+    attachment->is_to_wait = false;
     if (!attachment->hold && !attach_leave_calls(attachment, threads))
         return false;
-    attachment->is_to_wait = begin_returns_there(attachment, threads);
     return !attachment->is_to_wait && begin_find_fields(attachment, threads) &&
-           attach_clear_threads(attachment, threads) && begin_write_image(attachment) &&
-           begin_run_library(attachment, threads) && begin_make_gates(attachment) &&
-           begin_move_threads(attachment, threads) && begin_write_entries(attachment) &&
-           (attach_copy_known(attachment, threads), true);
+           begin_write_image(attachment) && begin_run_library(attachment, threads) &&
+           begin_make_gates(attachment) && begin_move_threads(attachment, threads) &&
+           begin_write_entries(attachment) && (attach_copy_known(attachment, threads), true);
 }
 
 bool attach_begin(struct attachment *attachment, void (*tick)(void *context), void *context)

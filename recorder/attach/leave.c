@@ -286,21 +286,49 @@ static bool leave_is_undescribed(const struct attach_stacks *stacks)
     return false;
 }
 
-static bool leave_is_in_call(struct attach_stacks *stacks, const struct thread_state *thread)
+/* Whether an address lies in bytes that are to be replaced, behind the first. Functions are sorted
+ * by their entries. */
+static bool leave_is_replaced(const struct attachment *attachment, uint64_t address)
 {
-    bool is_in_call = leave_is_in_body(stacks->attachment, attach_pc(thread));
-    struct attach_stack stack = {false, false};
-    if (!is_in_call)
-        stack = attach_stack_look(stacks, thread, leave_is_in_body);
-    if (stack.has_words) {
+    const struct attach_function *functions = attachment->functions;
+    size_t count = attachment->function_count;
+    if (count == 0 || address <= functions[0].entry ||
+        address >= functions[count - 1].entry + PATCH_JUMP_SIZE)
+        return false; /* as nearly all words are */
+    size_t before = array_count_up_to(functions, count, sizeof *functions,
+                                      offsetof(struct attach_function, entry), address - 1);
+    return address - functions[before - 1].entry < PATCH_JUMP_SIZE;
+}
+
+static bool leave_is_sought(const struct attachment *attachment, uint64_t address)
+{
+    return leave_is_in_body(attachment, address) || leave_is_replaced(attachment, address);
+}
+
+struct leave_thread {
+    bool is_in_call;
+    bool returns_there; /* a handler of a signal returns into bytes that are to be replaced */
+};
+
+/* Looks at a thread; its stack is read once. */
+static struct leave_thread leave_look_at(struct attach_stacks *stacks,
+                                         const struct thread_state *thread)
+{
+    struct leave_thread found = {.is_in_call =
+                                     leave_is_in_body(stacks->attachment, attach_pc(thread))};
+    struct attach_stack stack = attach_stack_look(stacks, thread, leave_is_sought);
+    if (stack.has_words && !found.is_in_call) {
         /* All frames of such a call are described, if any of the allocator's module are, and mostly
          * the frames of a handler. */
         enum attach_frames frames = attach_stack_follow(stacks, thread, leave_is_in_body);
-        is_in_call =
+        found.is_in_call =
             frames == FRAMES_HAVE_ONE ||
             (frames == FRAMES_UNKNOWN && (stack.has_frame || leave_is_undescribed(stacks)));
     }
-    return is_in_call;
+    found.returns_there =
+        stack.has_frame &&
+        attach_stack_follow(stacks, thread, leave_is_replaced) != FRAMES_HAVE_NONE;
+    return found;
 }
 
 /* Notes that a thread is in a call. False if memory ran out. */
@@ -315,7 +343,9 @@ static bool leave_note(struct attachment *attachment, uint32_t tid)
     return true;
 }
 
-/* Lets threads go on that are in a call, and notes them. False if that cannot be seen. */
+/* Lets threads go on that are in a call, and notes them. Others are looked at once. Sets
+ * `is_to_wait` if another one returns into bytes that are to be replaced. False if that cannot be
+ * seen. */
 static bool leave_let_on(struct attachment *attachment, struct threads *threads, bool is_late)
 {
     struct attach_stacks stacks;
@@ -323,11 +353,16 @@ static bool leave_let_on(struct attachment *attachment, struct threads *threads,
     attachment->in_call_count = 0;
     for (size_t i = 0; i < threads->count && is_done; i++) {
         struct thread_state *thread = &threads->items[i];
-        if (!thread->is_stopped || !leave_is_in_call(&stacks, thread))
+        if (!thread->is_stopped || thread->is_looked_at)
             continue;
-        is_done = leave_note(attachment, thread->tid);
-        if (!is_late)
+        struct leave_thread found = leave_look_at(&stacks, thread);
+        if (found.is_in_call)
+            is_done = leave_note(attachment, thread->tid);
+        thread->is_looked_at = !found.is_in_call;
+        if (found.is_in_call && !is_late)
             threads_let_on(thread);
+        else
+            attachment->is_to_wait |= found.returns_there;
     }
     attach_stacks_close(&stacks);
     return is_done;
@@ -336,6 +371,7 @@ static bool leave_let_on(struct attachment *attachment, struct threads *threads,
 bool attach_leave_calls(struct attachment *attachment, struct threads *threads)
 {
     uint64_t begin = attach_now();
+    attachment->is_to_wait = false;
     /* Short pauses for many tries, longer ones as a thread may have to wait for a processor. */
     for (unsigned tries = 0;; tries++) {
         bool is_late = attach_now() - begin > LEAVE_NS;

@@ -82,12 +82,13 @@ static void *parts_stop_and_work(void *context)
     struct stopping *stopping = context;
     struct attachment *attachment = stopping->attachment;
     struct threads threads;
-    uint64_t begin = attach_now();
     if (stopping->is_for_some)
         threads_stop_some(&threads, attachment->pid, 0, &attachment->interrupted);
     else
         threads_stop(&threads, attachment->pid, 0, 0, &attachment->interrupted);
+    uint64_t begin = threads.begin != 0 ? threads.begin : attach_now();
     threads.suspends_filters = true;
+    threads_hurry(&threads);
     if (threads.are_stopped)
         stopping->is_done = stopping->work(attachment, &threads);
     else
@@ -309,6 +310,15 @@ bool attach_stacks_open(struct attach_stacks *stacks, const struct attachment *a
     return maps_read(&stacks->maps, attachment->pid, stacks->tid);
 }
 
+/* Reads a part of a stack by the call that copies least. */
+static bool parts_read_stack(const struct attachment *attachment, uint32_t tid, uint64_t begin,
+                             void *words, size_t size)
+{
+    struct iovec local = {words, size}, remote = {(void *)(uintptr_t)begin, size};
+    return process_vm_readv((pid_t)tid, &local, 1, &remote, 1, 0) == (ssize_t)size ||
+           attach_read(attachment, begin, words, size);
+}
+
 struct attach_stack attach_stack_look(const struct attach_stacks *stacks,
                                       const struct thread_state *thread,
                                       attach_is_sought *is_sought)
@@ -320,7 +330,7 @@ struct attach_stack attach_stack_look(const struct attach_stacks *stacks,
     bool is_whole = end != 0 && size <= STACK_MAX;
     size = is_whole ? size : STACK_MAX;
     uint64_t *words = end != 0 ? malloc(size) : NULL;
-    if (words && attach_read(attachment, begin, words, size)) {
+    if (words && parts_read_stack(attachment, thread->tid, begin, words, size)) {
         found.has_words = !is_whole;
         for (size_t i = 0; i < size / sizeof *words; i++) {
             if (!is_sought(attachment, words[i]))

@@ -33,7 +33,8 @@ static inline bool attach_finds_frames(const struct attach_function *function)
 bool attach_find_bodies(struct attachment *attachment);
 
 /** Lets threads go on that are in a call of an allocator's function, until none is, for 20
- * milliseconds at most: `is_in_call` says whether any still is. Returns false, with the reason, if
+ * milliseconds at most: `in_call` has those that still are. Sets `is_to_wait` if a handler of a
+ * signal returns into bytes that are to be replaced. Returns false, with the reason, if
  * threads could not be stopped again. */
 bool attach_leave_calls(struct attachment *attachment, struct threads *threads);
 
@@ -96,9 +97,6 @@ bool attach_cave_open(struct attachment *attachment, const struct threads *threa
 /** Removes it, unless a thread may still be there. */
 void attach_cave_close(struct attachment *attachment, const struct threads *threads,
                        const struct attach_cave *cave);
-
-/** Clears the thread-local data of all threads. */
-bool attach_clear_threads(const struct attachment *attachment, const struct threads *threads);
 
 /** The stacks of threads that are stopped. Frames are followed as the modules describe them that
  * are there by now, read when they are first asked for. */

@@ -394,6 +394,19 @@ static bool remove_restore_signals(struct attachment *attachment, struct threads
     return are_restored && attach_write(attachment, address, &nothing, sizeof nothing);
 }
 
+/* Clears the thread-local data of all threads. */
+static void remove_clear_threads(const struct attachment *attachment, const struct threads *threads)
+{
+    static const unsigned char nothing[512];
+    static const uint64_t mark = ATTACHED_MAGIC;
+    for (size_t i = 0; i < threads->count; i++) {
+        uint64_t block = threads->items[i].thread_pointer + attachment->thread_block, found;
+        if (!threads->items[i].has_ended && attach_read(attachment, block, &found, sizeof found) &&
+            found == mark && attachment->thread_size <= sizeof nothing)
+            attach_write(attachment, block, nothing, attachment->thread_size);
+    }
+}
+
 static bool remove_take_away(struct attachment *attachment, struct threads *threads)
 {
     struct attach_cave cave;
@@ -407,7 +420,7 @@ static bool remove_take_away(struct attachment *attachment, struct threads *thre
     if (attachment->is_left)
         return false;
     if (attachment->thread_block != 0)
-        attach_clear_threads(attachment, threads);
+        remove_clear_threads(attachment, threads);
     if (!attach_cave_open(attachment, threads, &cave))
         return false;
     attachment->is_to_wait = false;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -208,6 +209,22 @@ static void threads_pause_exactly(void)
     prctl(PR_SET_TIMERSLACK, 1UL);
 }
 
+void threads_hurry(struct threads *threads)
+{
+    enum { MOST_URGENT = -20 };
+    if (threads->hurries)
+        return;
+    threads->hurries = true;
+    threads->niceness = getpriority(PRIO_PROCESS, 0);
+    setpriority(PRIO_PROCESS, 0, MOST_URGENT);
+}
+
+static void threads_calm_down(struct threads *threads)
+{
+    threads->hurries = false;
+    setpriority(PRIO_PROCESS, 0, threads->niceness);
+}
+
 static int threads_compare_tids(const void *left, const void *right)
 {
     uint32_t a = ((const struct thread_state *)left)->tid;
@@ -231,16 +248,22 @@ static char threads_state_of(const struct threads *threads, uint32_t tid)
     return name_end && strlen(name_end) > 2 ? name_end[2] : 0;
 }
 
+/* Begins to trace a thread, which goes on until threads_interrupt(). */
 static void seize(const struct threads *threads, struct thread_state *thread)
 {
-    pid_t tid = (pid_t)thread->tid;
-    thread->is_seized = ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0;
-    if (thread->is_seized)
-        ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
-    else {
+    thread->is_seized = ptrace(PTRACE_SEIZE, (pid_t)thread->tid, NULL, NULL) == 0;
+    if (!thread->is_seized) {
         char state = threads_state_of(threads, thread->tid);
         thread->has_ended = state == 0 || state == 'Z' || state == 'X';
     }
+}
+
+static void threads_interrupt(struct threads *threads, const struct thread_state *thread)
+{
+    if (threads->begin == 0)
+        threads->begin = threads_now();
+    if (thread->is_seized)
+        ptrace(PTRACE_INTERRUPT, (pid_t)thread->tid, NULL, NULL);
 }
 
 /* Returns the new entry of a thread; NULL if it is known, or if there is no memory. */
@@ -261,7 +284,8 @@ static struct thread_state *threads_add(struct threads *threads, size_t sorted, 
     return &threads->items[threads->count++];
 }
 
-/* Seizes threads that are not known yet. Returns whether there were any. */
+/* Stops threads that are not known yet: it takes longer to seize a thread than to interrupt it, so
+ * none is interrupted before all are seized. Returns whether there were any. */
 static bool seize_new(struct threads *threads)
 {
     char path[64];
@@ -280,6 +304,8 @@ static bool seize_new(struct threads *threads)
             seize(threads, thread);
     }
     closedir(directory);
+    for (size_t i = sorted; i < threads->count; i++)
+        threads_interrupt(threads, &threads->items[i]);
     if (threads->count > sorted)
         qsort(threads->items, threads->count, sizeof *threads->items, threads_compare_tids);
     return threads->count > sorted;
@@ -350,14 +376,29 @@ static void threads_settle(const struct threads *threads, struct thread_state *t
     }
 }
 
-bool threads_is_alone(uint32_t pid, uint32_t tid)
+/* Returns how many threads a process has; 0 if there is no such process. A directory has two links,
+ * and one more for each directory in it: here, for each thread. */
+static size_t threads_count(uint32_t pid)
 {
     char path[64];
     struct stat tasks;
     snprintf(path, sizeof path, "/proc/%u/task", pid);
-    /* A directory has two links, and one more for each directory in it: here, for each thread. A
-     * first thread that has ended stays there, so the only one is the first. */
-    return tid == pid && stat(path, &tasks) == 0 && tasks.st_nlink == 2 + 1;
+    return stat(path, &tasks) == 0 && tasks.st_nlink > 2 ? tasks.st_nlink - 2 : 0;
+}
+
+bool threads_is_alone(uint32_t pid, uint32_t tid)
+{
+    /* A first thread that has ended stays there, so the only one is the first. */
+    return tid == pid && threads_count(pid) == 1;
+}
+
+/* Whether all threads of the process are stopped, as their number says. */
+static bool threads_are_all(const struct threads *threads)
+{
+    for (size_t i = 0; i < threads->count; i++)
+        if (!threads->items[i].is_stopped)
+            return false;
+    return threads->except == 0 && threads->count == threads_count(threads->pid);
 }
 
 /* Waits for the threads that are known to stop, and stops those that are not known yet. */
@@ -367,8 +408,8 @@ static void stop_all(struct threads *threads)
     do
         for (size_t i = 0; i < threads->count; i++)
             threads_settle(threads, &threads->items[i], begin);
-    while (!threads_is_alone(threads->pid, threads->except) && seize_new(threads) &&
-           threads_now() - begin < STOP_NS);
+    while (!threads_is_alone(threads->pid, threads->except) && !threads_are_all(threads) &&
+           seize_new(threads) && threads_now() - begin < STOP_NS);
     for (size_t i = 0; i < threads->count; i++)
         threads->are_stopped &= threads->items[i].is_stopped || threads->items[i].has_ended;
 }
@@ -382,7 +423,9 @@ void threads_stop(struct threads *threads, uint32_t pid, uint32_t except, uint32
                                 .interrupted = interrupted,
                                 .are_stopped = true};
     threads_pause_exactly();
+    threads_hurry(threads);
     stop_all(threads);
+    threads_calm_down(threads);
 }
 
 void threads_let_on(struct thread_state *thread)
@@ -390,7 +433,7 @@ void threads_let_on(struct thread_state *thread)
     if (thread->is_paused ||
         ptrace(PTRACE_CONT, (pid_t)thread->tid, NULL, (void *)(intptr_t)thread->signal) != 0)
         return;
-    thread->is_stopped = false;
+    thread->is_stopped = thread->is_looked_at = false;
     thread->signal = 0;
 }
 
@@ -399,8 +442,8 @@ void threads_stop_again(struct threads *threads, long pause)
     const struct timespec moment = {.tv_nsec = pause};
     nanosleep(&moment, NULL);
     for (size_t i = 0; i < threads->count; i++)
-        if (!threads->items[i].is_stopped && threads->items[i].is_seized)
-            ptrace(PTRACE_INTERRUPT, (pid_t)threads->items[i].tid, NULL, NULL);
+        if (!threads->items[i].is_stopped)
+            threads_interrupt(threads, &threads->items[i]);
     stop_all(threads);
 }
 
@@ -422,6 +465,7 @@ static void stop_some(struct threads *threads, size_t most, bool are_waiting)
         if (!thread)
             continue;
         seize(threads, thread);
+        threads_interrupt(threads, thread);
         threads_settle(threads, thread, threads_now());
     }
     closedir(directory);
@@ -456,6 +500,7 @@ bool threads_adopt(struct threads *threads, uint32_t child, struct interrupted_c
 
 void threads_release(struct threads *threads)
 {
+    threads_hurry(threads);
     for (size_t i = 0; i < threads->count; i++) {
         struct thread_state *thread = &threads->items[i];
         if (!thread->is_seized || thread->has_ended)
@@ -465,6 +510,7 @@ void threads_release(struct threads *threads)
         if (threads_is_settled(threads, thread) && thread->is_stopped)
             ptrace(PTRACE_DETACH, (pid_t)thread->tid, NULL, (void *)(intptr_t)thread->signal);
     }
+    threads_calm_down(threads);
     free(threads->items);
     *threads = (struct threads){0};
 }

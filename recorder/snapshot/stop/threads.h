@@ -47,8 +47,9 @@ struct thread_state {
     bool is_seized;
     bool is_stopped; /* the rest is set */
     bool has_ended;
-    bool is_paused; /* it would not run anyway, as SIGSTOP has it */
-    int signal;     /* that stopped it, and is yet to be delivered; or 0 */
+    bool is_paused;    /* it would not run anyway, as SIGSTOP has it */
+    bool is_looked_at; /* the caller's; false again once the thread goes on */
+    int signal;        /* that stopped it, and is yet to be delivered; or 0 */
     uint64_t thread_pointer;
     uint64_t registers[THREAD_REGISTERS];
 };
@@ -62,6 +63,9 @@ struct threads {
     size_t count, capacity;
     bool are_stopped; /* all of them, but for the one excepted */
     bool are_some;    /* there may be others; they run */
+    uint64_t begin;   /* when the first one was interrupted, in nanoseconds; 0 for never */
+    bool hurries;     /* see threads_hurry() */
+    int niceness;     /* of the calling thread before */
     /** Set by the caller: calls that threads are made to make pass their seccomp filters (permitted
      * to privileged processes). Should the tracer die meanwhile, a filter may end the process. */
     bool suspends_filters;
@@ -81,6 +85,11 @@ bool threads_is_alone(uint32_t pid, uint32_t tid);
  */
 void threads_stop(struct threads *threads, uint32_t pid, uint32_t except, uint32_t child,
                   struct interrupted_calls *interrupted);
+
+/** Has the calling thread run before others, if the system permits it, until threads_release(): the
+ * stopped threads wait for work that is short. Stopping and releasing hurries by itself: threads
+ * that were let go would run first, while others still wait for it. */
+void threads_hurry(struct threads *threads);
 
 /** Lets a stopped thread go on. Does nothing to a thread of a process that was stopped anyway. */
 void threads_let_on(struct thread_state *thread);
