@@ -105,6 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     };
     const struct maps maps = {.items = mappings, .count = 2};
     struct memory memory = {.pid = 0};
+    const uint64_t pointers[] = {begins[0] + DATA_SIZE, begins[1] + sizes[1] / 2};
     struct known_blocks blocks;
     make_program();
     for (size_t at = 1; at + CHANGE_SIZE <= size; at += CHANGE_SIZE) {
@@ -116,7 +117,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     unsigned version = size > 0 ? KNOWN_BLOCKS_OLDEST + data[0] % 12 : KNOWN_BLOCKS_NEWEST;
     target_require(known_blocks_find(&memory, &maps,
                                      (struct memory_span){begins[0], begins[0] + DATA_SIZE},
-                                     version, &blocks),
+                                     version, (struct known_threads){pointers, 2}, &blocks),
                    "memory");
     for (size_t i = 1; i < blocks.count; i++)
         target_require(blocks.items[i - 1].address < blocks.items[i].address, "each address once");

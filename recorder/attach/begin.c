@@ -344,8 +344,14 @@ static bool begin_wants_known(struct attachment *attachment)
 static void attach_copy_known(struct attachment *attachment, struct threads *threads)
 {
     const struct borrowed_code code = attach_own_code(attachment);
-    if (begin_wants_known(attachment) &&
-        !copy_make(&attachment->copy, threads, &code, &attachment->copies))
+    if (!begin_wants_known(attachment))
+        return;
+    attachment->thread_pointers = calloc(threads->count, sizeof *attachment->thread_pointers);
+    for (size_t i = 0; attachment->thread_pointers && i < threads->count; i++)
+        if (!threads->items[i].has_ended)
+            attachment->thread_pointers[attachment->thread_count++] =
+                threads->items[i].thread_pointer;
+    if (!copy_make(&attachment->copy, threads, &code, &attachment->copies))
         attachment->known_reason = "the process could not be copied";
 }
 
@@ -365,6 +371,7 @@ static void begin_search_copy(struct attachment *attachment)
 {
     const struct attach_module *libc = attach_modules_named(&attachment->modules, "libc.so.6");
     unsigned version = known_blocks_version(libc->exported.names, libc->exported.names_size);
+    const struct known_threads threads = {attachment->thread_pointers, attachment->thread_count};
     struct memory memory;
     struct maps maps;
     attachment->known_reason = "memory ran out";
@@ -375,7 +382,8 @@ static void begin_search_copy(struct attachment *attachment)
     if (!memory_open_copy(&memory, attachment->copy.pid))
         return;
     if (maps_read(&maps, attachment->copy.pid, attachment->copy.pid) &&
-        known_blocks_find(&memory, &maps, begin_find_data(libc), version, &attachment->known)) {
+        known_blocks_find(&memory, &maps, begin_find_data(libc), version, threads,
+                          &attachment->known)) {
         bool is_busy = attachment->known.is_busy || attachment->in_call_count != 0;
         attachment->known_reason = is_busy
                                        ? "a thread was allocating or releasing one at that moment"

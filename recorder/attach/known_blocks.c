@@ -355,16 +355,11 @@ void known_mapped(struct known_search *search, uint64_t expected)
 
 /* ---- All together ---- */
 
-static int known_compare_addresses(const void *a, const void *b)
-{
-    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-    return (left > right) - (left < right);
-}
-
 static int known_compare_blocks(const void *a, const void *b)
 {
-    return known_compare_addresses(&((const struct known_block *)a)->address,
-                                   &((const struct known_block *)b)->address);
+    uint64_t left = ((const struct known_block *)a)->address;
+    uint64_t right = ((const struct known_block *)b)->address;
+    return (left > right) - (left < right);
 }
 
 /* Sorts the blocks and removes those that are not in use. */
@@ -375,8 +370,7 @@ static void known_remove_unused(struct known_search *search)
     size_t kept = 0, next = 0;
     if (blocks->count > 0)
         qsort(blocks->items, blocks->count, sizeof *blocks->items, known_compare_blocks);
-    if (unused->count > 0)
-        qsort(unused->items, unused->count, sizeof *unused->items, known_compare_addresses);
+    known_sort(unused);
     for (size_t i = 0; i < blocks->count; i++) {
         struct known_block block = blocks->items[i];
         if (kept > 0 && blocks->items[kept - 1].address == block.address)
@@ -404,7 +398,7 @@ static size_t known_most(const struct maps *maps)
 }
 
 bool known_blocks_find(struct memory *memory, const struct maps *maps, struct memory_span data,
-                       unsigned version, struct known_blocks *blocks)
+                       unsigned version, struct known_threads threads, struct known_blocks *blocks)
 {
     struct glibc_arena arena;
     *blocks = (struct known_blocks){0};
@@ -422,6 +416,7 @@ bool known_blocks_find(struct memory *memory, const struct maps *maps, struct me
     search->memory = memory;
     search->maps = maps;
     search->version = version;
+    search->threads = threads;
     search->blocks = blocks;
     search->most = known_most(maps);
     struct parameters parameters = known_parameters(search, data);
@@ -432,6 +427,8 @@ bool known_blocks_find(struct memory *memory, const struct maps *maps, struct me
     known_remove_unused(search);
     bool is_done = !search->is_out_of_memory;
     free(search->caches.items);
+    free(search->filled.items);
+    free(search->empty.items);
     free(search->unused.items);
     free(search);
     if (!is_done)

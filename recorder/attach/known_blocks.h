@@ -27,18 +27,25 @@ struct known_blocks {
     const char *reason; /* why there may be more blocks, as a sentence; NULL if these are all */
 };
 
+/** The thread pointers of the process's threads. */
+struct known_threads {
+    const uint64_t *items;
+    size_t count;
+};
+
 /** Returns the x of the newest version 2.x that is named in a library's table of strings: the
  * library's version; 0 if there is none. */
 unsigned known_blocks_version(const char *strings, size_t size);
 
 /**
  * Finds the blocks in the memory of a process that is stopped, or in a copy of it, whose mappings
- * are `maps`. `data` is the writable segment of the C library 2.`version`. Whatever the memory has,
+ * are `maps`. `data` is the writable segment of the C library 2.`version`. Of a thread that is not
+ * in `threads`, an empty cache is taken for a block. Whatever the memory has,
  * this ends, at the latest at the deadline of `memory`. Returns false if memory ran out: nothing is
  * to be freed then.
  */
 bool known_blocks_find(struct memory *memory, const struct maps *maps, struct memory_span data,
-                       unsigned version, struct known_blocks *blocks);
+                       unsigned version, struct known_threads threads, struct known_blocks *blocks);
 
 void known_blocks_free(struct known_blocks *blocks);
 

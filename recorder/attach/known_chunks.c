@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
 #include <string.h>
 
 #include "arrays.h"
@@ -77,6 +78,24 @@ static void known_add_address(struct known_search *search, struct known_addresse
         return;
     list->items = grown;
     list->items[list->count++] = address;
+}
+
+static int known_compare_addresses(const void *a, const void *b)
+{
+    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+    return (left > right) - (left < right);
+}
+
+void known_sort(struct known_addresses *list)
+{
+    if (list->count > 0)
+        qsort(list->items, list->count, sizeof *list->items, known_compare_addresses);
+}
+
+static bool known_has(const struct known_addresses *sorted, uint64_t address)
+{
+    return sorted->count > 0 &&
+           bsearch(&address, sorted->items, sorted->count, sizeof address, known_compare_addresses);
 }
 
 void known_add_block(struct known_search *search, uint64_t address, uint64_t size)
@@ -179,7 +198,7 @@ static bool known_cache_bin(struct known_search *search, uint64_t first, unsigne
 }
 
 /* Tries a block as a thread's cache. An empty cache looks like a block that the program has
- * cleared: it stays a block. */
+ * cleared. */
 static void known_cache(struct known_search *search, uint64_t address)
 {
     struct {
@@ -191,10 +210,62 @@ static void known_cache(struct known_search *search, uint64_t address)
     bool is_cache = memory_read(search->memory, address, &cache, sizeof cache);
     for (size_t i = 0; i < CACHE_BINS && is_cache; i++)
         is_cache = known_cache_bin(search, cache.firsts[i], cache.counts[i], &inexact);
-    if (!is_cache)
+    if (!is_cache) {
         search->unused.count = before;
-    else if (search->unused.count > before)
+    } else if (search->unused.count > before) {
         known_add_address(search, &search->unused, address);
+        known_add_address(search, &search->filled, address);
+    } else {
+        known_add_address(search, &search->empty, address);
+    }
+}
+
+/* Whether the word at a distance below each thread pointer may be the pointer to the thread's
+ * cache: a thread that has not allocated has none. */
+static bool known_is_pointer(const struct known_search *search, uint64_t distance)
+{
+    for (size_t i = 0; i < search->threads.count; i++) {
+        uint64_t word;
+        if (!memory_read(search->memory, search->threads.items[i] - distance, &word, sizeof word) ||
+            (word != 0 && !known_has(&search->filled, word) && !known_has(&search->empty, word)))
+            return false;
+    }
+    return true;
+}
+
+/* Finds how far below the thread pointers the pointers to threads' caches are, among the
+ * thread-local data of the C library. Returns 0 if no cache that is not empty shows it. */
+static uint64_t known_pointer_distance(const struct known_search *search)
+{
+    enum { PAGES_MAX = 16, WORDS = MEMORY_PAGE / 8 };
+    uint64_t words[WORDS];
+    for (size_t i = 0; i < search->threads.count; i++)
+        for (uint64_t page = 1; page <= PAGES_MAX; page++) {
+            uint64_t begin = search->threads.items[i] - page * MEMORY_PAGE;
+            if (!memory_read(search->memory, begin, words, sizeof words))
+                break;
+            for (uint64_t k = WORDS; k-- > 0;) {
+                uint64_t distance = page * MEMORY_PAGE - k * sizeof *words;
+                if (words[k] != 0 && known_has(&search->filled, words[k]) &&
+                    known_is_pointer(search, distance))
+                    return distance;
+            }
+        }
+    return 0;
+}
+
+/* Notes the empty caches. */
+static void known_empty_caches(struct known_search *search)
+{
+    known_sort(&search->filled);
+    known_sort(&search->empty);
+    uint64_t distance = search->empty.count > 0 ? known_pointer_distance(search) : 0;
+    for (size_t i = 0; distance != 0 && i < search->threads.count; i++) {
+        uint64_t word;
+        if (memory_read(search->memory, search->threads.items[i] - distance, &word, sizeof word) &&
+            known_has(&search->empty, word))
+            known_add_address(search, &search->unused, word);
+    }
 }
 
 void known_caches(struct known_search *search)
@@ -202,4 +273,6 @@ void known_caches(struct known_search *search)
     _Static_assert(CACHE_SIZE == CACHE_CHUNK - CHUNK_HEAD, "a cache fills its chunk");
     for (size_t i = 0; i < search->caches.count && !search->has_failed; i++)
         known_cache(search, search->caches.items[i]);
+    if (!search->has_failed)
+        known_empty_caches(search);
 }

@@ -19,7 +19,10 @@ struct known_search {
     unsigned version;
     struct known_blocks *blocks;
     size_t capacity;
+    struct known_threads threads;
     struct known_addresses caches; /* blocks of the size that threads' caches have */
+    struct known_addresses filled; /* those of them that are caches, by what is in them */
+    struct known_addresses empty;  /* those that are cleared: caches, or the program's */
     struct known_addresses unused; /* blocks that are none: free, or caches */
     size_t most;                   /* as many blocks fit into the memory */
     bool has_failed;               /* memory ran out, or there are more */
@@ -27,6 +30,8 @@ struct known_search {
     uint64_t window_begin, window_size;
     unsigned char window[KNOWN_WINDOW];
 };
+
+void known_sort(struct known_addresses *list);
 
 /** Notes why there may be more blocks; the first reason counts. */
 void known_incomplete(struct known_search *search, const char *reason);
@@ -42,7 +47,7 @@ bool known_chunks(struct known_search *search, uint64_t begin, uint64_t top, uin
 /** Notes the chunks in the bins for small chunks of an arena. */
 void known_bins(struct known_search *search, uint64_t arena);
 
-/** Notes the chunks in threads' caches. */
+/** Notes threads' caches and the chunks in them. */
 void known_caches(struct known_search *search);
 
 void known_add_block(struct known_search *search, uint64_t address, uint64_t size);

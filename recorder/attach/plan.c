@@ -180,6 +180,7 @@ void attachment_free(struct attachment *attachment)
     free(attachment->bodies);
     known_blocks_free(&attachment->known);
     free(attachment->in_call);
+    free(attachment->thread_pointers);
     if (attachment->memory >= 0)
         close(attachment->memory);
 }

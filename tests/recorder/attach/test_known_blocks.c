@@ -21,7 +21,7 @@
 #include "attach/known_blocks.h"
 #include "support/entropy.h"
 
-enum { THREADS_MAX = 8, BLOCKS = 4000, ROUNDS = 60000 };
+enum { THREADS_MAX = 8, FRESH = 3, BLOCKS = 4000, ROUNDS = 60000, CACHE = 648 };
 
 /* Shared by both processes. */
 struct report {
@@ -29,6 +29,7 @@ struct report {
     struct memory_span data;                        /* of the C library */
     struct mallinfo2 info;
     unsigned threads;
+    uint64_t pointers[THREADS_MAX + FRESH]; /* of the threads; 0 for none */
 };
 
 struct way {
@@ -37,7 +38,8 @@ struct way {
     void (*prepare)(void);
     void (*between)(void); /* halfway, in the main thread */
     const char *tunables;
-    bool is_exact; /* the library counts the same bytes: all blocks are of the main arena */
+    bool is_exact;  /* the library counts the same bytes: all blocks are of the main arena */
+    bool has_fresh; /* threads that have not released anything: their caches are empty */
 };
 
 static struct report *report;
@@ -113,8 +115,21 @@ static void fill_bins(void)
 
 static pthread_barrier_t barrier;
 
+static void *run_fresh(void *pointer)
+{
+    *(uint64_t *)pointer = (uintptr_t)pthread_self();
+    void *volatile block = malloc(100);
+    (void)block;
+    pthread_barrier_wait(&barrier);
+    for (;;)
+        pause();
+    return NULL;
+}
+
 static void *run_thread(void *blocks)
 {
+    report->pointers[(struct known_block(*)[BLOCKS])blocks - report->blocks] =
+        (uintptr_t)pthread_self();
     churn(blocks, 2 + (uint64_t)((struct known_block(*)[BLOCKS])blocks - report->blocks));
     fill_bins();
     pthread_barrier_wait(&barrier);
@@ -145,7 +160,11 @@ static void run(const struct way *way)
     if (way->prepare)
         way->prepare();
     report->threads = way->threads;
-    pthread_barrier_init(&barrier, NULL, way->threads);
+    report->pointers[0] = (uintptr_t)pthread_self();
+    pthread_barrier_init(&barrier, NULL, way->threads + (way->has_fresh ? FRESH : 0));
+    for (unsigned i = 0; way->has_fresh && i < FRESH; i++)
+        if (pthread_create(&thread, NULL, run_fresh, &report->pointers[THREADS_MAX + i]) != 0)
+            _exit(2);
     for (unsigned i = 1; i < way->threads; i++)
         if (pthread_create(&thread, NULL, run_thread, report->blocks[i]) != 0)
             _exit(2);
@@ -183,18 +202,20 @@ static void move_break(void)
 }
 
 static const struct way ways[] = {
-    {"one thread", 1, NULL, NULL, NULL, true},
-    {"eight threads", 8, NULL, NULL, NULL, false},
-    {"without caches", 4, NULL, NULL, "glibc.malloc.tcache_count=0", false},
-    {"with large caches", 4, NULL, NULL, "glibc.malloc.tcache_count=2000", false},
-    {"one arena", 8, NULL, NULL, "glibc.malloc.arena_max=1", false},
-    {"nothing mapped", 2, NULL, NULL, "glibc.malloc.mmap_max=0", false},
-    {"several heaps of an arena", 3, allow_more, NULL, "glibc.malloc.mmap_max=0", false},
-    {"much mapped", 2, NULL, NULL, "glibc.malloc.mmap_threshold=4096", false},
-    {"break moved first", 1, move_break, NULL, NULL, true},
-    {"break moved between", 1, NULL, move_break, NULL, false},
-    {"break blocked", 2, NULL, block_break, NULL, false},
-    {"huge pages", 2, NULL, NULL, "glibc.malloc.hugetlb=1", false},
+    {"one thread", 1, NULL, NULL, NULL, true, false},
+    {"eight threads", 8, NULL, NULL, NULL, false, false},
+    {"threads with empty caches", 2, NULL, NULL, NULL, false, true},
+    {"empty caches in one arena", 1, NULL, NULL, "glibc.malloc.arena_max=1", false, true},
+    {"without caches", 4, NULL, NULL, "glibc.malloc.tcache_count=0", false, false},
+    {"with large caches", 4, NULL, NULL, "glibc.malloc.tcache_count=2000", false, false},
+    {"one arena", 8, NULL, NULL, "glibc.malloc.arena_max=1", false, false},
+    {"nothing mapped", 2, NULL, NULL, "glibc.malloc.mmap_max=0", false, false},
+    {"several heaps of an arena", 3, allow_more, NULL, "glibc.malloc.mmap_max=0", false, false},
+    {"much mapped", 2, NULL, NULL, "glibc.malloc.mmap_threshold=4096", false, false},
+    {"break moved first", 1, move_break, NULL, NULL, true, false},
+    {"break moved between", 1, NULL, move_break, NULL, false, false},
+    {"break blocked", 2, NULL, block_break, NULL, false, false},
+    {"huge pages", 2, NULL, NULL, "glibc.malloc.hugetlb=1", false, false},
 };
 enum { WAYS = sizeof ways / sizeof *ways };
 
@@ -236,6 +257,19 @@ static size_t count_missing(const struct known_blocks *blocks, size_t *listed)
     return missing;
 }
 
+/* Returns how many blocks of the size of a thread's cache were found that are not the program's. */
+static size_t count_caches(const struct known_blocks *blocks)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < blocks->count; i++)
+        count += blocks->items[i].size == CACHE;
+    for (unsigned thread = 0; thread < report->threads; thread++)
+        for (size_t i = 0; i < BLOCKS; i++)
+            count -=
+                report->blocks[thread][i].address != 0 && report->blocks[thread][i].size == CACHE;
+    return count;
+}
+
 /* Bytes of the chunks in the heap, as the library counts them: without mapped ones. */
 static uint64_t heap_bytes(const struct known_blocks *blocks)
 {
@@ -252,21 +286,27 @@ static bool check(const struct way *way, pid_t pid, unsigned version)
     struct memory memory;
     struct maps maps = {0};
     struct known_blocks blocks;
-    size_t listed;
+    size_t listed, count = 0;
+    uint64_t pointers[THREADS_MAX + FRESH];
+    for (size_t i = 0; i < THREADS_MAX + FRESH; i++)
+        if (report->pointers[i] != 0)
+            pointers[count++] = report->pointers[i];
+    const struct known_threads threads = {pointers, count};
     if (!memory_open(&memory, (uint32_t)pid, (uint32_t)pid) ||
         !maps_read(&maps, (uint32_t)pid, (uint32_t)pid) ||
-        !known_blocks_find(&memory, &maps, report->data, version, &blocks)) {
+        !known_blocks_find(&memory, &maps, report->data, version, threads, &blocks)) {
         printf("%s: cannot be read\n", way->name);
         return false;
     }
     size_t missing = count_missing(&blocks, &listed);
-    printf("%s: %zu blocks listed, %zu missing, %zu found, heap %lu of %zu, %s\n", way->name,
-           listed, missing, blocks.count, heap_bytes(&blocks),
+    size_t caches = count_caches(&blocks);
+    printf("%s: %zu blocks listed, %zu missing, %zu found, %zu caches, heap %lu of %zu, %s\n",
+           way->name, listed, missing, blocks.count, caches, heap_bytes(&blocks),
            report->info.uordblks + report->info.fsmblks,
            blocks.reason ? blocks.reason : "complete");
     bool is_right = missing == 0 && listed > 1000 &&
                     blocks.count <= listed + EXTRA * way->threads && !blocks.reason &&
-                    !blocks.is_busy;
+                    !blocks.is_busy && (!way->has_fresh || caches == 0);
     known_blocks_free(&blocks);
     maps_free(&maps);
     memory_close(&memory);
