@@ -166,6 +166,7 @@ static int attach_open(struct collector *collector, const struct options *option
     }
     collector->host.channel->launched_pid = attachment.pid;
     attachment.sequence = &collector->host.channel->sequence;
+    attachment.chooses = (options->recording.flags & CHANNEL_CHOOSES) != 0;
     attach_name_library(&collector->host);
     if (!collector_open(collector, options->output, &error)) {
         message_error(options->output, &error);

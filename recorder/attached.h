@@ -17,7 +17,7 @@
 #include "channel.h"
 
 #define ATTACHED_SYMBOL "ttdrecord_attached"
-#define ATTACHED_MAGIC  UINT64_C(0x3543545441445454) /* "TTDATTC5" */
+#define ATTACHED_MAGIC  UINT64_C(0x3643545441445454) /* "TTDATTC6" */
 
 /** In the padding of the identification of the image's ELF header, so that it is found in memory.
  * The entry point of that header is the offset of the struct attached. */
@@ -56,6 +56,7 @@ struct attached_hook {
     uint64_t address;
     uint32_t arguments; /* of the function, in registers: at most 5; or ATTACHED_IN_R11 */
     uint32_t place;     /* enum attached_place */
+    uint64_t quick;     /* of the hook if not all blocks are recorded; 0: the same one */
 };
 
 /** Modules where the function is hooked. */

@@ -196,6 +196,7 @@ struct attachment {
      * time. */
     uint32_t *in_call;
     size_t in_call_count, in_call_capacity;
+    bool chooses;           /* not all blocks are recorded */
     bool has_unknown_calls; /* a thread may be in a call without its being noticed */
     bool is_filtered;       /* by seccomp: that is suspended while it is stopped */
     bool is_to_wait;        /* a thread is where nothing can begin at this moment */

@@ -217,9 +217,22 @@ static bool begin_put_load(unsigned char *code, uint64_t arguments, uint64_t val
     return true;
 }
 
+/* Whether there is an allocator that takes the place of the C library's, or one beside it. */
+static bool begin_has_allocator(const struct attachment *attachment, bool is_beside)
+{
+    for (size_t i = 0; i < attachment->function_count; i++) {
+        const struct attach_function *function = &attachment->functions[i];
+        const char *name = strrchr(function->module->path, '/');
+        if (function->has_own_name == is_beside && strcmp(function->hook->name, "malloc") == 0 &&
+            strncmp(name ? name + 1 : "", "libc.so.6", 9) != 0)
+            return true;
+    }
+    return false;
+}
+
 /* Plans the patch of a function, whose gate is at an address, and writes the gate. */
 static bool begin_make_gate(struct attachment *attachment, struct attach_function *function,
-                            uint64_t gate)
+                            uint64_t gate, bool is_quick)
 {
     unsigned char code[ATTACH_GATE_SIZE] = {0}, *bytes;
     const struct attached_hook *hook = function->hook;
@@ -244,7 +257,8 @@ static bool begin_make_gate(struct attachment *attachment, struct attach_functio
     memcpy(code, function->patch.code, function->patch.code_size);
     if (!begin_put_load(code + GATE_ENTRY, hook->arguments, gate))
         return attach_refuse(attachment, "%s() has too many arguments", hook->name);
-    patch_stub(code + GATE_ENTRY + GATE_LOAD, hook->address);
+    patch_stub(code + GATE_ENTRY + GATE_LOAD,
+               is_quick && hook->quick != 0 ? hook->quick : hook->address);
     return attach_write(attachment, gate, code, sizeof code) ||
            attach_refuse(attachment, "its memory cannot be written");
 }
@@ -266,6 +280,9 @@ static bool begin_make_gates(struct attachment *attachment)
 {
     struct attached_undo *undo = &attachment->undo;
     size_t area = 0, gate = 0;
+    /* One allocator that calls another one would be counted for both. */
+    bool is_quick = attachment->chooses && !begin_has_allocator(attachment, false) &&
+                    !begin_has_allocator(attachment, true);
     for (size_t i = 0; i < attachment->function_count; i++, gate++) {
         struct attach_function *function = &attachment->functions[i];
         if (i > 0 && function->module != function[-1].module) {
@@ -273,7 +290,7 @@ static bool begin_make_gates(struct attachment *attachment)
             gate = 0;
         }
         if (!begin_make_gate(attachment, function,
-                             undo->areas[area].begin + gate * ATTACH_GATE_SIZE))
+                             undo->areas[area].begin + gate * ATTACH_GATE_SIZE, is_quick))
             return false;
         struct attached_patch *patch = &undo->patches[undo->patch_count++];
         *patch = (struct attached_patch){.entry = function->entry,
@@ -312,19 +329,6 @@ static bool begin_write_entries(struct attachment *attachment)
 }
 
 /* The blocks that the process had when it was attached to: looked for in a copy of it. */
-
-/* Whether there is an allocator that takes the place of the C library's, or one beside it. */
-static bool begin_has_allocator(const struct attachment *attachment, bool is_beside)
-{
-    for (size_t i = 0; i < attachment->function_count; i++) {
-        const struct attach_function *function = &attachment->functions[i];
-        const char *name = strrchr(function->module->path, '/');
-        if (function->has_own_name == is_beside && strcmp(function->hook->name, "malloc") == 0 &&
-            strncmp(name ? name + 1 : "", "libc.so.6", 9) != 0)
-            return true;
-    }
-    return false;
-}
 
 /* Whether the blocks are to be listed: the allocator is the C library's. */
 static bool begin_wants_known(struct attachment *attachment)

@@ -162,7 +162,7 @@ __attribute__((used)) static void *attached_find(const char *name)
  * looks at its return address: the trampoline is in r11 here.
  */
 extern const unsigned char patched_dlsym[] __attribute__((visibility("hidden")));
-PATCHED_ROW(ATTACHED_IN_LIBC, dlsym, ATTACHED_IN_R11)
+PATCHED_ROW(ATTACHED_IN_LIBC, 0, dlsym, ATTACHED_IN_R11)
 
 __asm__(".pushsection .text\n"
         ".globl patched_dlsym\n"

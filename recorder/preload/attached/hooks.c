@@ -139,7 +139,7 @@ __attribute__((used)) static void attached_ending(void)
  * execute a program leaves a note that it was executed.
  */
 extern const unsigned char patched_syscall[] __attribute__((visibility("hidden")));
-PATCHED_ROW(ATTACHED_IN_LIBC, syscall, ATTACHED_IN_R11)
+PATCHED_ROW(ATTACHED_IN_LIBC, 0, syscall, ATTACHED_IN_R11)
 
 #define PUSH(name) "    pushq %" name "\n    .cfi_adjust_cfa_offset 8\n"
 #define POP(name)  "    popq %" name "\n    .cfi_adjust_cfa_offset -8\n"

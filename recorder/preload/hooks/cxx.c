@@ -31,7 +31,7 @@ static inline void expect_no_exception(struct thread *thread)
 #ifdef TTD_ATTACHED
 
 #define HOOK_NEW(name, operation, throws, parameters, arguments, alignment, ...)                   \
-    PATCHED(void *, name, PATCHED_COUNT parameters, PATCHED_WITH_BEHIND parameters)                \
+    PATCHED_BOTH(void *, name, PATCHED_COUNT parameters, PATCHED_WITH_BEHIND parameters)           \
     {                                                                                              \
         HOOK_FRAME();                                                                              \
         struct thread *thread = target_enter(0);                                                   \
@@ -45,10 +45,19 @@ static inline void expect_no_exception(struct thread *thread)
             ACQUISITION_END(thread, operation, __VA_ARGS__, (uintptr_t)block);                     \
         }                                                                                          \
         return block;                                                                              \
+    }                                                                                              \
+                                                                                                   \
+    PATCHED_SKIPPED(name, PATCHED_WITH_BEHIND parameters, PATCHED_ARGUMENTS arguments)             \
+                                                                                                   \
+    HOOK_SHORT void *short_##name PATCHED_WITH_BEHIND parameters                                   \
+    {                                                                                              \
+        if (PATCHED_SKIPS(size))                                                                   \
+            HOOK_JUMP(skip_##name PATCHED_ARGUMENTS arguments);                                    \
+        HOOK_JUMP(patched_##name PATCHED_ARGUMENTS arguments);                                     \
     }
 
 #define HOOK_DELETE(name, operation, parameters, arguments, ...)                                   \
-    PATCHED(void, name, PATCHED_COUNT parameters, PATCHED_WITH_BEHIND parameters)                  \
+    PATCHED_BOTH(void, name, PATCHED_COUNT parameters, PATCHED_WITH_BEHIND parameters)             \
     {                                                                                              \
         HOOK_FRAME();                                                                              \
         struct thread *thread = base ? target_enter((uintptr_t)base) : NULL;                       \
@@ -57,6 +66,14 @@ static inline void expect_no_exception(struct thread *thread)
         ((void(*) parameters)behind) arguments;                                                    \
         if (thread)                                                                                \
             release_hook_end(thread);                                                              \
+    }                                                                                              \
+                                                                                                   \
+    HOOK_SHORT void short_##name PATCHED_WITH_BEHIND parameters                                    \
+    {                                                                                              \
+        if (chosen_has(base))                                                                      \
+            HOOK_JUMP_VOID(patched_##name PATCHED_ARGUMENTS arguments);                            \
+        HOOK_JUMP_VOID(                                                                            \
+            ((void(*) PATCHED_WITH_BEHIND parameters)behind)PATCHED_ARGUMENTS arguments);          \
     }
 
 #else

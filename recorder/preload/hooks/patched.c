@@ -4,7 +4,10 @@
 
 /* A function that returns a block; its operands in the record follow, without the block. */
 #define PATCHED_ACQUIRES(function, count, operation, parameters, types, arguments, ...)            \
-    PATCHED(void *, function, count, parameters)                                                   \
+    PATCHED_ACQUIRES_BY(PATCHED, function, count, operation, parameters, types, arguments,         \
+                        __VA_ARGS__)
+#define PATCHED_ACQUIRES_BY(begin, function, count, operation, parameters, types, arguments, ...)  \
+    begin(void *, function, count, parameters)                                                     \
     {                                                                                              \
         HOOK_FRAME();                                                                              \
         struct thread *thread = target_enter(0);                                                   \
@@ -21,11 +24,13 @@
     PATCHED_ACQUIRES(function, 2, operation, (size_t alignment, size_t size, uintptr_t behind),    \
                      (size_t, size_t), (alignment, size), alignment, size)
 
-PATCHED_SIZE(malloc, TTD_API_MALLOC)
+PATCHED_ACQUIRES_BY(PATCHED_BOTH, malloc, 1, TTD_API_MALLOC, (size_t size, uintptr_t behind),
+                    (size_t), (size), size)
 PATCHED_SIZE(valloc, TTD_API_VALLOC)
 PATCHED_SIZE(pvalloc, TTD_API_PVALLOC)
-PATCHED_ACQUIRES(calloc, 2, TTD_API_CALLOC, (size_t count, size_t size, uintptr_t behind),
-                 (size_t, size_t), (count, size), count, size)
+PATCHED_ACQUIRES_BY(PATCHED_BOTH, calloc, 2, TTD_API_CALLOC,
+                    (size_t count, size_t size, uintptr_t behind), (size_t, size_t), (count, size),
+                    count, size)
 PATCHED_ALIGNED(memalign, TTD_API_MEMALIGN)
 PATCHED_ALIGNED(aligned_alloc, TTD_API_ALIGNED_ALLOC)
 
@@ -65,7 +70,7 @@ PATCHED(void *, moz_arena_realloc, 3, (size_t arena, void *base, size_t size, ui
 }
 
 /* Within another call, realloc(NULL) is an acquisition: the outer call may return its block. */
-PATCHED(void *, realloc, 2, (void *base, size_t size, uintptr_t behind))
+PATCHED_BOTH(void *, realloc, 2, (void *base, size_t size, uintptr_t behind))
 {
     HOOK_FRAME();
     void *(*function)(void *, size_t) = (void *(*)(void *, size_t))behind;
@@ -99,7 +104,10 @@ PATCHED(void *, reallocarray, 3, (void *base, size_t count, size_t size, uintptr
 }
 
 #define PATCHED_RELEASES(function, count, operation, parameters, types, arguments, ...)            \
-    PATCHED(void, function, count, parameters)                                                     \
+    PATCHED_RELEASES_BY(PATCHED, function, count, operation, parameters, types, arguments,         \
+                        __VA_ARGS__)
+#define PATCHED_RELEASES_BY(begin, function, count, operation, parameters, types, arguments, ...)  \
+    begin(void, function, count, parameters)                                                       \
     {                                                                                              \
         HOOK_FRAME();                                                                              \
         struct thread *thread = base ? target_enter((uintptr_t)base) : NULL;                       \
@@ -110,8 +118,8 @@ PATCHED(void *, reallocarray, 3, (void *base, size_t count, size_t size, uintptr
             release_hook_end(thread);                                                              \
     }
 
-PATCHED_RELEASES(free, 1, TTD_API_FREE, (void *base, uintptr_t behind), (void *), (base),
-                 (uintptr_t)base)
+PATCHED_RELEASES_BY(PATCHED_BOTH, free, 1, TTD_API_FREE, (void *base, uintptr_t behind), (void *),
+                    (base), (uintptr_t)base)
 PATCHED_RELEASES(moz_arena_free, 2, TTD_API_FREE, (size_t arena, void *base, uintptr_t behind),
                  (size_t, void *), (arena, base), (uintptr_t)base)
 PATCHED_RELEASES(cfree, 1, TTD_API_CFREE, (void *base, uintptr_t behind), (void *), (base),
@@ -122,3 +130,41 @@ PATCHED_RELEASES(free_aligned_sized, 3, TTD_API_FREE_ALIGNED_SIZED,
                  (void *base, size_t alignment, size_t size, uintptr_t behind),
                  (void *, size_t, size_t), (base, alignment, size), (uintptr_t)base, alignment,
                  size)
+
+#ifdef TTD_ATTACHED
+
+/* The C library's malloc() makes no other call; the other two may end by a jump to it. */
+HOOK_SHORT void *short_malloc(size_t size, uintptr_t behind)
+{
+    if (PATCHED_SKIPS(size))
+        HOOK_JUMP(((void *(*)(size_t, uintptr_t))behind)(size, behind));
+    HOOK_JUMP(patched_malloc(size, behind));
+}
+
+PATCHED_SKIPPED(calloc, (size_t count, size_t size, uintptr_t behind), (count, size, behind))
+
+HOOK_SHORT void *short_calloc(size_t count, size_t size, uintptr_t behind)
+{
+    size_t bytes;
+    if (!__builtin_mul_overflow(count, size, &bytes) && PATCHED_SKIPS(bytes))
+        HOOK_JUMP(skip_calloc(count, size, behind));
+    HOOK_JUMP(patched_calloc(count, size, behind));
+}
+
+PATCHED_SKIPPED(realloc, (void *base, size_t size, uintptr_t behind), (base, size, behind))
+
+HOOK_SHORT void *short_realloc(void *base, size_t size, uintptr_t behind)
+{
+    if (!chosen_has(base) && PATCHED_SKIPS(size))
+        HOOK_JUMP(skip_realloc(base, size, behind));
+    HOOK_JUMP(patched_realloc(base, size, behind));
+}
+
+HOOK_SHORT void short_free(void *base, uintptr_t behind)
+{
+    if (chosen_has(base))
+        HOOK_JUMP_VOID(patched_free(base, behind));
+    HOOK_JUMP_VOID(((void (*)(void *, uintptr_t))behind)(base, behind));
+}
+
+#endif

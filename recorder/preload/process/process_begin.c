@@ -180,6 +180,10 @@ static struct thread *process_begin_level(uintptr_t frame, uint64_t base)
 
 struct thread *target_enter_slow(uintptr_t frame, uint64_t base)
 {
+    const struct thread *self = stale_self();
+    /* An acquisition within a skipped call is a part of it. */
+    if (base == 0 && self && self->phase == PHASE_SKIP && frame < self->guard)
+        return NULL;
     struct thread *level = process_begin_level(frame, base);
     if (!level)
         chosen_forget(base);

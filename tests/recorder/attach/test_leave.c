@@ -17,7 +17,7 @@ static unsigned char bytes[MODULE_SIZE];
 static uint32_t table_count;
 static struct attachment attachment;
 static struct attach_function function;
-static const struct attached_hook hook = {"malloc", 0, 1, ATTACHED_EVERYWHERE};
+static const struct attached_hook hook = {"malloc", 0, 1, ATTACHED_EVERYWHERE, 0};
 static struct attach_module module;
 static Elf64_Phdr segment;
 

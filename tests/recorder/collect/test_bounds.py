@@ -11,6 +11,7 @@ import subprocess
 import time
 import unittest
 
+from attaching import Attach
 from support import PATIENCE, ANALYZER, RECORDER, Recording, analyze, program
 
 
@@ -30,8 +31,10 @@ int main()
 
 # Keeps blocks of every way to allocate them, of a size for each way.
 WAYS = """
+#include <cstdio>
 #include <cstdlib>
 #include <new>
+#include <sys/prctl.h>
 #include <thread>
 enum { COUNT = 100000, THREADS = 500 };
 static void *volatile kept;
@@ -40,8 +43,14 @@ template <class Way> static void keep(int count, Way way)
     for (int i = 0; i < count; i++)
         kept = way();
 }
-int main()
+int main(int argc, char **)
 {
+    if (argc > 1) {
+        prctl(0x59616d61, -1, 0, 0, 0);
+        std::puts("ready");
+        std::fflush(stdout);
+        std::getchar();
+    }
     keep(COUNT, [] { return std::malloc(64); });
     keep(COUNT, [] { return std::calloc(3, 24); });
     keep(COUNT, [] { return std::realloc(nullptr, 80); });
@@ -140,6 +149,25 @@ int main(int count, char **)
         free(moved);
 }
 """
+
+
+WAYS_MEAN = 2048
+
+
+def check_ways(test):
+    """The sample has each way that WAYS allocates blocks by as often as is likely."""
+    count = 100000
+    blocks = collections.Counter()
+    for group in analyze('leaks', test.trace, '--show', 'all')['groups']:
+        size = group['bytes'] // group['blocks']
+        if group['bytes'] == size * group['blocks']:
+            blocks[size] += group['blocks']
+    for size in 64, 72, 80, 88, 96, 104, 112, 128, 136, 144, 152:
+        chance = 1 - math.exp(-size / WAYS_MEAN)
+        deviation = math.sqrt(count * chance * (1 - chance))
+        test.assertLess(abs(blocks[size] - count * chance), 6 * deviation, size)
+    test.assertEqual(analyze('errors', test.trace)['findings'], [])
+    test.assertTrue(analyze('verify', test.trace)['ok'])
 
 
 class Bounded(Recording):
@@ -636,20 +664,9 @@ class Chosen(Bounded):
 
     def test_each_way_is_as_likely(self):
         """Whatever function allocates a block, and in however short a thread, it counts once."""
-        count, mean = 100000, 2048
         path = self.compile('ways', WAYS)
-        self.record(path, options=['--sample', str(mean), '--no-snapshot'])
-        blocks = collections.Counter()
-        for group in analyze('leaks', self.trace, '--show', 'all')['groups']:
-            size = group['bytes'] // group['blocks']
-            if group['bytes'] == size * group['blocks']:
-                blocks[size] += group['blocks']
-        for size in 64, 72, 80, 88, 96, 104, 112, 128, 136, 144, 152:
-            chance = 1 - math.exp(-size / mean)
-            deviation = math.sqrt(count * chance * (1 - chance))
-            self.assertLess(abs(blocks[size] - count * chance), 6 * deviation, size)
-        self.assertEqual(analyze('errors', self.trace)['findings'], [])
-        self.assertTrue(analyze('verify', self.trace)['ok'])
+        self.record(path, options=['--sample', str(WAYS_MEAN), '--no-snapshot'])
+        check_ways(self)
 
     def test_grown_blocks(self):
         """A block that has grown step by step is as likely as one that was allocated at once."""
@@ -669,6 +686,31 @@ class Chosen(Bounded):
     def test_refusals(self):
         self.assertIn('exclude each other', self.refusal('--sample', '512K', '--only-above', '100'))
         self.assertIn('too much for a sample', self.refusal('--sample', '8G'))
+
+
+class ChosenAttached(Attach):
+
+    def test_each_way_is_as_likely(self):
+        """Nor does it matter whether the program was running already."""
+        process = self.start(self.compile('ways', WAYS), 'wait')
+        recorder = self.attach(process, '--sample', str(WAYS_MEAN), '--no-snapshot')
+        process.stdin.write('\n')
+        self.assertEqual(process.wait(PATIENCE), 0)
+        self.assertEqual(recorder.wait(PATIENCE), 0)
+        check_ways(self)
+
+    def test_releases(self):
+        """Of the blocks that were recorded, and of no others."""
+        process = self.start(program('counted'))
+        recorder = self.attach(process, '--only-above', '250', '--no-snapshot')
+        self.tell(process, 'calls 300')
+        self.detach(process, recorder)
+        sizes = [event['size'] for event in analyze('events', self.trace)
+                 if event['action'] == 'Alloc']
+        self.assertGreater(len(sizes), 0)
+        self.assertGreaterEqual(min(sizes), 250)
+        self.assertEqual(analyze('errors', self.trace)['findings'], [])
+        self.assertTrue(analyze('verify', self.trace)['ok'])
 
 
 if __name__ == '__main__':
