@@ -24,7 +24,7 @@
 #include "launch.h"
 #include "options.h"
 
-enum { ANSWER_SECONDS = 60, LEASE_TRIES = 20 };
+enum { ANSWER_SECONDS = 60, EXPLAIN_MS = 1000, LEASE_TRIES = 20 };
 
 static uint32_t control_command_of(const char *name)
 {
@@ -197,18 +197,50 @@ static void control_await_end(uint32_t collector)
     close(process);
 }
 
+/* Whether a process is stopped by job control. */
+static bool control_is_stopped(uint32_t pid)
+{
+    char path[64], line[512] = "";
+    snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    FILE *file = fopen(path, "re");
+    size_t size = file ? fread(line, 1, sizeof line - 1, file) : 0;
+    if (file)
+        fclose(file);
+    line[size] = '\0';
+    const char *name_end = strrchr(line, ')');
+    return name_end && strncmp(name_end, ") T", 3) == 0;
+}
+
+/* Says why a collector does not answer for a second: it stops with the program that it has started.
+ */
+static void control_explain_wait(int connected, const struct channel *channel)
+{
+    struct pollfd event = {.fd = connected, .events = POLLIN};
+    uint32_t recorder = channel->collector_pid, program = channel->launched_pid;
+    if (poll(&event, 1, EXPLAIN_MS) != 0 || !control_is_stopped(recorder))
+        return;
+    if (program != 0 && control_is_stopped(program))
+        message("process %u is stopped, and its recorder with it: 'kill -CONT %u'", program,
+                program);
+    else
+        message("the recorder is stopped: 'kill -CONT %u' lets it answer", recorder);
+}
+
 /* Sends a request to the collector of a channel. Sets `answer` unless the result is
  * CONTROL_UNKNOWN. */
 static enum control_result control_exchange(const struct channel *channel,
-                                            const struct control_request *request,
+                                            const struct control_request *request, bool explains,
                                             struct control_answer *answer)
 {
     int connected = control_connect_to(channel);
     if (connected < 0)
         return CONTROL_UNKNOWN;
     ssize_t size = -1;
-    if (send(connected, request, sizeof *request, MSG_NOSIGNAL) == sizeof *request)
+    if (send(connected, request, sizeof *request, MSG_NOSIGNAL) == sizeof *request) {
+        if (explains)
+            control_explain_wait(connected, channel);
         size = recv(connected, answer, sizeof *answer, 0);
+    }
     bool is_late = size < 0 && errno == EAGAIN;
     close(connected);
     /* One that ends meanwhile closes the connection: it may be a recorder of other processes. */
@@ -228,7 +260,7 @@ static enum control_result control_ask_channel(const struct channel *channel,
                                                const struct control_request *request)
 {
     struct control_answer answer;
-    enum control_result result = control_exchange(channel, request, &answer);
+    enum control_result result = control_exchange(channel, request, true, &answer);
     if (result == CONTROL_DONE && request->command == CONTROL_DETACH)
         control_await_end(channel->collector_pid);
     if (result == CONTROL_DONE) {
@@ -246,7 +278,7 @@ enum control_result control_ask_collector(uint32_t collector, const struct contr
 {
     struct channel channel;
     return control_find_channel(collector, 0, &channel)
-               ? control_exchange(&channel, request, answer)
+               ? control_exchange(&channel, request, false, answer)
                : CONTROL_UNKNOWN;
 }
 

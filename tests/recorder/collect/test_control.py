@@ -11,7 +11,7 @@ import time
 import unittest
 
 from support import (ANALYZER, PATIENCE, RECORDER, Recording, analyze, marks, program,
-                     public_recorder)
+                     public_recorder, wait_for)
 
 MAGIC = 0x314c4f5254445454
 STATUS, MARK, UNKNOWN_COMMAND = 1, 3, 999
@@ -234,6 +234,20 @@ class Control(Recording):
             self.assertIn('events', text)
         _, _, reason = ask_on_the_command_line('status', os.getpid())
         self.assertIn('is not being recorded by this user', reason)
+
+    def test_a_program_that_is_stopped(self):
+        """Its recorder has stopped with it: whoever asks is told, and is answered later."""
+        state = pathlib.Path(f'/proc/{self.recorder.pid}/stat')
+        for stopped in self.program, self.recorder.pid:
+            os.kill(stopped, signal.SIGSTOP)
+            wait_for(lambda: ') T' in state.read_text(), 'it goes on')
+            with subprocess.Popen([RECORDER, 'snapshot', str(self.program)], text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE) as asker:
+                reason = asker.stderr.readline()
+                os.kill(stopped, signal.SIGCONT)
+                self.assertIn(f"kill -CONT {stopped}'", reason)
+                self.assertIn(': snapshot ', asker.communicate(timeout=PATIENCE)[0])
+        self.finish()
 
     def test_what_looks_like_a_channel_and_blocks(self):
         with subprocess.Popen(['/usr/bin/python3', '-c', HOLDER], stdin=subprocess.PIPE,
