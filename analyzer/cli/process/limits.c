@@ -102,16 +102,28 @@ uint64_t limits_files(void)
     return allowed < UINT64_MAX / 4 ? 4 * allowed : UINT64_MAX;
 }
 
-void limits_format(char text[LIMITS_TEXT])
+const char *limits_format(char text[LIMITS_TEXT])
 {
     static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
+    const char *option = "--max-memory SIZE";
     size_t unit = 0;
     uint64_t value = allowed;
+    if (is_set && before.rlim_cur == allowed)
+        option = "ulimit -d";
+#ifdef RLIMIT_AS
+    struct rlimit space;
+    if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY &&
+        space.rlim_cur <= allowed) {
+        value = space.rlim_cur;
+        option = "ulimit -v";
+    }
+#endif
     while (value >= 10 * UINT64_C(1024) && unit + 1 < sizeof units / sizeof units[0]) {
         value /= 1024;
         unit++;
     }
     snprintf(text, LIMITS_TEXT, "%llu %s", (unsigned long long)value, units[unit]);
+    return option;
 }
 
 /* The end of work that takes too long. */

@@ -34,8 +34,8 @@ void message(const char *format, ...)
 static void message_print_limit(const char *prefix, const char *path, const char *resource)
 {
     char limit[LIMITS_TEXT];
-    limits_format(limit);
-    message("%s%s: needs more %s%s; --max-memory SIZE allows more", prefix, path, resource, limit);
+    const char *option = limits_format(limit);
+    message("%s%s: needs more %s%s; %s allows more", prefix, path, resource, limit, option);
 }
 
 int message_status(const char *path, enum ttd_status status)

@@ -98,6 +98,19 @@ class Hostile(support.TestCase):
         if used.status == 5:
             self.assertRegex(used.errors, r"needs more .* 448 MB; --max-memory SIZE allows more")
 
+    def test_limits_of_the_system(self):
+        """--max-memory raises no limit of the shell's."""
+        case, words = next((case, command.split()[1:]) for case, commands in CASES.items()
+                           for command in commands if command.startswith("5 "))
+        path = self.trace(*case)
+        for limit, option in (resource.RLIMIT_AS, "ulimit -v"), (resource.RLIMIT_DATA, "ulimit -d"):
+            for more in (), ("--max-memory", "8G"):
+                result = subprocess.run(
+                    [support.ANALYZER, *words, *more, path], capture_output=True, text=True,
+                    preexec_fn=lambda: resource.setrlimit(limit, (100 << 20, 100 << 20)))
+                self.assertEqual(result.returncode, 5, result.stderr)
+                self.assertIn(f"100 MB; {option} allows more", result.stderr)
+
     def test_cost(self):
         with open(self.path("rules"), "w", encoding="utf-8") as file:
             file.write(RULES)
