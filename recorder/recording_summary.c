@@ -104,7 +104,7 @@ bool summary_can_judge(const char *output)
     return false;
 }
 
-int summary_judge(unsigned kinds, const char *output, bool has_children)
+int summary_judge(unsigned kinds, const char *output, bool is_group)
 {
     static const struct {
         enum fail_on kind;
@@ -117,7 +117,7 @@ int summary_judge(unsigned kinds, const char *output, bool has_children)
     for (size_t i = 0; i < sizeof questions / sizeof *questions; i++) {
         if ((kinds & questions[i].kind) == 0)
             continue;
-        int status = summary_verdict_ask(analyzer, questions[i].command, output, has_children);
+        int status = summary_verdict_ask(analyzer, questions[i].command, output, is_group);
         has_findings |= status == EXIT_FINDINGS;
         if (status == EXIT_SUCCESS || status == EXIT_FINDINGS)
             continue;

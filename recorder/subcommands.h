@@ -89,7 +89,7 @@ bool summary_can_judge(const char *output);
  *
  * @param kinds  enum fail_on
  */
-int summary_judge(unsigned kinds, const char *output, bool has_children);
+int summary_judge(unsigned kinds, const char *output, bool is_group);
 
 /** Prints warnings about whatever is missing from the trace, also with --quiet. */
 void summary_warn(struct collector *collector);

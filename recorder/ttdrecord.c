@@ -95,11 +95,10 @@ static int ttdrecord_pass_on(int status)
 }
 
 /* Answers --fail-on. A program that was not recorded has no verdict. */
-static int ttdrecord_record_judge(const struct options *options, bool is_recorded,
-                                  bool has_children)
+static int ttdrecord_record_judge(const struct options *options, bool is_recorded, bool is_group)
 {
     if (is_recorded)
-        return summary_judge(options->fail_on, options->output, has_children);
+        return summary_judge(options->fail_on, options->output, is_group);
     message("--fail-on has no answer: the program was not recorded");
     return EXIT_RECORDER;
 }
@@ -167,10 +166,12 @@ static int ttdrecord_record(const struct options *options, int *status)
     if (!options->is_quiet && collector.has_attached_first)
         summary_print(&collector, options->output);
     bool is_written = collector.closers.unwritten == 0;
-    bool is_recorded = collector.has_attached_first, has_children = collector.children != 0;
+    bool is_recorded = collector.has_attached_first;
+    /* A child that was not recorded makes the answer of the group uncertain. */
+    bool is_group = collector.children != 0 || atomic_load(&collector.host.channel->refused) != 0;
     collector_close(&collector);
     *status = collector.launched_status;
-    int verdict = options->fail_on != 0 ? ttdrecord_record_judge(options, is_recorded, has_children)
+    int verdict = options->fail_on != 0 ? ttdrecord_record_judge(options, is_recorded, is_group)
                                         : EXIT_SUCCESS;
     if (*status != 0)
         return EXIT_SUCCESS;

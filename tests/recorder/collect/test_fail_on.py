@@ -27,7 +27,6 @@ int main()
 }
 """
 
-
 class FailOn(Recording):
     def setUp(self):
         super().setUp()
@@ -97,12 +96,25 @@ class FailOn(Recording):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn('Uncertain: process ', result.stderr)
 
+    def test_a_child_that_was_not_recorded(self):
+        """The answer is about all processes, and says that one of them is missing."""
+        child = self.compile('static', 'int main() {}', '-static')
+        for kind in 'leaks', 'errors':
+            result = self.judge(kind, '/bin/sh', '-c', '"$0"; exit 0', child)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn('Uncertain: 1 child process of the recording ran unrecorded\n',
+                          result.stderr)
+
+    def compile(self, name, source, *options):
+        path = self.directory / name
+        path.with_suffix('.cpp').write_text(source)
+        subprocess.run([*os.environ['COMPILER_CXX'].split(), '-O1', *options, '-o', path,
+                        path.with_suffix('.cpp')], check=True)
+        return path
+
     def test_an_exception_that_is_handled_at_the_end(self):
         """The runtime holds it, and with it its string, by pointers behind their headers."""
-        path = self.directory / 'caught'
-        path.with_suffix('.cpp').write_text(CAUGHT)
-        subprocess.run([*os.environ['COMPILER_CXX'].split(), '-O1', '-o', path,
-                        path.with_suffix('.cpp')], check=True)
+        path = self.compile('caught', CAUGHT)
         result = self.judge('leaks', path)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn('Still reachable', result.stderr)
