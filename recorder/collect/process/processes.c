@@ -118,11 +118,13 @@ void losses_of_process(struct process *process, struct host *host)
     for (size_t i = 0; fresh != 0 && i < sizeof reasons / sizeof *reasons; i++)
         if (fresh & reasons[i].note)
             trace_metadata(process->trace, "unrecorded", reasons[i].text);
-    /* Another allocator, and calls before the start, release none of the blocks that are known. */
+    /* Another allocator, another C library's heap, and calls before the start, release none of the
+     * blocks that are known. */
     if (fresh != 0)
         trace_loss(process->trace, TTD_LOSS_NOT_RECORDING, TTD_NONE, TTD_UNKNOWN, process->checked,
-                   (fresh & ~(NOTE_WITHIN | NOTE_PATCHED)) == 0 ? ttd_position_invalid()
-                                                                : ttd_position_max());
+                   (fresh & ~(NOTE_NAMESPACE | NOTE_WITHIN | NOTE_PATCHED)) == 0
+                       ? ttd_position_invalid()
+                       : ttd_position_max());
     process->notes |= fresh;
     process->checked = process->trace->last;
 }
