@@ -25,8 +25,9 @@
  * it has answered none of them for so long, or after so long in all. */
 #define WAIT_ANSWER_NS UINT64_C(20000000000)
 #define WAIT_NS        UINT64_C(60000000000)
-/* A signal that asks for the end of a process that dies of one anyway: for so long it is the same
- * wish again, since timeout(1) signals the program and its group, and ttdrecord passes it on. */
+/* A signal that asks for the end of a process that ends anyway says nothing new for so long:
+ * timeout(1) signals the program and its group, and ttdrecord passes it on; a pool of workers tells
+ * them to exit, and then signals them. */
 #define WISH_NS UINT64_C(1000000000)
 /* Time between two looks that counts as waiting, at most: a thread that was stopped meanwhile has
  * not waited. */
@@ -162,7 +163,8 @@ static uint32_t snapshot_await(struct snapshot_request *request, uint64_t mask)
         bool has_waited = snapshot_is_late(&wait, sys_clock());
         if (request->signal != 0 && wait.all < WISH_NS)
             snapshot_take_wishes(mask);
-        if (!has_waited && !collector_is_gone() && !snapshot_is_unwanted(mask))
+        bool is_unwanted = wait.all >= WISH_NS && snapshot_is_unwanted(mask);
+        if (!has_waited && !collector_is_gone() && !is_unwanted)
             continue;
         if (!atomic_compare_exchange_strong(&request->state, &state, SNAPSHOT_NONE))
             continue;

@@ -27,6 +27,34 @@ int main()
 }
 """
 
+# A pool of workers: one is told to exit, and gets a signal while it waits for its snapshot, since the
+# recorder is stopped.
+WORKER = r"""
+#include <csignal>
+#include <cstdlib>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void *volatile held;
+
+int main()
+{
+    pid_t recorder = getppid();
+    kill(recorder, SIGSTOP);
+    pid_t worker = fork();
+    if (worker == 0) {
+        held = malloc(77);
+        _exit(0);
+    }
+    usleep(50000);
+    kill(worker, SIGTERM);
+    usleep(200000);
+    kill(recorder, SIGCONT);
+    waitpid(worker, NULL, 0);
+}
+"""
+
+
 class FailOn(Recording):
     def setUp(self):
         super().setUp()
@@ -110,6 +138,15 @@ class FailOn(Recording):
         result = self.judge('leaks', program('namespaces'))
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn('Uncertain: ', result.stderr)
+
+    def test_a_worker_that_exits_and_is_signalled(self):
+        """It ends anyway, so that it still has its snapshot: what it held is not lost."""
+        worker = self.compile('worker', WORKER)
+        for _ in range(3): # each has a second, which may pass on a busy machine
+            result = self.judge('leaks', worker)
+            if result.returncode == 0:
+                break
+        self.assertEqual(result.returncode, 0, result.stderr)
 
     def compile(self, name, source, *options):
         path = self.directory / name
