@@ -24,8 +24,6 @@ struct family {
     struct arena text;
     /** Index of the member whose session is open. */
     size_t member;
-    /** Why the question has no answer: see session->report.unjudged. */
-    const char *unjudged;
 };
 
 static bool family_copy_text(struct family *family, struct ttd_string *text)
@@ -167,7 +165,7 @@ static void family_note_unjudged(struct family *family, const struct session *se
     enum certainty_ending ending = session->report.ending;
     if (session->report.unjudged &&
         (ending == ENDING_CUT || ending == ENDING_DETACHED || strcmp(path, common->trace) == 0))
-        family->unjudged = session->report.unjudged;
+        family->data.unjudged = session->report.unjudged;
 }
 
 /* Asks the current member. */
@@ -283,8 +281,8 @@ static int family_check(const struct common_options *common)
 
 static int family_unjudged(const struct common_options *common, const struct family *family)
 {
-    return family->unjudged
-               ? message_unjudged(common->trace, common->command->name, family->unjudged)
+    return family->data.unjudged
+               ? message_unjudged(common->trace, common->command->name, family->data.unjudged)
                : STATUS_OK;
 }
 

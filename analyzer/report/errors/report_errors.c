@@ -393,6 +393,7 @@ void report_errors(struct report *report, const struct report_errors *data)
         return;
     }
     row_certainty(&row);
+    row_bool(&row, "judged", !report->unjudged);
     row_unsigned(&row, "total_findings", errors->count);
     row_unsigned(&row, "total_calls", errors->calls);
     row_unsigned(&row, "omitted_calls", errors->omitted);

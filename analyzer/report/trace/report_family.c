@@ -255,6 +255,7 @@ static void data_family(struct report *report, const struct report_family *data)
     row_open(&row, report);
     row.is_certain = family_is_certain(data);
     row_bool(&row, "certain", row.is_certain);
+    row_bool(&row, "judged", !data->unjudged);
     row_unsigned(&row, "unreadable_traces", data->unreadable);
     row_unsigned(&row, "missing_parents", data->missing_parents);
     row_unsigned(&row, "unrecorded_processes", data->unrecorded);

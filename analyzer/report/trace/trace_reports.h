@@ -242,6 +242,8 @@ struct report_family {
     size_t missing_parents;
     /** Processes of the recording that have no trace. */
     uint64_t unrecorded;
+    /** Why the question has no answer: see session->report.unjudged. */
+    const char *unjudged;
 };
 
 /** The parts of an event that `events` shows. */

@@ -140,6 +140,7 @@ class Unjudged(TestCase):
                 self.assert_unjudged(path, NO_CALLS, command)
             self.assertTrue(run("leaks", path).text.startswith("No leaks are known\n"))
             self.assertTrue(run("errors", path).text.startswith("No errors are known "))
+            self.assertFalse(self.json_of("errors", path)["judged"])
             text = run("summary", path).text
             self.assertIn("\nleaks      nothing is known to be lost\n", text)
             self.assertIn("\nerrors     none are known: no allocation was recorded\n", text)
@@ -225,6 +226,7 @@ class Snapshots(SnapshotCase):
             result = run("leaks", "--group", "--error-exitcode", "9", path)
             self.assertEqual(result.status, status, result.errors)
             self.assertEqual("no answer to 'leaks'" in result.errors, status == UNJUDGED)
+            self.assertEqual(self.json_of("leaks", path, "--group")["judged"], status != UNJUDGED)
             reason = NO_CALLS if unseen in (first, second) else CUT
             self.assertEqual(f": {reason}\n" in result.text, bool(first or second))
         self.process(2, loses=True)
