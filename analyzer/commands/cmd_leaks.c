@@ -475,6 +475,8 @@ static int leaks_add_member(struct session *session, const void *context, struct
                                          .bytes = group->bytes};
         status = session_check(session, family_add(family, session, &finding));
     }
+    if (!leaks.snapshot.number && !session->report.unjudged && leaks.kinds[HEAP_NOT_SEEN].count)
+        family_add_unsearched(family);
     family_add_left(family, &leaks.outcome.left);
     *is_error = cmd_leaks_has_errors(session, &leaks, options->errors);
     heap_groups_free(&list);

@@ -139,6 +139,11 @@ void family_add_left(struct family *family, const struct heap_left *left)
     family->data.left_bytes = heap_add(family->data.left_bytes, heap_sum_value(left->bytes));
 }
 
+void family_add_unsearched(struct family *family)
+{
+    family->data.unsearched++;
+}
+
 /* Keeps the first reason for uncertainty, and the parts that were left out on purpose. */
 static enum ttd_status family_end_member(struct family *family, const struct session *session)
 {

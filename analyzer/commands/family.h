@@ -40,6 +40,9 @@ struct family_question {
 /** Adds the blocks that the programs of a process left at exec. */
 void family_add_left(struct family *family, const struct heap_left *left);
 
+/** Counts a process without a snapshot that has blocks which were never released. */
+void family_add_unsearched(struct family *family);
+
 /** Adds a finding of the process of the session. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status family_add(struct family *family, struct session *session,
                            const struct family_finding *finding);

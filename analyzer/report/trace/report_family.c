@@ -180,6 +180,9 @@ static void text_family(struct report *report, const struct report_family *data)
     if (data->left_blocks)
         say(output, bytes(data->left_bytes), " in ", blocks(data->left_blocks),
             " left by programs before, at exec: not searched\n");
+    if (data->unsearched)
+        say(output, counted(data->unsearched, "process"), " without a snapshot: what ",
+            data->unsearched == 1 ? "it" : "they", " never released may be reachable\n");
     family_text_reasons(report, data);
     family_text_members(report, data);
     size_t count = report_shown(data->site_count, report->limit);
@@ -262,6 +265,7 @@ static void data_family(struct report *report, const struct report_family *data)
     row_family_sums(&row, data, data->count, data->bytes);
     row_unsigned(&row, "left_blocks", data->left_blocks);
     row_unsigned(&row, "left_bytes", data->left_bytes);
+    row_unsigned(&row, "unsearched_processes", data->unsearched);
     row_unsigned(&row, "suppressed", data->suppressed);
     row_unsigned(&row, "known", data->known);
     row_begin_array(&row, "processes");

@@ -242,6 +242,8 @@ struct report_family {
     size_t missing_parents;
     /** Processes of the recording that have no trace. */
     uint64_t unrecorded;
+    /** Processes without a snapshot that have blocks which were never released. */
+    uint64_t unsearched;
     /** Why the question has no answer: see session->report.unjudged. */
     const char *unjudged;
 };

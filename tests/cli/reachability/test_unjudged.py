@@ -233,6 +233,20 @@ class Snapshots(SnapshotCase):
         self.process(3, loss=cut_off)
         self.assertEqual(run("leaks", "--group", "--error-exitcode", "9", path).status, 9)
 
+    def test_group_without_a_snapshot(self):
+        """What a process that was killed has never released may be reachable: a line says so."""
+        path = self.process(1)
+        line = "1 process without a snapshot: what it never released may be reachable\n"
+        self.assertNotIn(line, run("leaks", "--group", path).text)
+        self.assertEqual(self.json_of("leaks", path, "--group")["unsearched_processes"], 0)
+        script = SnapshotScript(id=2, parent=1, pid=102).basics()
+        script.alloc(0x20000, 10)
+        self.write(script.close(), "trace.2")
+        result = run("leaks", "--group", "--error-exitcode", "9", path)
+        self.assertEqual(result.status, 9)
+        self.assertIn(line, result.text)
+        self.assertEqual(self.json_of("leaks", path, "--group")["unsearched_processes"], 1)
+
     def test_group_left(self):
         path = self.process(1)
         script = SnapshotScript(id=2, parent=1, pid=102).basics()
