@@ -207,7 +207,8 @@ void report_no_snapshot_text(struct report *report)
               "takes some while the program runs.\n"
             : "ttdrecord takes one when the program ends, unless it ends by SIGKILL or by a\n"
               "system call of its own (as in Go), is confined by seccomp and ends by a signal\n"
-              "or _exit(), or --no-snapshot is given; and more with --snapshot-every=SECONDS.\n");
+              "or _exit(), --max-size was reached, or --no-snapshot is given; and more with\n"
+              "--snapshot-every=SECONDS.\n");
 }
 
 /* When blocks were lost, according to snapshots and releases. */

@@ -55,6 +55,7 @@ class Positions(SnapshotCase):
         text = self.run_ok("leaks", "--at", "1:3", path).text
         self.assertIn("What is lost and what is still reachable is not known.\n"
                       "The trace has no snapshot of references at this position or before.\n", text)
+        self.assertIn("--max-size was reached, or --no-snapshot is given;", text)
         self.assertIn("unless it ends by SIGKILL or by a\nsystem call of its own", text)
         self.assertIn("Live at 1:2: 3 blocks, 7 bytes, from 1 stack\n", text)
         self.assertEqual(run("leaks", "--at", "1:3", "--error-exitcode", "9", path).status, 9)
