@@ -310,7 +310,9 @@ struct leave_thread {
     bool returns_there; /* a handler of a signal returns into bytes that are to be replaced */
 };
 
-/* Looks at a thread; its stack is read once. */
+/* Looks at a thread; its stack is read once, unless a handler of a signal interrupts what is
+ * sought.
+ */
 static struct leave_thread leave_look_at(struct attach_stacks *stacks,
                                          const struct thread_state *thread)
 {
@@ -325,8 +327,9 @@ static struct leave_thread leave_look_at(struct attach_stacks *stacks,
             frames == FRAMES_HAVE_ONE ||
             (frames == FRAMES_UNKNOWN && (stack.has_frame || leave_is_undescribed(stacks)));
     }
+    /* Frames that cannot be followed are no reason to wait for a handler of other code. */
     found.returns_there =
-        stack.has_frame &&
+        stack.has_frame && attach_stack_look(stacks, thread, leave_is_replaced).has_frame &&
         attach_stack_follow(stacks, thread, leave_is_replaced) != FRAMES_HAVE_NONE;
     return found;
 }

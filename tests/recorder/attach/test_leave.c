@@ -20,6 +20,8 @@ static struct attach_function function;
 static const struct attached_hook hook = {"malloc", 0, 1, ATTACHED_EVERYWHERE, 0};
 static struct attach_module module;
 static Elf64_Phdr segment;
+static uint64_t interrupted; /* where a handler of a signal returns to; 0 for none */
+static uint64_t time_now;
 
 /* The rest of the recorder. */
 
@@ -45,11 +47,12 @@ bool attach_refuse(struct attachment *refused, const char *format, ...)
     return false;
 }
 
-bool attach_stacks_open(struct attach_stacks *stacks, const struct attachment *unused,
+bool attach_stacks_open(struct attach_stacks *stacks, const struct attachment *attached,
                         const struct threads *threads)
 {
-    (void)stacks, (void)unused, (void)threads;
-    return false;
+    (void)threads;
+    *stacks = (struct attach_stacks){.attachment = attached};
+    return true;
 }
 
 void attach_stacks_close(struct attach_stacks *stacks)
@@ -61,8 +64,9 @@ struct attach_stack attach_stack_look(const struct attach_stacks *stacks,
                                       const struct thread_state *thread,
                                       attach_is_sought *is_sought)
 {
-    (void)stacks, (void)thread, (void)is_sought;
-    return (struct attach_stack){false, false};
+    bool has_frame = interrupted != 0 && is_sought(stacks->attachment, interrupted);
+    (void)thread;
+    return (struct attach_stack){has_frame, has_frame};
 }
 
 enum attach_frames attach_stack_follow(struct attach_stacks *stacks,
@@ -75,7 +79,7 @@ enum attach_frames attach_stack_follow(struct attach_stacks *stacks,
 
 uint64_t attach_now(void)
 {
-    return 0;
+    return time_now += 1000000;
 }
 
 void threads_let_on(struct thread_state *thread)
@@ -243,4 +247,29 @@ Test(leave, functions_that_call)
     cr_assert_not(has_body(frees + FUNCTION_SIZE + 1));
     cr_assert_not(has_body(calls + 3));
     cr_assert_not(attachment.has_unknown_calls);
+}
+
+/* Stops a thread in a handler whose frames cannot be followed. Returns whether it is waited for. */
+static bool waits_for_handler_in(uint64_t code)
+{
+    struct thread_state thread = {.tid = 1, .is_stopped = true};
+    struct threads threads = {.items = &thread, .count = 1, .are_stopped = true};
+    interrupted = code;
+    cr_assert(attach_leave_calls(&attachment, &threads));
+    free(attachment.in_call);
+    attachment.in_call = NULL;
+    attachment.in_call_capacity = 0;
+    return attachment.is_to_wait;
+}
+
+/* Only where bytes are to be replaced: elsewhere in a call, the thread is noted, and may stay. */
+Test(leave, handlers_that_are_waited_for)
+{
+    add_function(CODE_AT);
+    add_function(CODE_AT + FUNCTION_SIZE);
+    cr_assert(attach_find_bodies(&attachment));
+    cr_assert_not(waits_for_handler_in(0));
+    cr_assert(waits_for_handler_in(at(CODE_AT + 2)));
+    cr_assert_not(waits_for_handler_in(at(CODE_AT + 20)));
+    cr_assert_eq(attachment.in_call_count, 1);
 }
