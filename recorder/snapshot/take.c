@@ -251,12 +251,6 @@ static void take_watch(void *context, uint64_t stalled)
         take_let_go(taking);
 }
 
-/* Returns a thread by which the process's files are listed: the first one may have ended. */
-static uint32_t take_tid(const struct snapshot_order *order)
-{
-    return order->request ? order->request->tid : order->pid;
-}
-
 /* Reads the process, while another thread holds and traces it. */
 static void take_read(void *context)
 {
@@ -265,7 +259,8 @@ static void take_read(void *context)
     taking->is_copy_due =
         !order->request && copy_is_due(order->pid, order->copy_min, &taking->gaps);
     /* Before the process is held: it may have thousands of files. */
-    taking->lacks_kernel_words = !kernel_files_find(&taking->files, order->pid, take_tid(order));
+    taking->lacks_kernel_words = !kernel_files_find(
+        &taking->files, order->pid, order->request ? order->request->tid : order->pid);
     reader_ask(take_stop_threads, taking);
     taking->deadline = taking_now_ns() + order->time_limit;
     taking->snapshot->flags = taking->threads.are_stopped ? TTD_SNAPSHOT_STOPPED : 0;
@@ -449,11 +444,12 @@ static const char *const kernel_names[KERNEL_KINDS] = {
 /* Reads the words that the system keeps, and drops those that point to no block. */
 static void take_search_find_kernel_words(struct taking *taking)
 {
-    const struct snapshot_order *order = taking->order;
+    uint32_t pid = taking->order->pid, tid = taking->memory.tid;
     struct kernel_words *words = taking->kernel_words;
-    bool is_whole =
-        kernel_words_of_epoll(&words[KERNEL_EPOLL], &taking->files, order->pid, take_tid(order));
-    is_whole &= kernel_words_of_timers(&words[KERNEL_TIMERS], order->pid);
+    if (!taking->files.has_any) /* the first thread may have ended */
+        taking->lacks_kernel_words = !kernel_files_find(&taking->files, pid, tid);
+    bool is_whole = kernel_words_of_epoll(&words[KERNEL_EPOLL], &taking->files, pid, tid);
+    is_whole &= kernel_words_of_timers(&words[KERNEL_TIMERS], pid);
     taking->lacks_kernel_words |= !is_whole;
     for (size_t kind = 0; kind < KERNEL_KINDS; kind++) {
         size_t kept = 0;

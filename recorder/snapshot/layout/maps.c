@@ -161,21 +161,22 @@ bool kernel_files_find(struct kernel_files *files, uint32_t pid, uint32_t tid)
 {
     static const char ring[] = "anon_inode:[io_uring]", epoll[] = "anon_inode:[eventpoll]";
     char path[64], text[sizeof epoll];
-    bool has_memory = true;
     *files = (struct kernel_files){.has_ring = false};
     snprintf(path, sizeof path, "/proc/%u/task/%u/fd", pid, tid);
     reader_enter();
     DIR *directory = opendir(path);
+    bool is_whole = directory != NULL;
     for (const struct dirent *entry; directory && (entry = readdir(directory));) {
         ssize_t size = readlinkat(dirfd(directory), entry->d_name, text, sizeof text);
+        files->has_any |= size > 0;
         files->has_ring |= size == sizeof ring - 1 && memcmp(text, ring, sizeof ring - 1) == 0;
         if (size == sizeof epoll - 1 && memcmp(text, epoll, sizeof epoll - 1) == 0)
-            has_memory &= kernel_files_add_epoll(files, (uint32_t)strtoul(entry->d_name, NULL, 10));
+            is_whole &= kernel_files_add_epoll(files, (uint32_t)strtoul(entry->d_name, NULL, 10));
     }
     if (directory)
         closedir(directory);
     reader_leave();
-    return has_memory;
+    return is_whole;
 }
 
 void kernel_files_free(struct kernel_files *files)

@@ -95,6 +95,7 @@ void maps_free(struct maps *maps);
 
 /** Open files of a process that may have its pointers. */
 struct kernel_files {
+    bool has_any; /* files of any kind: a thread that has ended has none */
     /** A ring of io_uring: it need not be among the mappings, since the program may have unmapped
      * it, or given the memory of the ring itself. */
     bool has_ring;
@@ -110,7 +111,7 @@ struct kernel_words {
     size_t capacity;
 };
 
-/** Finds the files, as far as this is permitted. Returns false without memory. Release with
+/** Finds the files of a thread's table. Returns false if some may be missing. Release with
  * kernel_files_free(). */
 bool kernel_files_find(struct kernel_files *files, uint32_t pid, uint32_t tid);
 void kernel_files_free(struct kernel_files *files);

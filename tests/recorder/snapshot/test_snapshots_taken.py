@@ -2,11 +2,12 @@
 """Which words snapshots have of real programs, however these end, and while they run."""
 
 import os
+import pathlib
 import subprocess
 import unittest
 
 from snapshots import Records
-from support import Recording, analyze, program
+from support import PATIENCE, RECORDER, Recording, analyze, program
 
 HEAP, MODULE, STACK, REGISTERS, TLS, ANONYMOUS, FILE = range(1, 8)
 STOPPED = 1
@@ -121,10 +122,25 @@ class Shared(Recording):
 
 
 class Kernel(Recording):
+    def record_request(self):
+        """Records a program whose main thread has ended, with a snapshot taken from outside."""
+        with subprocess.Popen([RECORDER, '-q', '--snapshot-at-exit=none', '-o', self.trace,
+                               program('held_in_kernel'), 'wait'], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as recorder:
+            self.assertEqual(recorder.stdout.readline(), b'ready\n')
+            with open(f'/proc/{recorder.pid}/task/{recorder.pid}/children') as children:
+                pid, = [child for child in children.read().split()
+                        if pathlib.Path(f'/proc/{child}/comm').read_text() == 'held_in_kernel\n']
+            subprocess.run([RECORDER, 'snapshot', pid], check=True, capture_output=True,
+                           timeout=PATIENCE)
+            _, messages = recorder.communicate(b'\n', timeout=PATIENCE)
+        return subprocess.CompletedProcess([], recorder.returncode, stderr=messages)
+
     def test_words_that_it_gives_back(self):
         """Data of epoll and of timers hold blocks, also once the main thread has ended."""
-        for arguments in (), ('gone',):
-            result = self.record(program('held_in_kernel'), *arguments)
+        for take in (lambda: self.record(program('held_in_kernel')),
+                     lambda: self.record(program('held_in_kernel'), 'gone'), self.record_request):
+            result = take()
             self.assertEqual((result.returncode, result.stderr), (0, b''))
             records = Records(self.trace)
             for size in 301, 302, 303, 304, 305:

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Holds three blocks only by the data of a file that epoll waits for, and two by those of timers; a
- * sixth was the data of a file that is closed. With an argument the main thread ends first. */
+ * sixth was the data of a file that is closed. With an argument the main thread ends first; with
+ * "wait", the other thread says so, and ends the program once it has read a line. */
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -45,20 +48,27 @@ static void __attribute__((noinline)) clear_stack(void)
     __asm__ volatile("" : : "r"(bytes) : "memory");
 }
 
+static bool is_to_wait;
+
 static void *end_later(void *first)
 {
     pthread_join(*(pthread_t *)first, NULL);
+    if (is_to_wait) {
+        puts("ready");
+        fflush(stdout);
+        getchar();
+    }
     exit(0);
 }
 
 int main(int count, char **arguments)
 {
     static pthread_t first, second;
-    (void)arguments;
     hold();
     clear_stack();
     if (count == 1)
         return 0;
+    is_to_wait = strcmp(arguments[1], "wait") == 0;
     first = pthread_self();
     pthread_create(&second, NULL, end_later, &first);
     pthread_exit(NULL);
