@@ -13,8 +13,8 @@ import subprocess
 
 import pytest
 
-# Findings, and the statuses of a recorder that has not recorded the program. A program may end with
-# one of these itself: then the trace has it.
+# Findings, and the statuses of a recorder that has not recorded the program, or has no answer. A
+# program may end with one of these itself: then the trace has it.
 FINDINGS = 116
 NOT_RECORDED = range(121, 126)
 

@@ -4,6 +4,7 @@ that were not recorded. What was live is no finding then, and no success either.
 
 import os
 
+import page_support
 import support
 from support import Script, TestCase, run
 from snapshot_support import SnapshotCase, SnapshotScript
@@ -89,7 +90,10 @@ class Unjudged(TestCase):
                                                      run("summary", "-f", "csv", path).csv])
                 self.assertIs(run("digest", path).json["certain"], False)
                 page = self.path("page.html")
-                run("report", "-o", page, path)
+                self.run_ok("report", "-o", page, path)
+                parts = page_support.parts_of(page)
+                self.assertEqual((parts["leaks"]["judged"], parts["summary"]["leaks"]["kind"]),
+                                 (False, "live_at_end"))
                 run_results = run("leaks", "-f", "sarif", path).json["runs"][0]["results"]
                 self.assertEqual({(r["ruleId"], r["level"]) for r in run_results},
                                  {("live-at-end", "note")})
