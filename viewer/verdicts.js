@@ -173,7 +173,7 @@ export class Verdicts {
       : is_cut ? 'Live when the recording ended' : 'Never released';
     return this.card({ kind: 'leak', title, value: bytes(Number(leaks.bytes)), owner,
       lines: [...this.lostWhen(owner, found, is_lost), below, possible, left,
-        is_lost ? '' : is_cut ? 'no finding: the program may have released what was live'
+        is_lost ? '' : is_cut ? 'no finding: the program may have released them'
           : 'no snapshot shows which of them are lost'],
       doubt,
       curve: found && curveNode(found.curve, 84, 26, 'Live bytes of its call sites'),

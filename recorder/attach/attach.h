@@ -211,7 +211,7 @@ struct attachment {
     uint32_t recorder; /* that recorder */
     bool was_cleaned;  /* it was removed */
     bool is_left;      /* pages stay in the process, since a thread has not left the hooks */
-    /** Of its threads, when it was copied. */
+    /** Thread pointers of the process's threads when it was copied. */
     uint64_t *thread_pointers;
     size_t thread_count;
     /** The blocks that it had, and why these may not be all; NULL if they are. */

@@ -53,7 +53,7 @@ static void leaks_text_live(struct report *report, const struct report_leaks *da
     if (!groups->blocks)
         return;
     if (data->is_at_end && report->ending != ENDING_KNOWN) {
-        out_text(output, "No finding: the program may have released what was live.\n");
+        out_text(output, "No finding: the program may have released them.\n");
         return;
     }
     out_text(output, "What is lost and what is still reachable is not known.\n");

@@ -215,9 +215,8 @@ static void summary_lost(struct report *report, const struct report_summary *dat
     summary_doubtful(output, data->left, " left by programs before, at exec: not searched\n");
     if (!data->has_snapshot && data->lost.blocks)
         say(output, tab(ANSWER_COLUMN),
-            report->ending == ENDING_KNOWN
-                ? "no snapshot shows which of them are lost\n"
-                : "no finding: the program may have released what was live\n");
+            report->ending == ENDING_KNOWN ? "no snapshot shows which of them are lost\n"
+                                           : "no finding: the program may have released them\n");
 }
 
 static void summary_temporary(struct report *report, const struct report_summary *data)

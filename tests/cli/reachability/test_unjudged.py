@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Traces that cannot answer whether the program leaks: recordings that ended before it, and calls
-that were not recorded. What was live is no finding then, and no success either."""
+that were not recorded. Live blocks are no findings then, and no success either."""
 
 import os
 
@@ -63,7 +63,7 @@ class Unjudged(TestCase):
                 text = run("leaks", path).text
                 self.assertTrue(text.startswith(
                     "Live when the recording ended: 2 blocks, 110 bytes, from 2 stacks\n"
-                    "No finding: the program may have released what was live.\n"), text)
+                    "No finding: the program may have released them.\n"), text)
                 self.assertIn("Uncertain: ", text)
                 found = run("leaks", "-f", "json", path).json
                 self.assertEqual((found["judged"], found["certain"], found["total_blocks"]),
@@ -110,7 +110,7 @@ class Unjudged(TestCase):
         self.assertIn("\nleaks      nothing is known to be lost\n", run("summary", path).text)
 
     def test_a_loss_that_ends_is_no_end(self):
-        """Calls that were dropped at the beginning, or lost on the way: what is live is."""
+        """Calls that were dropped at the beginning, or lost on the way: live blocks are findings."""
         for reason, last, first in (6, "0:0", "1:0"), (1, "1:0", "2:0"), (1, "3:0", "never"):
             script = live()
             script.add("loss", reason=reason, count=7, last_good=last, first_good=first)
@@ -179,7 +179,7 @@ class Unjudged(TestCase):
 
 class Snapshots(SnapshotCase):
     def test_a_snapshot_where_the_recording_ended(self):
-        """What was lost then is lost; what was held is no question."""
+        """Blocks that were lost then are findings; if all were held, that is an answer."""
         for reason in DETACHED, 1:
             for holds in True, False:
                 script = SnapshotScript().basics()

@@ -106,7 +106,7 @@ class FailOn(Recording):
         self.assertIn("the analyzer failed in 'leaks'", result.stderr)
 
     def test_a_recording_that_ended_before_the_program(self):
-        """What was live then is no finding, and no success either."""
+        """Blocks that were live then are no findings, and no success either."""
         result = self.judge('leaks', program('growing'), options=('--max-size', '1'))
         self.assertEqual(result.returncode, NO_ANSWER, result.stderr)
         self.assertIn("no answer to 'leaks': the recording ended before the program\n",
