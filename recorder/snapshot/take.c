@@ -258,7 +258,7 @@ static void take_read(void *context)
     const struct snapshot_order *order = taking->order;
     taking->is_copy_due =
         !order->request && copy_is_due(order->pid, order->copy_min, &taking->gaps);
-    /* Before the process is held: it may have thousands of files. */
+    /* Before the process is held, since it may have thousands of files. */
     taking->lacks_kernel_words = !kernel_files_find(
         &taking->files, order->pid, order->request ? order->request->tid : order->pid);
     reader_ask(take_stop_threads, taking);
@@ -441,13 +441,24 @@ static void take_search_add_region(struct taking *taking, const struct region *r
 static const char *const kernel_names[KERNEL_KINDS] = {
     [KERNEL_EPOLL] = "[epoll]", [KERNEL_TIMERS] = "[timers]"};
 
+/* Lists the files again while the process is held, if they are few: a file may be new, or the first
+ * thread may have ended. */
+static void take_search_find_files(struct taking *taking)
+{
+    enum { FEW = 1000 };
+    if (taking->files.count > FEW)
+        return;
+    kernel_files_free(&taking->files);
+    taking->lacks_kernel_words =
+        !kernel_files_find(&taking->files, taking->order->pid, taking->memory.tid);
+}
+
 /* Reads the words that the system keeps, and drops those that point to no block. */
 static void take_search_find_kernel_words(struct taking *taking)
 {
     uint32_t pid = taking->order->pid, tid = taking->memory.tid;
     struct kernel_words *words = taking->kernel_words;
-    if (!taking->files.has_any) /* the first thread may have ended */
-        taking->lacks_kernel_words = !kernel_files_find(&taking->files, pid, tid);
+    take_search_find_files(taking);
     bool is_whole = kernel_words_of_epoll(&words[KERNEL_EPOLL], &taking->files, pid, tid);
     is_whole &= kernel_words_of_timers(&words[KERNEL_TIMERS], pid);
     taking->lacks_kernel_words |= !is_whole;

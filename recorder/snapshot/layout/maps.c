@@ -168,7 +168,7 @@ bool kernel_files_find(struct kernel_files *files, uint32_t pid, uint32_t tid)
     bool is_whole = directory != NULL;
     for (const struct dirent *entry; directory && (entry = readdir(directory));) {
         ssize_t size = readlinkat(dirfd(directory), entry->d_name, text, sizeof text);
-        files->has_any |= size > 0;
+        files->count += size > 0;
         files->has_ring |= size == sizeof ring - 1 && memcmp(text, ring, sizeof ring - 1) == 0;
         if (size == sizeof epoll - 1 && memcmp(text, epoll, sizeof epoll - 1) == 0)
             is_whole &= kernel_files_add_epoll(files, (uint32_t)strtoul(entry->d_name, NULL, 10));

@@ -95,7 +95,7 @@ void maps_free(struct maps *maps);
 
 /** Open files of a process that may have its pointers. */
 struct kernel_files {
-    bool has_any; /* files of any kind: a thread that has ended has none */
+    size_t count; /* of files of any kind: a thread that has ended has none */
     /** A ring of io_uring: it need not be among the mappings, since the program may have unmapped
      * it, or given the memory of the ring itself. */
     bool has_ring;

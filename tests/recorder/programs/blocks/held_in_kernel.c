@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Holds three blocks only by the data of a file that epoll waits for, and two by those of timers; a
  * sixth was the data of a file that is closed. With an argument the main thread ends first; with
- * "wait", the other thread says so, and ends the program once it has read a line. */
+ * "wait", the other thread says so, and ends the program once it has read a line. With "anew", the
+ * main thread does not end: it moves a seventh block from one file of epoll to the next one. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,12 +50,44 @@ static void __attribute__((noinline)) clear_stack(void)
     __asm__ volatile("" : : "r"(bytes) : "memory");
 }
 
-static bool is_to_wait;
+static bool is_to_wait, moves;
+static volatile bool is_moving;
+static volatile uint64_t hidden; /* the address of the seventh block, inverted */
+
+static void __attribute__((noinline)) add_hidden(int waiting, int target)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data = {.u64 = ~hidden}};
+    epoll_ctl(waiting, EPOLL_CTL_ADD, target, &event);
+}
+
+/* The file that holds the block is newer than any list of the files, with 400 others behind it. */
+static _Noreturn void move(void)
+{
+    int target = eventfd(0, 0), waiting = -1, first = dup(target), second = dup(target);
+    hidden = ~(uint64_t)(uintptr_t)malloc(307);
+    for (int i = 0; i < 400; i++)
+        (void)!dup(target);
+    close(first);
+    close(second);
+    for (;;) {
+        int before = waiting;
+        waiting = epoll_create1(0);
+        add_hidden(waiting, target);
+        clear_stack();
+        if (before >= 0)
+            close(before);
+        is_moving = true;
+        usleep(50);
+    }
+}
 
 static void *end_later(void *first)
 {
-    pthread_join(*(pthread_t *)first, NULL);
-    if (is_to_wait) {
+    if (!moves)
+        pthread_join(*(pthread_t *)first, NULL);
+    while (moves && !is_moving)
+        usleep(1000);
+    if (is_to_wait || moves) {
         puts("ready");
         fflush(stdout);
         getchar();
@@ -69,7 +103,10 @@ int main(int count, char **arguments)
     if (count == 1)
         return 0;
     is_to_wait = strcmp(arguments[1], "wait") == 0;
+    moves = strcmp(arguments[1], "anew") == 0;
     first = pthread_self();
     pthread_create(&second, NULL, end_later, &first);
+    if (moves)
+        move();
     pthread_exit(NULL);
 }
