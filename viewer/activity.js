@@ -122,7 +122,7 @@ export class LifetimesView {
       lifetimeRows(lifetimes.by_calls, count));
     this.node = element('div', { class: 'columns' },
       panel('How long blocks lived', doubts(lifetimes), element('p', {},
-        `${things(Number(lifetimes.total_blocks), 'block')} in the whole trace; never released: ` +
+        `${things(Number(lifetimes.total_blocks), 'block')} in the whole trace; not released by its end: ` +
         `${count(Number(lifetimes.never_released))}` +
         `${Number(lifetimes.destroyed) ? `; ended with their heap: ${count(Number(lifetimes.destroyed))}` : ''}. ` +
         'Shares are of the blocks that were released.'),

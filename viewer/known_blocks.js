@@ -31,12 +31,12 @@ function leakRecords(leaks, lost, heap) {
   const groups = new Map(leaks.groups.map((group) => [keyOf(group), { ...group, members: [] }]));
   lost.forEach((block) => groups.get(keyOf(block))?.members.push(block));
   const record = ({ address, class: name, size, stack_id: stack }, group) => {
-    const [title] = CLASSES[name] || ['never released'];
+    const [title] = CLASSES[name] || ['not released'];
     const blocks = Number(group?.blocks);
     const site = heap.siteOf(stack);
     const call = address === group?.address || blocks === 1 ? { position: group.first_position }
       : { position: group?.first_position, last: group?.last_position };
-    return { address, size, title, text: `At the end ${title}${blocks > 1
+    return { address, size, title, text: `${name === 'live_at_end' ? 'Live at the end' : `At the end ${title}`}${blocks > 1
       ? `: one of ${things(blocks, 'block')} of its stack, ${sizesText(group, group.members)}` : ''}.`,
     calls: [['Allocated', { ...call, stack: group?.stack ?? (site === undefined ? 0 : heap.sites[site] + 1) }]] };
   };

@@ -328,21 +328,21 @@ export class MemoryView {
     return null;
   }
 
-  /** The end of a block that was never released: whether it is lost, by the snapshot of the leaks. */
+  /** The end of a block that was not released by the end: whether it is lost, by the snapshot of the leaks. */
   endOf({ stack, begin, event }) {
-    const { pieces, heap: { part: { doubtful } }, leaks: { snapshot, groups, judged } } = this;
+    const { pieces, heap: { part: { doubtful } }, leaks: { snapshot, groups } } = this;
     this.classOf ||= new Map(Object.entries(doubtful).flatMap(([name, events]) =>
       Array.from(sums(events), (number) => [number, name])));
     const name = this.classOf.get(event);
-    if (!name) return [snapshot || judged ? 'Never released.' : 'Live when the recording ended.'];
+    if (!name) return ['Not released by the end.'];
     const [title] = CLASSES[name];
     if (!/^(in|definite)/.test(name)) {
-      return [`Never released; ${title}, by snapshot ${snapshot.number} at `, pieces.position(snapshot.position), '.'];
+      return [`Not released by the end; ${title}, by snapshot ${snapshot.number} at `, pieces.position(snapshot.position), '.'];
     }
     // The bounds of its group are those of all blocks of it.
     const known = groups.find((group) => group.class === name && group.stack_id === stack) || {};
     const after = known.lost_after && comparePositions(known.lost_after, begin) > 0 ? known.lost_after : begin;
-    return [`Never released; ${title} after position `, pieces.position(after), pieces.timeOf(after, undefined, 'its time: '),
+    return [`Not released by the end; ${title} after position `, pieces.position(after), pieces.timeOf(after, undefined, 'its time: '),
       ', at position ', pieces.position(known.lost_before || snapshot.position), ' at the latest.'];
   }
 

@@ -258,7 +258,7 @@ class Numbers(ExactCase):
             self.wait(f"document.querySelector('.owner h3')?.textContent.includes({address!r})")
             said = self.texts(".owner .calls > p")[0]
             block = self.json_of("history", trace, "--address", address)["blocks"][-1]
-            self.assertTrue(said.startswith("Never released"), said)
+            self.assertTrue(said.startswith("Not released by the end"), said)
             self.assertEqual("lost after" in said, bool(block.get("lost_before")), (said, block))
             if block.get("lost_before"):
                 self.assertIn(f" lost after position {block['lost_after']}", said)
@@ -268,7 +268,7 @@ class Numbers(ExactCase):
         self.assertEqual(seen["indirectly lost"], classes["indirectly_lost"])
         self.assertEqual(seen["possibly lost"], classes["possibly_lost"])
         self.assertEqual(seen["held by stale words"], classes["held_by_stale"])
-        self.assertEqual(seen["Never released."], 1)
+        self.assertEqual(seen["Not released by the end."], 1)
         self.check_silence()
 
     def test_the_search_takes_positions_as_commands_do(self):

@@ -141,7 +141,8 @@ static void timeline_see_run(void *context, const struct heap_run *run)
     struct timeline_finder *finder = context;
     struct heap_point *point = finder->point;
     struct heap_totaled *heap;
-    finder->run_status = heap_totals_of(&finder->totals, run->heap, &heap);
+    if (finder->run_status == TTD_OK)
+        finder->run_status = heap_totals_of(&finder->totals, run->heap, &heap);
     if (finder->run_status != TTD_OK)
         return;
     struct heap_total *totals[] = {&heap->total, &finder->totals.outer};

@@ -41,7 +41,7 @@ static char *maps_read_all(int file, bool *is_whole)
         text = grown;
         capacity *= 2;
     }
-    *is_whole = read_size == 0;
+    *is_whole = text && read_size == 0;
     if (!text || size == 0) {
         free(text);
         return NULL;
