@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/collector.h"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "channel.h"
 #include "collect/process/processes.h"
 #include "collect/snapshot_calls.h"
+
+/* So long a process that cannot be read may take to end. */
+enum { ENDING_MS = 100 };
 
 /* The records about a thread that waits for a snapshot: its frames, the signal that it dies of. */
 
@@ -235,6 +239,9 @@ void snapshots_note_missing(struct collector *collector, const struct process *p
 {
     if (result == TAKE_DONE || result == TAKE_WITHDRAWN || !process->trace->writer)
         return;
+    /* A process that is ending has given its memory back, and is gone in a moment. */
+    if (result == TAKE_FAILED && process->pidfd >= 0)
+        poll(&(struct pollfd){.fd = process->pidfd, .events = POLLIN}, 1, ENDING_MS);
     processes_poll(&collector->processes);
     if (!process->is_gone && result == TAKE_DENIED)
         collector->snapshots_missing.denied++;
