@@ -396,7 +396,7 @@ static inline bool apply_run_takes(struct run *state, const struct ttd_event *ev
     return true;
 }
 
-/* Tells the observer of a run that is not empty. `before`: the bytes that were live at its
+/* Hands a run that is not empty to the observer. `before`: the bytes that were live at its
  * beginning. */
 static void apply_run_tell(const struct run *state, uint64_t acquired, uint64_t released,
                            uint64_t before)

@@ -36,7 +36,7 @@ enum certainty_ending {
 struct certainty_facts {
     const struct ttd_trace *trace;
     bool is_closed;
-    /** Of a trace that is closed. */
+    /** How the recording ended. Undefined unless `is_closed`. */
     struct ttd_end end;
     /** The recorder has chosen blocks: that others are missing is no doubt about the end. */
     bool has_choice;

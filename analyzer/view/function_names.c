@@ -207,7 +207,7 @@ struct ttd_string glob_base_name(struct ttd_string path)
 /* Frames that mostly include them, and their callers. */
 #define FEW_FRAMES 6
 
-/* GLib's header before a closure; and what libstdc++ puts before the characters of a string that
+/* GLib's header before a closure, and libstdc++'s before the characters of a string that
  * exceptions share. */
 #define CLOSURE_HEADER 32
 #define STRING_HEADER  24

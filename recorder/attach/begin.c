@@ -68,7 +68,7 @@ static bool begin_is_free(const struct controls *controls, uint64_t block, uint6
     return true;
 }
 
-/* Clears what an earlier library has left there. */
+/* Clears the thread-local data of an earlier library. */
 static bool begin_clear(const struct attachment *attachment, const struct controls *controls)
 {
     static const unsigned char nothing[CONTROL_SIZE];

@@ -21,7 +21,7 @@ struct known_search {
     size_t capacity;
     struct known_threads threads;
     struct known_addresses caches; /* blocks of the size that threads' caches have */
-    struct known_addresses filled; /* those of them that are caches, by what is in them */
+    struct known_addresses filled; /* the caches that have a block */
     struct known_addresses empty;  /* those that are cleared: caches, or the program's */
     struct known_addresses unused; /* blocks that are none: free, or caches */
     size_t most;                   /* as many blocks fit into the memory */

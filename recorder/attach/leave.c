@@ -310,9 +310,8 @@ struct leave_thread {
     bool returns_there; /* a handler of a signal returns into bytes that are to be replaced */
 };
 
-/* Looks at a thread; its stack is read once, unless a handler of a signal interrupts what is
- * sought.
- */
+/* Looks at a thread; its stack is read once, unless a handler of a signal has interrupted a
+ * function that is sought. */
 static struct leave_thread leave_look_at(struct attach_stacks *stacks,
                                          const struct thread_state *thread)
 {

@@ -49,8 +49,8 @@ uint64_t limits_files(void);
 /** Size of the text of limits_format(), with its NUL. */
 #define LIMITS_TEXT 32
 
-/** Writes the memory limit for people, such as "448 MB". Returns what raises it: the shell's
- * command if the system allows this process no more. */
+/** Writes the memory limit for people, such as "448 MB". Returns the option that raises it, or
+ * the shell's command if the system allows this process no more. */
 const char *limits_format(char text[LIMITS_TEXT]);
 
 /*

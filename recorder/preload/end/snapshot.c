@@ -26,8 +26,8 @@
 #define WAIT_ANSWER_NS UINT64_C(20000000000)
 #define WAIT_NS        UINT64_C(60000000000)
 /* A signal that asks for the end of a process that ends anyway says nothing new for so long:
- * timeout(1) signals the program and its group, and ttdrecord passes it on; a pool of workers tells
- * them to exit, and then signals them. */
+ * timeout(1) signals the program and its group, and ttdrecord passes it on; a pool asks its
+ * workers to exit, and then signals them. */
 #define WISH_NS UINT64_C(1000000000)
 /* Time between two looks that counts as waiting, at most: a thread that was stopped meanwhile has
  * not waited. */

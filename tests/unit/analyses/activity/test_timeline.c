@@ -70,16 +70,20 @@ static void compare(uint64_t seed, struct ttd_reader *reader, enum heap_axis axi
     heap_timeline_free(&expected);
 }
 
+/* Compares on both axes, and releases the trace. */
+static void compare_axes(uint64_t seed, struct ttd_reader *reader)
+{
+    cr_assert_not_null(reader);
+    compare(seed, reader, HEAP_AXIS_POSITION);
+    compare(seed, reader, HEAP_AXIS_TIME);
+    ttd_reader_close(reader);
+    ttd_memory_output_free(&calls.file);
+}
+
 static void compare_all(const struct random_faults *faults)
 {
-    for (uint64_t seed = 1; seed <= TRACES; seed++) {
-        struct ttd_reader *reader = random_calls_trace(&calls, seed, faults);
-        cr_assert_not_null(reader);
-        compare(seed, reader, HEAP_AXIS_POSITION);
-        compare(seed, reader, HEAP_AXIS_TIME);
-        ttd_reader_close(reader);
-        ttd_memory_output_free(&calls.file);
-    }
+    for (uint64_t seed = 1; seed <= TRACES; seed++)
+        compare_axes(seed, random_calls_trace(&calls, seed, faults));
 }
 
 Test(timeline, is_the_same_without_faults)
@@ -144,12 +148,7 @@ static void compare_dense(const struct random_faults *faults, uint64_t wall_time
         struct entropy entropy = entropy_of_seed(seed);
         cr_assert(random_calls_open_seed(&calls, seed, faults));
         write_dense(&entropy, wall_time);
-        struct ttd_reader *reader = random_calls_read(&calls);
-        cr_assert_not_null(reader);
-        compare(seed, reader, HEAP_AXIS_POSITION);
-        compare(seed, reader, HEAP_AXIS_TIME);
-        ttd_reader_close(reader);
-        ttd_memory_output_free(&calls.file);
+        compare_axes(seed, random_calls_read(&calls));
     }
 }
 
