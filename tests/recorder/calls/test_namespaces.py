@@ -9,7 +9,7 @@ import subprocess
 import sys
 import unittest
 
-from support import PATIENCE, RECORDER, Recording, analyze, program
+from support import PATIENCE, RECORDER, Recording, analyze, program, wait_for
 
 LISTING = 'ls /proc/self/fd'
 # Five threads that allocate and are still there when the process ends.
@@ -123,6 +123,8 @@ class Namespaces(Recording):
                                '--mount-proc', 'sh', '-c', 'echo hi; read line; :'],
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE) as recorder:
             recorder.stdout.readline()
+            # The program may speak before the recorder has heard of it.
+            wait_for(lambda: list(self.directory.glob('trace.bin.*')), 'there is no trace')
             process, = (int(trace.name.split('.')[2])
                         for trace in self.directory.glob('trace.bin.*'))
             status = subprocess.run([RECORDER, 'status', str(process)], capture_output=True,
