@@ -441,12 +441,14 @@ static void take_search_add_region(struct taking *taking, const struct region *r
 static const char *const kernel_names[KERNEL_KINDS] = {
     [KERNEL_EPOLL] = "[epoll]", [KERNEL_TIMERS] = "[timers]"};
 
+/* A process stands still while so few files are listed. */
+enum { FEW_FILES = 1000 };
+
 /* Lists the files again while the process is held, if they are few: a file may be new, or the first
  * thread may have ended. */
 static void take_search_find_files(struct taking *taking)
 {
-    enum { FEW = 1000 };
-    if (taking->files.count > FEW)
+    if (taking->files.count > FEW_FILES)
         return;
     kernel_files_free(&taking->files);
     taking->lacks_kernel_words =
@@ -469,6 +471,14 @@ static void take_search_find_kernel_words(struct taking *taking)
                 words[kind].items[kept++] = words[kind].items[i];
         words[kind].count = kept;
     }
+}
+
+/* Lists many files again once the process runs: the words of one that is new were not read. */
+static void take_search_check_files(struct taking *taking)
+{
+    if (taking->files.count > FEW_FILES &&
+        !kernel_files_stay(&taking->files, taking->order->pid, taking->memory.tid))
+        taking->lacks_kernel_words = true;
 }
 
 static void take_search_add_kernel_words(struct taking *taking)
@@ -586,6 +596,7 @@ static bool take_search(struct taking *taking)
         take_search_region(taking, scan, number);
     scan_settle(scan);
     taking_release(taking);
+    take_search_check_files(taking);
     for (; number < taking->count; number++)
         take_search_region(taking, scan, number);
     struct scan_result result = scan_close(scan);

@@ -179,6 +179,18 @@ bool kernel_files_find(struct kernel_files *files, uint32_t pid, uint32_t tid)
     return is_whole;
 }
 
+bool kernel_files_stay(const struct kernel_files *files, uint32_t pid, uint32_t tid)
+{
+    struct kernel_files later;
+    bool are_same =
+        kernel_files_find(&later, pid, tid) && later.has_ring == files->has_ring &&
+        later.epoll_count == files->epoll_count &&
+        (files->epoll_count == 0 ||
+         memcmp(later.epolls, files->epolls, files->epoll_count * sizeof *files->epolls) == 0);
+    kernel_files_free(&later);
+    return are_same;
+}
+
 void kernel_files_free(struct kernel_files *files)
 {
     free(files->epolls);
@@ -194,8 +206,7 @@ static bool kernel_words_add(struct kernel_words *words, uint64_t value)
     return true;
 }
 
-/* Adds the number behind each mark that follows a label in a file of /proc. A file that is not
- * there has none: the program has closed it, or the system has no such file. */
+/* Adds the number behind each mark that follows a label in a file of /proc. */
 static bool kernel_words_parse(struct kernel_words *words, const char *path, const char *label,
                                const char *mark)
 {
@@ -204,7 +215,7 @@ static bool kernel_words_parse(struct kernel_words *words, const char *path, con
     int file = open(path, O_RDONLY | O_CLOEXEC);
     reader_leave();
     if (file < 0)
-        return errno == ENOENT;
+        return false;
     char *text = maps_read_all(file, &is_whole);
     close(file);
     for (const char *place = text; place && (place = strstr(place, label));) {
@@ -233,7 +244,8 @@ bool kernel_words_of_timers(struct kernel_words *words, uint32_t pid)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%u/timers", pid);
-    return kernel_words_parse(words, path, "signal:", "/");
+    /* Systems may be built without that file. */
+    return access(path, F_OK) != 0 || kernel_words_parse(words, path, "signal:", "/");
 }
 
 static bool backing_name_begins(const char *name, const char *begin)

@@ -116,6 +116,9 @@ struct kernel_words {
 bool kernel_files_find(struct kernel_files *files, uint32_t pid, uint32_t tid);
 void kernel_files_free(struct kernel_files *files);
 
+/** Whether a thread's table has the same files of epoll and rings as when they were found. */
+bool kernel_files_stay(const struct kernel_files *files, uint32_t pid, uint32_t tid);
+
 /** Adds the words that the process has given to epoll, or to POSIX timers. Returns false if some
  * may be missing. The caller frees the items. */
 bool kernel_words_of_epoll(struct kernel_words *words, const struct kernel_files *files,

@@ -164,6 +164,22 @@ class Kernel(Recording):
                              ['still_reachable'])
             self.trace.unlink()
 
+    def test_files_that_are_many(self):
+        """They are not listed while the process is held: one that is new makes a doubt."""
+        for _ in range(8):
+            self.record_request('many', 4)
+            found = analyze('leaks', self.trace, '--show', 'all')
+            kind, = [group['class'] for group in found['groups'] if group['bytes'] == 307]
+            if found['certain']:
+                self.assertEqual(kind, 'still_reachable')
+            self.trace.unlink()
+
+    def test_files_that_are_many_and_stay(self):
+        self.record_request('stay')
+        found = analyze('leaks', self.trace)
+        self.assertIs(found['certain'], True, found['reasons'])
+        self.assertEqual(found['classes']['definitely_lost'], {'blocks': 1, 'bytes': 306})
+
     def test_queues(self):
         """Blocks that only the kernel holds seem lost, so nothing is certain."""
         for kind in 'ring', 'unmapped ring', 'aio':

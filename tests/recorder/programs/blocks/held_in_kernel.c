@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Holds three blocks only by the data of a file that epoll waits for, and two by those of timers; a
  * sixth was the data of a file that is closed. With an argument the main thread ends first; with
- * "wait", the other thread says so, and ends the program once it has read a line. With "anew", the
- * main thread does not end: it moves a seventh block from one file of epoll to the next one. */
+ * "wait", the other thread says so, and ends the program once it has read a line. With "anew" or
+ * "many", the main thread does not end: it moves a seventh block from one file of epoll to the next
+ * one, with 400 files behind it, or 1,500. With "stay", the main thread waits with 1,500 files. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -50,7 +51,8 @@ static void __attribute__((noinline)) clear_stack(void)
     __asm__ volatile("" : : "r"(bytes) : "memory");
 }
 
-static bool is_to_wait, moves;
+static bool is_to_wait, moves, stays;
+static int file_count = 400;
 static volatile bool is_moving;
 static volatile uint64_t hidden; /* the address of the seventh block, inverted */
 
@@ -60,12 +62,12 @@ static void __attribute__((noinline)) add_hidden(int waiting, int target)
     epoll_ctl(waiting, EPOLL_CTL_ADD, target, &event);
 }
 
-/* The file that holds the block is newer than any list of the files, with 400 others behind it. */
+/* The file that holds the block is newer than any list of the files. */
 static _Noreturn void move(void)
 {
     int target = eventfd(0, 0), waiting = -1, first = dup(target), second = dup(target);
     hidden = ~(uint64_t)(uintptr_t)malloc(307);
-    for (int i = 0; i < 400; i++)
+    for (int i = 0; i < file_count; i++)
         (void)!dup(target);
     close(first);
     close(second);
@@ -83,7 +85,7 @@ static _Noreturn void move(void)
 
 static void *end_later(void *first)
 {
-    if (!moves)
+    if (!moves && !stays)
         pthread_join(*(pthread_t *)first, NULL);
     while (moves && !is_moving)
         usleep(1000);
@@ -102,11 +104,18 @@ int main(int count, char **arguments)
     clear_stack();
     if (count == 1)
         return 0;
-    is_to_wait = strcmp(arguments[1], "wait") == 0;
-    moves = strcmp(arguments[1], "anew") == 0;
+    stays = strcmp(arguments[1], "stay") == 0;
+    for (int i = 0; stays && i < 1500; i++)
+        (void)!dup(STDIN_FILENO);
+    is_to_wait = stays || strcmp(arguments[1], "wait") == 0;
+    if (strcmp(arguments[1], "many") == 0)
+        file_count = 1500;
+    moves = file_count != 400 || strcmp(arguments[1], "anew") == 0;
     first = pthread_self();
     pthread_create(&second, NULL, end_later, &first);
     if (moves)
         move();
+    if (stays)
+        pause();
     pthread_exit(NULL);
 }
