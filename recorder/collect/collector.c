@@ -385,13 +385,15 @@ size_t collector_collect(struct collector *collector)
     return merged;
 }
 
+/* Ends what is recorded still. A process may have begun and ended since the last look. */
 static void collector_detach_all(struct collector *collector)
 {
     struct ttd_end end = {.reason = TTD_END_REASON_DETACHED};
     host_stop(&collector->host);
-    /* Those that have begun since the last look have published records, too. */
+    /* Those that have begun have published records, too. */
     collector_find_processes(collector);
     collector_find_threads(collector);
+    collector_reap_processes(collector);
     end.wall_time = host_tick(&collector->host);
     while (collector->processes.count > 0)
         process_end(collector, collector->processes.count - 1, &end);

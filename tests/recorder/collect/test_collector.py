@@ -54,6 +54,18 @@ class Collector(Recording):
         self.assertGreaterEqual(info['events'] + info['lost_events'], limit)
         self.assertFalse(analyze('leaks', self.trace)['certain'])
 
+    def test_begun_and_ended_between_two_looks(self):
+        """The recorder has not let go a program that it finds when it has ended."""
+        for status in 0, 3:
+            result = subprocess.run(
+                [os.environ['TTDRECORD_BOUNDED'], '-q', '--snapshot-at-exit=none', '-o', self.trace,
+                 '--', 'sh', '-c', f'exit {status}'], env={**os.environ, 'REAP_LATE': '1'},
+                timeout=PATIENCE, stderr=subprocess.PIPE)
+            self.assertEqual((result.returncode, result.stderr), (status, b''))
+            info = analyze('info', self.trace)
+            self.assertEqual((info['end_reason'], info['end_code']), ('exited', status))
+            self.assert_sound()
+
     def test_stopped_together(self):
         """A program that waits, and is stopped for long, has not waited for so long."""
         done, limit = self.directory / 'done', 3_000_000
