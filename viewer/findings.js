@@ -12,7 +12,7 @@ export const CLASSES = {
   still_reachable: ['still reachable', 'a pointer leads to them'],
   held_by_stale: ['held by stale words', 'only words that may be leftovers point at them'],
   held_by_stack: ['held by a stack', 'only a stack that ends or a register points at them'],
-  live_at_end: ['live at the end', 'the recording ended before the program'],
+  live_at_end: ['live at the end', 'the recording ended before the program, or the program was killed'],
   not_seen: ['not seen', 'newer than the snapshot, or not recorded in it'],
 };
 
@@ -171,7 +171,7 @@ export function leaksView(leaks, pieces) {
   const title = leaks.snapshot
     ? `Live blocks, by the pointers to them (snapshot ${leaks.snapshot.number}${leaks.snapshot.reason === 'exit' ? ', at exit' : ''})`
     : leaks.judged ? 'Blocks that were never released (no snapshot shows which of them are lost)'
-      : 'Blocks that were live when the recording ended';
+      : 'Blocks that were live when the recording ended, or the program was killed';
   const node = panel(title, doubts(leaks), leakClasses(leaks),
     element('p', {}, `${blocksAndBytes(leaks.total_blocks, leaks.total_bytes)} ` +
       `${leaks.snapshot ? `live at ${leaks.position}` : leaks.judged ? 'never released' : 'live at the end'}; the C and C++ runtimes keep ` +

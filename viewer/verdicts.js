@@ -170,10 +170,10 @@ export class Verdicts {
     const number = functionOf(this.calls, owner);
     const found = owner?.first && number >= 0 && this.scope.has(owner.first) ? this.leakCurve(owner, number) : null;
     const title = is_lost ? `Leak${found?.is_steady ? ', steady' : ''}`
-      : is_cut ? 'Live when the recording ended' : 'Never released';
+      : is_cut ? 'Live at the end' : 'Never released';
     return this.card({ kind: 'leak', title, value: bytes(Number(leaks.bytes)), owner,
       lines: [...this.lostWhen(owner, found, is_lost), below, possible, left,
-        is_lost ? '' : is_cut ? 'no finding: the program may have released them'
+        is_lost ? '' : is_cut ? 'no finding: the program may have released them later, or was killed'
           : 'no snapshot shows which of them are lost'],
       doubt,
       curve: found && curveNode(found.curve, 84, 26, 'Live bytes of its call sites'),

@@ -152,7 +152,7 @@ static unsigned cmd_leaks_kinds_of(const struct heap_leaks *leaks, unsigned kind
 }
 
 /* Kinds that are findings. A block that was live when the recording ended may have been released
- * later, and is none. */
+ * later, and one of a program that was killed may have been reachable: these are none. */
 static unsigned cmd_leaks_findings_of(const struct session *session, const struct heap_leaks *leaks,
                                       unsigned kinds)
 {
@@ -168,6 +168,10 @@ static const char *cmd_leaks_unjudged(enum certainty_ending ending, const struct
     bool is_at_end =
         snapshot->number && ttd_position_compare(snapshot->position, leaks->outcome.position) >= 0;
     switch (ending) {
+    case ENDING_UNTOLD:
+        return "how the program ended is not known: it may have been killed";
+    case ENDING_KILLED:
+        return "the program was killed before it could release its blocks";
     case ENDING_DETACHED:
         return snapshot->number ? NULL : "the recording ended before the program";
     case ENDING_CUT:
@@ -182,9 +186,23 @@ static const char *cmd_leaks_unjudged(enum certainty_ending ending, const struct
     return NULL;
 }
 
+/* Whether the end of a process that may have been killed is as good as another: the snapshot is the
+ * one that a process takes when it ends, or no block is left. */
+static bool cmd_leaks_shows_end(enum certainty_ending ending, const struct heap_leaks *leaks)
+{
+    const struct ttd_snapshot *snapshot = &leaks->snapshot;
+    bool is_last = snapshot->reason == TTD_SNAPSHOT_EXIT ||
+                   snapshot->reason == TTD_SNAPSHOT_SIGNAL ||
+                   ttd_position_compare(snapshot->position, leaks->outcome.position) >= 0;
+    return (ending == ENDING_KILLED || ending == ENDING_UNTOLD) &&
+           ((snapshot->number && is_last) || heap_leaks_blocks(leaks) == 0);
+}
+
 void leaks_judge(struct session *session, const struct heap_leaks *leaks)
 {
     struct report *report = &session->report;
+    if (cmd_leaks_shows_end(report->ending, leaks))
+        report->ending = ENDING_KNOWN;
     certainty_add_snapshot(&report->certainty, &leaks->snapshot, leaks->misplaced);
     report->unjudged = cmd_leaks_unjudged(report->ending, leaks);
     /* Else something is missing, which is a reason. */
@@ -258,7 +276,7 @@ static int leaks_find_heaps(struct session *session, struct ttd_position positio
 struct leaks_listed {
     const struct heap_groups *groups;
     unsigned errors;
-    bool is_cut;
+    enum certainty_ending ending;
 };
 
 static void leaks_list_at(const void *context, size_t index, struct listed_finding *finding)
@@ -278,9 +296,8 @@ static void leaks_list_at(const void *context, size_t index, struct listed_findi
              group->bytes, group->bytes == 1 ? "" : "s", group->blocks,
              group->blocks == 1 ? "" : "s",
              group->kind != HEAP_NOT_SEEN ? report_leak_kinds[group->kind].text
-             : listed->is_cut             ? "live when the recording ended"
-                                          : "never released");
-    if (group->kind == HEAP_NOT_SEEN && listed->is_cut)
+                                          : report_left_text(listed->ending));
+    if (group->kind == HEAP_NOT_SEEN && listed->ending != ENDING_KNOWN)
         finding->rule = "live-at-end";
 }
 
@@ -288,7 +305,7 @@ static void leaks_print_findings(struct session *session, const struct heap_leak
                                  const struct heap_groups *groups, unsigned errors)
 {
     const struct leaks_listed listed = {groups, cmd_leaks_findings_of(session, leaks, errors),
-                                        session->report.ending != ENDING_KNOWN};
+                                        session->report.ending};
     const struct listed_findings findings = {"leaks",       "block", groups->count,
                                              leaks_list_at, &listed, &session->functions};
     report_findings(&session->report, &findings);
@@ -462,7 +479,7 @@ static int leaks_add_member(struct session *session, const void *context, struct
     leaks_judge(session, &leaks);
     for (size_t i = 0; i < list.count && status == STATUS_OK; i++) {
         const struct heap_group *group = &list.items[i];
-        /* The recording ended before the program: this may not be lost. */
+        /* The recording ended before the program, or the program was killed. */
         if (group->kind == HEAP_NOT_SEEN && session->report.unjudged)
             continue;
         struct family_finding finding = {.kind =

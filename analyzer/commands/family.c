@@ -168,8 +168,7 @@ static void family_note_unjudged(struct family *family, const struct session *se
 {
     const char *path = family->data.members[family->member].info.path;
     enum certainty_ending ending = session->report.ending;
-    if (session->report.unjudged &&
-        (ending == ENDING_CUT || ending == ENDING_DETACHED || strcmp(path, common->trace) == 0))
+    if (session->report.unjudged && (ending < ENDING_UNSEEN || strcmp(path, common->trace) == 0))
         family->data.unjudged = session->report.unjudged;
 }
 

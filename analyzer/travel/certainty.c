@@ -160,11 +160,20 @@ enum certainty_ending certainty_find_ending(const struct certainty_facts *facts)
         ending = ENDING_CUT;
     else if (facts->end.reason == TTD_END_REASON_DETACHED)
         ending = ENDING_DETACHED;
+    else if (facts->end.reason == TTD_END_REASON_SIGNALED)
+        ending = ENDING_KILLED;
+    else if (facts->end.reason == TTD_END_REASON_UNKNOWN)
+        ending = ENDING_UNTOLD;
     for (size_t i = 0; i < losses->kept_count; i++) {
         enum certainty_ending other = certainty_ending_of_loss(facts, &losses->kept[i]);
         ending = other > ending ? other : ending;
     }
     return ending;
+}
+
+bool certainty_knows_calls(enum certainty_ending ending)
+{
+    return ending < ENDING_DETACHED;
 }
 
 void certainty_add_choice(struct certainty *certainty, const struct heap_choice *choice)

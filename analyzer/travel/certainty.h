@@ -19,9 +19,13 @@ struct certainty {
 };
 
 /** Whether the calls up to the program's end are known, and with them the fate of the blocks that
- * are live at the end of the trace. */
+ * are live at the end of the trace. A later value says less. */
 enum certainty_ending {
     ENDING_KNOWN,
+    /** The process is over, but not how it ended: it may have been killed. */
+    ENDING_UNTOLD,
+    /** A signal ended the process: it had no chance to release its blocks. */
+    ENDING_KILLED,
     /** The recorder let the process go. */
     ENDING_DETACHED,
     /** The recording ended, and the program went on, or may have. */
@@ -69,6 +73,10 @@ void certainty_judge(struct certainty *certainty, const struct certainty_facts *
 /** Finds out about the end of the trace; ENDING_KNOWN if the answer is about
  * a position before it. */
 enum certainty_ending certainty_find_ending(const struct certainty_facts *facts);
+
+/** Whether all calls up to the program's end are in the trace: a block that none of them releases
+ * was never released, lost or not. */
+bool certainty_knows_calls(enum certainty_ending ending);
 
 /** Adds the reason why blocks are missing that the recorder has not chosen; none if it did not
  * choose. */

@@ -111,11 +111,13 @@ class Recording(unittest.TestCase):
         self.assertEqual(said, warning if missing else '')
         return missing
 
-    def assert_sound(self, trace=None):
-        """The trace is whole, and no address was live twice or released without being live."""
+    def assert_sound(self, trace=None, *, has_end=True):
+        """The trace is whole, and no address was live twice or released without being live. The system
+        may have no status of a process any more when the collector asks: `has_end` is false then."""
         verdict = analyze('verify', trace or self.trace)
         self.assertEqual(verdict['problems'], [])
         self.assertTrue(verdict['ok'])
         leaks = analyze('leaks', trace or self.trace)
-        self.assertTrue(leaks['certain'], leaks.get('reasons'))
+        no_end = 'how the program ended is not known: it may have been killed'
+        self.assertLessEqual(set(leaks['reasons']), set() if has_end else {no_end})
         return leaks

@@ -26,7 +26,7 @@ static void usage_text_byte_seconds(struct text_output *output, double value)
 /* Returns the words behind a number of blocks that no call released. */
 static const char *usage_live_text(const struct report *report)
 {
-    return report->ending == ENDING_KNOWN ? " never released" : " live at the end";
+    return certainty_knows_calls(report->ending) ? " never released" : " live at the end";
 }
 
 /* Writes the amounts of a site but for its bytes. */

@@ -25,15 +25,17 @@ static void text_leak_notes(struct report *report, const struct report_leaks *da
             " in flight at this position, not counted\n");
 }
 
-/* Returns the words for blocks without a snapshot, at the end. */
-static const char *leaks_live_label(const struct report *report, const struct report_leaks *data)
+/* Writes the words for blocks without a snapshot, at the end. */
+static void leaks_text_live_label(struct report *report, const struct report_leaks *data)
 {
+    const char *words = report_left_text(report->ending);
     if (data->leaks->kinds[HEAP_NOT_SEEN].blocks)
-        return report->ending == ENDING_KNOWN ? "Never released: "
-                                              : "Live when the recording ended: ";
-    if (report->unjudged)
-        return "No leaks are known";
-    return data->leaks->outcome.left.blocks ? "No leaks in the last program" : "No leaks";
+        out_format(report->output, "%c%s: ", *words - 'a' + 'A', words + 1);
+    else if (report->unjudged)
+        out_text(report->output, "No leaks are known");
+    else
+        out_text(report->output,
+                 data->leaks->outcome.left.blocks ? "No leaks in the last program" : "No leaks");
 }
 
 /* Writes the number of unreleased blocks, where the lost ones are unknown. */
@@ -41,9 +43,10 @@ static void leaks_text_live(struct report *report, const struct report_leaks *da
 {
     const struct heap_groups *groups = &data->leaks->kinds[HEAP_NOT_SEEN];
     struct text_output *output = report->output;
-    out_text(output, data->is_at_end ? leaks_live_label(report, data) : "Live at ");
-    if (!data->is_at_end)
-        say(output, moment(report, data->leaks->outcome.position), ": ");
+    if (data->is_at_end)
+        leaks_text_live_label(report, data);
+    else
+        say(output, "Live at ", moment(report, data->leaks->outcome.position), ": ");
     if (groups->blocks || !data->is_at_end) {
         report_sums_text(output, groups);
         report_from_sites(report, groups);
@@ -52,12 +55,12 @@ static void leaks_text_live(struct report *report, const struct report_leaks *da
     report_estimate_text(output, "    ", &groups->estimate);
     if (!groups->blocks)
         return;
-    if (data->is_at_end && report->ending != ENDING_KNOWN) {
-        out_text(output, "No finding: the program may have released them.\n");
-        return;
-    }
-    out_text(output, "What is lost and what is still reachable is not known.\n");
-    report_no_snapshot_text(report);
+    if (data->is_at_end && report->ending != ENDING_KNOWN)
+        say(output, "No finding: ", report_left_reason(report->ending), ".\n");
+    else
+        out_text(output, "What is lost and what is still reachable is not known.\n");
+    if (certainty_knows_calls(report->ending))
+        report_no_snapshot_text(report);
 }
 
 static void leaks_text_kind(struct report *report, const struct heap_groups *groups,
@@ -253,7 +256,8 @@ static void text_leaks(struct report *report, const struct report_leaks *data)
     leaks_text_next(report, data);
 }
 
-/* Whether a block was live when the recording ended, which the program may have released later. */
+/* Whether a block is no finding because of the end: the program may have released it later, or was
+ * killed. */
 static bool leaks_is_cut(const struct report *report, const struct heap_group *group)
 {
     return group->kind == HEAP_NOT_SEEN && report->ending != ENDING_KNOWN;

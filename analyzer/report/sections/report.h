@@ -126,6 +126,8 @@ struct report {
     /** The first failure to allocate memory, or TTD_OK. */
     enum ttd_status status;
     struct certainty certainty;
+    /** Of `leaks` and `summary`: ENDING_KNOWN if the last snapshot shows the end of a process that
+     * was killed. */
     enum certainty_ending ending;
     /** Why nothing is known of leaks, or of errors, where that is so: static; else NULL. Set before
      * the report is written. */

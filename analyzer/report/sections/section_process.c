@@ -197,6 +197,32 @@ void report_snapshot_text(struct report *report, const struct ttd_snapshot *snap
 /* The signal that no program can catch, by its number on Linux. */
 enum { SIGNAL_KILL = 9 };
 
+const char *report_left_text(enum certainty_ending ending)
+{
+    switch (ending) {
+    case ENDING_KNOWN:
+        return "never released";
+    case ENDING_UNTOLD:
+        return "live when the program ended";
+    case ENDING_KILLED:
+        return "live when the program was killed";
+    default:
+        return "live when the recording ended";
+    }
+}
+
+const char *report_left_reason(enum certainty_ending ending)
+{
+    switch (ending) {
+    case ENDING_UNTOLD:
+        return "it may have been killed before it could release them";
+    case ENDING_KILLED:
+        return "it had no chance to release them";
+    default:
+        return "the program may have released them";
+    }
+}
+
 void report_no_snapshot_text(struct report *report)
 {
     const struct ttd_end *end = report->end;

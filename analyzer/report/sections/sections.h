@@ -141,6 +141,12 @@ void report_signal_text(struct report *report, const struct ttd_fatal_signal *si
 /** Writes the same, and the fault address, as members of an object. */
 void row_signal(struct row *row, const struct ttd_fatal_signal *signal);
 
+/** Returns the words behind blocks that no call has released, for what is known of the end:
+ * "never released". */
+const char *report_left_text(enum certainty_ending ending);
+/** Returns why such blocks are no findings, for another end than ENDING_KNOWN. */
+const char *report_left_reason(enum certainty_ending ending);
+
 /** Writes that there is no snapshot of references, why, and how to get one. */
 void report_no_snapshot_text(struct report *report);
 

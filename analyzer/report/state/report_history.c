@@ -41,8 +41,8 @@ void report_owner_text(struct report *report, const struct heap_owner *owner)
     else if (report_owner_is_unknown(report, owner))
         out_text(output, "  unknown: perhaps released while recording was off\n");
     else
-        out_text(output, report->ending == ENDING_KNOWN ? "  never released\n"
-                                                        : "  not released before the end\n");
+        out_text(output, certainty_knows_calls(report->ending) ? "  never released\n"
+                                                               : "  not released before the end\n");
     if (!owner->lost)
         return;
     out_text(output, "  ");

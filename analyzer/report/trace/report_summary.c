@@ -179,10 +179,9 @@ static struct summary_kind summary_lost_kind(const struct report *report,
                                              const struct report_summary *data)
 {
     if (data->has_snapshot)
-        return (struct summary_kind){"definitely_lost", " definitely lost"};
-    if (report->ending != ENDING_KNOWN)
-        return (struct summary_kind){"live_at_end", " live when the recording ended"};
-    return (struct summary_kind){"never_released", " never released"};
+        return (struct summary_kind){"definitely_lost", "definitely lost"};
+    return (struct summary_kind){report->ending == ENDING_KNOWN ? "never_released" : "live_at_end",
+                                 report_left_text(report->ending)};
 }
 
 /* Returns the answer if no block is lost. */
@@ -200,10 +199,12 @@ static void summary_lost(struct report *report, const struct report_summary *dat
 {
     struct text_output *output = report->output;
     summary_label(output, "leaks");
-    if (data->lost.blocks)
+    if (data->lost.blocks) {
         summary_sum(output, data->lost);
-    out_text(output, data->lost.blocks ? summary_lost_kind(report, data).text
-                                       : summary_nothing_lost(report, data));
+        say(output, " ", summary_lost_kind(report, data).text);
+    } else {
+        out_text(output, summary_nothing_lost(report, data));
+    }
     if (data->below.blocks)
         say(output, ", and ", rounded(data->below.bytes), " below");
     out_char(output, '\n');
@@ -213,10 +214,12 @@ static void summary_lost(struct report *report, const struct report_summary *dat
     summary_doubtful(output, data->possible, " possibly lost (--show possible)\n");
     summary_doubtful(output, data->stale, " held by possibly stale words (--show stale)\n");
     summary_doubtful(output, data->left, " left by programs before, at exec: not searched\n");
-    if (!data->has_snapshot && data->lost.blocks)
-        say(output, tab(ANSWER_COLUMN),
-            report->ending == ENDING_KNOWN ? "no snapshot shows which of them are lost\n"
-                                           : "no finding: the program may have released them\n");
+    if (data->has_snapshot || !data->lost.blocks)
+        return;
+    if (report->ending == ENDING_KNOWN)
+        say(output, tab(ANSWER_COLUMN), "no snapshot shows which of them are lost\n");
+    else
+        say(output, tab(ANSWER_COLUMN), "no finding: ", report_left_reason(report->ending), "\n");
 }
 
 static void summary_temporary(struct report *report, const struct report_summary *data)
@@ -295,10 +298,11 @@ static void summary_errors(struct report *report, const struct report_summary *d
 
 /* Writes a sum and its owner in one line: "16.9 MB, 95 % by Index::add (index.cpp:41)". */
 static void summary_brief_line(struct report *report, const char *command, uint64_t bytes,
-                               const char *what, const struct report_owner *owner)
+                               const char *separator, const char *what,
+                               const struct report_owner *owner)
 {
     summary_label(report->output, command);
-    say(report->output, rounded(bytes), what);
+    say(report->output, rounded(bytes), separator, what);
     if (owner->is_known) {
         out_text(report->output, ", ");
         summary_owner_text(report, owner);
@@ -312,15 +316,15 @@ static void summary_brief(struct report *report, const struct report_summary *da
     if (data->error_count || data->fatal)
         summary_errors(report, data);
     if (data->lost.blocks) {
-        summary_brief_line(report, "leaks", data->lost.bytes, summary_lost_kind(report, data).text,
-                           &data->lost_owner);
+        summary_brief_line(report, "leaks", data->lost.bytes, " ",
+                           summary_lost_kind(report, data).text, &data->lost_owner);
         summary_lost_wrapper(report, data);
     } else {
         summary_lost(report, data);
     }
     report_pooled_text(report, data->choice, ANSWER_COLUMN);
-    summary_brief_line(report, "peak", data->peak.bytes,
-                       data->has_gap_before_peak ? ", " REPORT_PEAK_GAP : "", &data->peak_owner);
+    summary_brief_line(report, "peak", data->peak.bytes, data->has_gap_before_peak ? ", " : "",
+                       data->has_gap_before_peak ? REPORT_PEAK_GAP : "", &data->peak_owner);
     summary_peak_wrapper(report, data);
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Traces that cannot answer whether the program leaks: recordings that ended before it, and calls
-that were not recorded. Live blocks are no findings then, and no success either."""
+"""Traces that cannot answer whether the program leaks: recordings that ended before it, programs that
+were killed, and calls that were not recorded. Live blocks are no findings then, and no success either."""
 
 import os
 
@@ -14,7 +14,10 @@ CUT = "the recording ended before the program"
 UNSEEN = "calls up to the end of the program were not recorded"
 NO_CALLS = "no allocation was recorded, and not all calls were"
 END = "FFFFFFFFFFFFFFFE:FFFFFFFFFFFFFFFF"
-DETACHED = 3
+UNTOLD, EXITED, KILLED, DETACHED = range(4)
+SIGKILL, SIGSEGV = 9, 11
+WAS_KILLED = "the program was killed before it could release its blocks"
+MAYBE_KILLED = "how the program ended is not known: it may have been killed"
 
 
 def live():
@@ -32,7 +35,7 @@ def cut(script):
     return script
 
 
-class Unjudged(TestCase):
+class AnswerCase(TestCase):
     def assert_unjudged(self, path, reason, command="leaks"):
         result = run(command, "--error-exitcode", "9", path)
         self.assertEqual(result.status, UNJUDGED, result.text)
@@ -41,6 +44,8 @@ class Unjudged(TestCase):
         # Without that option it is an answer like others.
         self.assertEqual(run(command, path).status, 0)
 
+
+class Unjudged(AnswerCase):
     def endings(self):
         yield self.write(cut(live()).close(), "full")
         yield self.write(live().close(reason=DETACHED), "detached")
@@ -177,7 +182,103 @@ class Unjudged(TestCase):
                       result.text)
 
 
+class Killed(AnswerCase):
+    def endings(self):
+        """Traces, with what is said of them: the reason, the words for the blocks, and why they are
+        no findings."""
+        for reason, code in (KILLED, SIGKILL), (KILLED, SIGSEGV), (UNTOLD, 0):
+            yield (self.write(live().close(reason=reason, code=code), f"{reason}-{code}"),
+                   *((WAS_KILLED, "live when the program was killed", "it had no chance to release "
+                      "them") if reason == KILLED else
+                     (MAYBE_KILLED, "live when the program ended", "it may have been killed before it "
+                      "could release them")))
+
+    def test_a_program_that_was_killed(self):
+        """Its blocks may have been reachable: they are no findings."""
+        for path, reason, words, why in self.endings():
+            with self.subTest(os.path.basename(path)):
+                self.assert_unjudged(path, reason)
+                text = run("leaks", path).text
+                self.assertTrue(text.startswith(
+                    f"L{words[1:]}: 2 blocks, 110 bytes, from 2 stacks\nNo finding: {why}.\n"
+                    "The trace has no snapshot of references"), text)
+                self.assertIn(f"Uncertain: {reason}\n", text)
+                found = run("leaks", "-f", "json", path).json
+                self.assertEqual((found["judged"], found["certain"], found["total_blocks"]),
+                                 (False, False, 2))
+                self.assertEqual({g["class"] for g in found["groups"]}, {"live_at_end"})
+                self.assertEqual({(r["kind"], r["class"]) for r in
+                                  run("leaks", "-f", "csv", path).csv}, {("live", "live_at_end")})
+                # Of the blocks it is a fact.
+                self.assertIn("  never released\n", run("history", "--address", "0x1000", path).text)
+
+    def test_siblings(self):
+        for path, reason, words, why in self.endings():
+            with self.subTest(os.path.basename(path)):
+                self.assertIn(f"\nleaks      110 bytes in 2 blocks {words}\n",
+                              run("summary", path).text)
+                self.assertIn(f"\n           no finding: {why}\n", run("summary", path).text)
+                self.assertIn(f"leaks      110 bytes {words}, 91 % by ",
+                              run("summary", "--brief", path).text)
+                leaks = run("summary", "-f", "json", path).json["leaks"]
+                self.assertEqual((leaks["kind"], leaks["judged"], leaks["blocks"]),
+                                 ("live_at_end", False, 2))
+                self.assertIs(run("digest", path).json["certain"], False)
+                page = self.path("page.html")
+                self.run_ok("report", "-o", page, path)
+                parts = page_support.parts_of(page)
+                self.assertEqual((parts["leaks"]["judged"], parts["summary"]["leaks"]["kind"]),
+                                 (False, "live_at_end"))
+                results = run("leaks", "-f", "sarif", path).json["runs"][0]["results"]
+                self.assertEqual({(r["ruleId"], r["level"]) for r in results},
+                                 {("live-at-end", "note")})
+                self.assertIn(words, results[0]["message"]["text"])
+                self.assertIn('failures="0"', run("leaks", "-f", "junit", path).text)
+                group = run("leaks", "--group", path).text
+                self.assertIn(f": {reason}\n", group)
+                self.assertNotIn("never released", group)
+                self.assertIs(self.json_of("errors", path)["judged"], True)
+
+    def test_all_released_before_the_end(self):
+        """Nothing is left that could be lost."""
+        for reason in UNTOLD, KILLED:
+            script = live()
+            script.free(0x1000)
+            script.free(0x3000)
+            path = self.write(script.close(reason=reason, code=SIGKILL), f"{reason}")
+            self.assertEqual(run("leaks", "--error-exitcode", "9", path).status, 0)
+            self.assertEqual(run("leaks", path).text.splitlines()[0], "No leaks")
+
+    def test_an_earlier_position(self):
+        path, *_ = next(self.endings())
+        self.assertIs(self.json_of("leaks", path, "--at", "1:3")["judged"], True)
+
+
 class Snapshots(SnapshotCase):
+    def snapshot_of_killed(self, why, holds, *, ending=KILLED, later=False):
+        script = SnapshotScript().basics()
+        script.alloc(0x20000, 10)
+        script.snapshot(*([(2, 8, 0x20000)] if holds else []), reason=why)
+        if later:
+            script.alloc(0x30000, 20)
+        return self.write(script.close(reason=ending, code=SIGSEGV), f"{ending}{why}{holds}{later}")
+
+    def test_a_snapshot_of_a_program_that_was_killed(self):
+        """The one at the end is an answer, though other threads may have gone on for a moment. An
+        earlier one has findings; without any there is no answer."""
+        requested, at_exit, at_signal = 1, 4, 5
+        for why in requested, at_exit, at_signal:
+            for later in False, True:
+                for ending in UNTOLD, KILLED:
+                    is_answer = why != requested or not later
+                    path = self.snapshot_of_killed(why, True, ending=ending, later=later)
+                    result = run("leaks", "--error-exitcode", "9", path)
+                    self.assertEqual(result.status, 0 if is_answer else UNJUDGED, result.errors)
+                    self.assertIs(self.json_of("leaks", path)["judged"], is_answer)
+                    self.assertIs(self.json_of("leaks", path)["certain"], is_answer)
+                    path = self.snapshot_of_killed(why, False, ending=ending, later=later)
+                    self.assertEqual(run("leaks", "--error-exitcode", "9", path).status, 9)
+
     def test_a_snapshot_where_the_recording_ended(self):
         """Blocks that were lost then are findings; if all were held, that is an answer."""
         for reason in DETACHED, 1:
@@ -214,16 +315,21 @@ class Snapshots(SnapshotCase):
         if loses:
             script.alloc(0x20000, 10)
             script.snapshot()
+        if loss and "killed" in loss:
+            script.alloc(0x30000, 20)
+            return self.write(script.close(reason=KILLED, code=SIGKILL), f"trace.{number}")
         if loss:
             script.add("loss", **loss)
         return self.write(script.close(), f"trace.{number}")
 
     def test_group(self):
-        """A child whose calls were not recorded is as one that ran unrecorded; a child whose
-        recording ended is not."""
+        """A child whose calls were not recorded is as one that ran unrecorded; a child that was killed,
+        or whose recording ended, is not."""
         cut_off = {"reason": 6, "count": 7, "last_good": "0:0", "first_good": "never"}
         unseen = {"reason": 3, "count": "unknown", "last_good": "0:0", "first_good": END}
+        killed = {"killed": True}
         for first, second, status in ((None, unseen, 0), (unseen, None, UNJUDGED),
+                                      (None, killed, UNJUDGED), (killed, None, UNJUDGED),
                                       (None, cut_off, UNJUDGED), (None, None, 0)):
             path = self.process(1, loss=first)
             self.process(2, loss=second)
@@ -231,14 +337,18 @@ class Snapshots(SnapshotCase):
             self.assertEqual(result.status, status, result.errors)
             self.assertEqual("no answer to 'leaks'" in result.errors, status == UNJUDGED)
             self.assertEqual(self.json_of("leaks", path, "--group")["judged"], status != UNJUDGED)
-            reason = NO_CALLS if unseen in (first, second) else CUT
+            reason = (NO_CALLS if unseen in (first, second) else
+                      WAS_KILLED if killed in (first, second) else CUT)
             self.assertEqual(f": {reason}\n" in result.text, bool(first or second))
         self.process(2, loses=True)
-        self.process(3, loss=cut_off)
-        self.assertEqual(run("leaks", "--group", "--error-exitcode", "9", path).status, 9)
+        for loss in cut_off, killed:
+            self.process(3, loss=loss)
+            self.assertEqual(run("leaks", "--group", "--error-exitcode", "9", path).status, 9)
+        # What the child has left is in no sum.
+        self.assertEqual(self.json_of("leaks", path, "--group")["blocks"], 1)
 
     def test_group_without_a_snapshot(self):
-        """What a process that was killed has never released may be reachable: a line says so."""
+        """What a process has never released may be reachable: a line says so."""
         path = self.process(1)
         line = "1 process without a snapshot: what it never released may be reachable\n"
         self.assertNotIn(line, run("leaks", "--group", path).text)

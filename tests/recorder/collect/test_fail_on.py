@@ -114,6 +114,14 @@ class FailOn(Recording):
         self.assertIn("--fail-on has no answer: the recording has none to 'leaks'", result.stderr)
         self.assertNotIn('ever released', result.stderr)
 
+    def test_a_child_that_was_killed(self):
+        """It had no chance to release its blocks. The system may have no status of a child."""
+        result = self.judge('leaks', '/bin/sh', '-c', '"$0" -c "kill -KILL \\$\\$"; exit 0', '/bin/sh')
+        self.assertEqual(result.returncode, NO_ANSWER, result.stderr)
+        self.assertRegex(result.stderr, "no answer to 'leaks': (the program was killed before|how the "
+                                        "program ended is not known)")
+        self.assertNotIn('ever released', result.stderr)
+
     def test_an_allocator_whose_calls_are_not_recorded(self):
         for kind in 'leaks', 'errors':
             result = self.judge(kind, program('own_malloc'))
