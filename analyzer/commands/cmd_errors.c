@@ -203,9 +203,7 @@ static void errors_outcome(struct session *session, const struct heap_outcome *o
 {
     struct report *report = &session->report;
     session_outcome(session, outcome, ttd_position_max());
-    report->unjudged = report->ending == ENDING_NO_CALLS
-                           ? "no allocation was recorded, and not all calls were"
-                           : NULL;
+    report->unjudged = report->ending == ENDING_NO_CALLS ? session_unrecorded(session) : NULL;
 }
 
 static void errors_list_at(const void *context, size_t index, struct listed_finding *finding)

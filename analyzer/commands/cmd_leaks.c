@@ -160,14 +160,15 @@ static unsigned cmd_leaks_findings_of(const struct session *session, const struc
                                                   : kinds & ~KIND_BIT(HEAP_NOT_SEEN);
 }
 
-/* Returns why no answer is possible: static, or NULL if it is. A snapshot where the recording ended
- * shows what was lost by then; the recorder takes one before it lets a process go. */
-static const char *cmd_leaks_unjudged(enum certainty_ending ending, const struct heap_leaks *leaks)
+/* Returns why no answer is possible: text of the session, or NULL if it is. A snapshot where the
+ * recording ended shows what was lost by then; the recorder takes one before it lets a process go.
+ */
+static const char *cmd_leaks_unjudged(struct session *session, const struct heap_leaks *leaks)
 {
     const struct ttd_snapshot *snapshot = &leaks->snapshot;
     bool is_at_end =
         snapshot->number && ttd_position_compare(snapshot->position, leaks->outcome.position) >= 0;
-    switch (ending) {
+    switch (session->report.ending) {
     case ENDING_UNTOLD:
         return "how the program ended is not known: it may have been killed";
     case ENDING_KILLED:
@@ -179,7 +180,7 @@ static const char *cmd_leaks_unjudged(enum certainty_ending ending, const struct
     case ENDING_UNSEEN:
         return "calls up to the end of the program were not recorded";
     case ENDING_NO_CALLS:
-        return "no allocation was recorded, and not all calls were";
+        return session_unrecorded(session);
     case ENDING_KNOWN:
         break;
     }
@@ -204,7 +205,7 @@ void leaks_judge(struct session *session, const struct heap_leaks *leaks)
     if (cmd_leaks_shows_end(report->ending, leaks))
         report->ending = ENDING_KNOWN;
     certainty_add_snapshot(&report->certainty, &leaks->snapshot, leaks->misplaced);
-    report->unjudged = cmd_leaks_unjudged(report->ending, leaks);
+    report->unjudged = cmd_leaks_unjudged(session, leaks);
     /* Else something is missing, which is a reason. */
     if (report->unjudged && !report->certainty.count)
         certainty_add_reason(&report->certainty, report->unjudged);

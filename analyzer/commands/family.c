@@ -161,15 +161,17 @@ static enum ttd_status family_end_member(struct family *family, const struct ses
     return member->reason ? TTD_OK : TTD_ERROR_NO_MEMORY;
 }
 
-/* Keeps the reason why the current member has no answer. A child whose calls are not recorded is as
- * one that ran unrecorded, and makes the answer of the others uncertain. */
+/* Keeps the reason why the current member has no answer, after family_end_member(). A child whose
+ * calls are not recorded is as one that ran unrecorded, and makes the answer of the others
+ * uncertain. */
 static void family_note_unjudged(struct family *family, const struct session *session,
                                  const struct common_options *common)
 {
-    const char *path = family->data.members[family->member].info.path;
+    const struct report_family_member *member = &family->data.members[family->member];
     enum certainty_ending ending = session->report.ending;
-    if (session->report.unjudged && (ending < ENDING_UNSEEN || strcmp(path, common->trace) == 0))
-        family->data.unjudged = session->report.unjudged;
+    if (session->report.unjudged &&
+        (ending < ENDING_UNSEEN || strcmp(member->info.path, common->trace) == 0))
+        family->data.unjudged = member->reason;
 }
 
 /* Asks the current member. */
@@ -187,9 +189,9 @@ static int family_ask(struct family *family, const struct common_options *common
     status = question->collect(&session, options, family, &is_member_error);
     progress_end(&session.source.progress);
     *is_error |= is_member_error;
-    family_note_unjudged(family, &session, common);
     if (status == STATUS_OK)
         status = session_check(&session, family_end_member(family, &session));
+    family_note_unjudged(family, &session, common);
     /* The reasons are in the report of the family. */
     session.has_reasons = true;
     return session_close(&session, status, false);

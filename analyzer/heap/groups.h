@@ -12,7 +12,7 @@
 #include "heap/heap_live.h"
 #include "heap/site_table.h"
 
-enum { HEAP_POOLED_MAX = 4, HEAP_POOLED_SIZE = 64 };
+enum { HEAP_POOLED_MAX = 4, HEAP_POOLED_SIZE = 64, HEAP_UNRECORDED_SIZE = 128 };
 
 /* The choice of blocks that a trace has, if not all of them are recorded. */
 struct heap_choice {
@@ -31,6 +31,9 @@ struct heap_choice {
      * recorder, ended by NUL. */
     char pooled[HEAP_POOLED_MAX][HEAP_POOLED_SIZE];
     unsigned pooled_count;
+    /** Calls of the last program that were not recorded: text of the recorder, ended by NUL; empty
+     * for none. */
+    char unrecorded[HEAP_UNRECORDED_SIZE];
 };
 
 /** An estimate, by the blocks of a sample. */

@@ -201,11 +201,27 @@ static void choice_add_pooled(struct heap_choice *choice, struct ttd_string text
         memcpy(choice->pooled[choice->pooled_count++], text.data, text.size);
 }
 
+/* Keeps the calls that are missing. A number begins the texts about some of many calls, or about
+ * other processes. */
+static void choice_note_unrecorded(struct heap_choice *choice, struct ttd_string text)
+{
+    bool is_plain = text.size && text.size < HEAP_UNRECORDED_SIZE && text.data[0] > '9';
+    for (size_t i = 0; i < text.size; i++)
+        is_plain = is_plain && text.data[i] >= ' ' && text.data[i] <= '~';
+    if (!is_plain)
+        return;
+    memcpy(choice->unrecorded, text.data, text.size);
+    choice->unrecorded[text.size] = '\0';
+}
+
 static void choice_see(struct heap_choice *choice, const struct ttd_metadata *record,
                        bool *has_missing)
 {
     choice->has_earlier |= choice_is_key(record->key, EARLIER_KEY);
-    *has_missing |= choice_is_key(record->key, MISSING_KEY);
+    if (choice_is_key(record->key, MISSING_KEY)) {
+        *has_missing = true;
+        choice_note_unrecorded(choice, record->value);
+    }
     if (choice_is_key(record->key, POOLED_KEY))
         choice_add_pooled(choice, record->value);
     if (!choice_is_key(record->key, CHOICE_KEY))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/session/session.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -270,6 +271,15 @@ void session_outcome(struct session *session, const struct heap_outcome *outcome
     certainty_add_choice(&session->report.certainty, &source->choice);
     session->report.has_estimates = source->choice.sample != 0;
     session->report.unknown_before = outcome->unknown_before;
+}
+
+const char *session_unrecorded(struct session *session)
+{
+    const char *calls = session->source.choice.unrecorded;
+    snprintf(session->unrecorded, sizeof session->unrecorded,
+             "no allocation was recorded, and not all calls were%s%s%s",
+             *calls ? " (missing: " : "", calls, *calls ? ")" : "");
+    return session->unrecorded;
 }
 
 int session_exit(const struct session *session, bool has_findings, uint64_t error_status)

@@ -45,6 +45,8 @@ struct session {
     struct heap_block_classes classes;
     /** Known findings, for commands with COMMAND_KNOWN_FINDINGS. */
     struct known_findings known_findings;
+    /** See session_unrecorded(). */
+    char unrecorded[HEAP_UNRECORDED_SIZE + 80];
 };
 
 /**
@@ -185,6 +187,10 @@ int session_found(struct session *session, const struct question *question, enum
  * status. */
 int session_answer(struct session *session, const struct question *question, enum ttd_status result,
                    const struct heap_outcome *outcome);
+
+/** Returns why there is no answer for ENDING_NO_CALLS, with the calls that are missing, if the
+ * trace has them. It lives as long as the session. */
+const char *session_unrecorded(struct session *session);
 
 /** Returns the exit status of a command with --error-exitcode: `error_status`, or 0 if it is not
  * given, if there are findings; if there are none, STATUS_UNJUDGED with a message where the trace

@@ -129,8 +129,8 @@ struct report {
     /** Of `leaks` and `summary`: ENDING_KNOWN if the last snapshot shows the end of a process that
      * was killed. */
     enum certainty_ending ending;
-    /** Why nothing is known of leaks, or of errors, where that is so: static; else NULL. Set before
-     * the report is written. */
+    /** Why nothing is known of leaks, or of errors, where that is so, else NULL. Lives as long as
+     * the session. Set before the report is written. */
     const char *unjudged;
     /** Records that lists in CSV leave out because of their limits. */
     uint64_t left_out;

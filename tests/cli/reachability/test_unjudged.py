@@ -157,6 +157,22 @@ class Unjudged(AnswerCase):
         path = self.unseen("never", "chosen", chosen="blocks of at least 1000 bytes")
         self.assertEqual(run("leaks", "--error-exitcode", "9", path).status, 0)
 
+    def test_which_calls_are_not_recorded(self):
+        """The metadata say it: the last one that is no number of something else."""
+        calls = "calls of malloc, free or operator new that the program defines itself"
+        why = f"{NO_CALLS} (missing: {calls})"
+        for unrecorded, said in (calls, why), ("3 child processes of the recording", NO_CALLS), (
+                "x" * 128, NO_CALLS), ("x%1B[31m", NO_CALLS):
+            for first_good in END, "never":
+                path = self.unseen(first_good, "why", unrecorded=unrecorded)
+                for command in "leaks", "errors":
+                    self.assert_unjudged(path, said, command)
+                    self.assertIn(f": {said}\n", run(command, "--group", path).text)
+                    self.assertEqual(run(command, "--group", "--error-exitcode", "9",
+                                         path).errors.splitlines()[-1],
+                                     f"ttdanalyze: {path}: no answer to '{command}': {said}")
+                os.remove(path)
+
     def test_calls_of_the_program_before(self):
         """The last program has such an allocator; the one before executed it."""
         for calls, status in (0, UNJUDGED), (1, 0):
