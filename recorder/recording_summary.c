@@ -126,8 +126,10 @@ int summary_judge(unsigned kinds, const char *output, bool is_group)
                 status == ANSWER_UNJUDGED ? "the recording has none to" : "the analyzer failed in",
                 questions[i].command);
     }
-    if (has_findings)
+    if (has_findings) {
+        message("suppressions, baselines and other kinds: see ttdrecord(1), --fail-on");
         return EXIT_FINDINGS;
+    }
     return lacks_answer ? EXIT_RECORDER : EXIT_SUCCESS;
 }
 

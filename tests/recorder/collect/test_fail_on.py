@@ -4,7 +4,7 @@ import os
 import subprocess
 import unittest
 
-from support import PATIENCE, Recording, beside_analyzer, program
+from support import ANALYZER, PATIENCE, Recording, beside_analyzer, program
 
 FINDINGS, NO_ANSWER = 116, 125
 
@@ -72,6 +72,21 @@ class FailOn(Recording):
         self.assertIn('Definitely lost: ', result.stderr)
         self.assertIn('No errors', result.stderr)
         self.assertNotIn('lost: ', result.stdout)
+
+    def test_known_findings(self):
+        """The manual has the two commands that leave them out, and the answer names it."""
+        hint = 'suppressions, baselines and other kinds: see ttdrecord(1), --fail-on\n'
+        for command, status in (program('leaks_c'), FINDINGS), ('/bin/true', 0):
+            result = self.judge('leaks', command)
+            self.assertEqual((result.returncode, hint in result.stderr), (status, bool(status)))
+        self.record('/bin/sh', '-c', '"$0"; exit 0', program('leaks_c'))
+        rules = self.directory / 'known.supp'
+        rules.write_text('leak:leaks_c\n')
+        for options, status in ((), FINDINGS), (('--suppressions', rules), 0):
+            result = subprocess.run([ANALYZER, 'leaks', '--group', '--error-exitcode', str(FINDINGS),
+                                     '--errors-for', 'definite', *options, self.trace],
+                                    capture_output=True, timeout=PATIENCE)
+            self.assertEqual(result.returncode, status, result.stderr)
 
     def test_only_what_was_asked_for(self):
         result = self.judge('errors', program('leaks_c'))
