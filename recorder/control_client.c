@@ -23,6 +23,7 @@
 #include "messages.h"
 #include "launch.h"
 #include "options.h"
+#include "snapshot/stop/threads.h"
 
 enum { ANSWER_SECONDS = 60, EXPLAIN_MS = 1000, LEASE_TRIES = 20 };
 
@@ -200,15 +201,7 @@ static void control_await_end(uint32_t collector)
 /* Whether a process is stopped by job control. */
 static bool control_is_stopped(uint32_t pid)
 {
-    char path[64], line[512] = "";
-    snprintf(path, sizeof path, "/proc/%u/stat", pid);
-    FILE *file = fopen(path, "re");
-    size_t size = file ? fread(line, 1, sizeof line - 1, file) : 0;
-    if (file)
-        fclose(file);
-    line[size] = '\0';
-    const char *name_end = strrchr(line, ')');
-    return name_end && strncmp(name_end, ") T", 3) == 0;
+    return threads_state_of(pid, pid) == 'T';
 }
 
 /* Says why a collector does not answer for a second: it stops with the program that it has started.

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "snapshot/stop/threads.h"
+
 enum { WATCH_NS = 20 * 1000 * 1000 };
 
 struct signals signals_seen;
@@ -55,20 +57,9 @@ static void signals_send(int number, siginfo_t *info)
         kill(program_pid, number);
 }
 
-/* Returns the state letter of the program in /proc; 0 if unknown. */
-static char signals_program_state(void)
+static bool signals_program_is_stopped(void)
 {
-    char path[64], line[512];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)program_pid);
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t size = file >= 0 ? read(file, line, sizeof line - 1) : -1;
-    if (file >= 0)
-        close(file);
-    if (size <= 0)
-        return 0;
-    line[size] = '\0';
-    const char *name_end = strrchr(line, ')');
-    return name_end && name_end[1] == ' ' ? name_end[2] : 0;
+    return threads_state_of((uint32_t)program_pid, (uint32_t)program_pid) == 'T';
 }
 
 /* A shell lets a stopped process group go on: the program has had the signal then, unless it was
@@ -80,7 +71,7 @@ static void signals_pass_on_continue(siginfo_t *info, bool is_sent)
     /* The watcher has seen the program go on: one that is stopped was stopped anew. */
     if (is_sent && info->si_pid == watcher_pid)
         return;
-    if (stood ? signals_program_state() == 'T' : is_sent)
+    if (stood ? signals_program_is_stopped() : is_sent)
         signals_send(SIGCONT, info);
 }
 
@@ -155,7 +146,7 @@ static _Noreturn void signals_watch(pid_t recorder)
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
         _exit(1);
     while (getppid() == recorder) {
-        if (signals_program_state() != 'T')
+        if (!signals_program_is_stopped())
             kill(recorder, SIGCONT);
         nanosleep(&pause, NULL);
     }

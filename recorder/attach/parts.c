@@ -56,22 +56,36 @@ uint64_t attach_now(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* Says why a thread has not stopped. */
+static void parts_refuse_thread(struct attachment *attachment, uint32_t tid)
+{
+    if (attach_process_is_in_vfork(attachment->pid, tid))
+        attach_refuse(attachment,
+                      "thread %u is in vfork() until its child executes a program or ends; try "
+                      "again",
+                      tid);
+    else if (threads_state_of(attachment->pid, tid) == 'D')
+        attach_refuse(attachment,
+                      "thread %u cannot be stopped: it waits in the system, as for a disk; try "
+                      "again",
+                      tid);
+    else
+        attach_refuse(attachment, "thread %u did not stop in time; try again", tid);
+}
+
 /* Names the thread that could not be stopped. */
 static void parts_refuse_stop(struct attachment *attachment, const struct threads *threads)
 {
     bool is_any_seized = false;
     for (size_t i = 0; i < threads->count; i++)
         is_any_seized |= threads->items[i].is_seized;
-    if (!is_any_seized) {
+    if (attach_process_thread(attachment->pid) == 0)
+        attach_refuse(attachment, "it is ending");
+    else if (!is_any_seized)
         attach_refuse(attachment, "the system does not permit stopping it");
-        return;
-    }
     for (size_t i = 0; i < threads->count; i++)
         if (!threads->items[i].is_stopped && !threads->items[i].has_ended)
-            attach_refuse(attachment,
-                          "thread %u cannot be stopped: it waits in the system, as for a disk or "
-                          "for a program that it starts; try again",
-                          threads->items[i].tid);
+            parts_refuse_thread(attachment, threads->items[i].tid);
     attach_refuse(attachment, "its threads could not be stopped; try again");
 }
 

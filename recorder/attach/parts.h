@@ -176,7 +176,11 @@ bool attach_process_check(uint32_t pid, bool is_held, bool *is_filtered, char *r
 /** Returns the id of a thread in the PID namespace of its process. */
 uint32_t attach_process_inner(uint32_t pid, uint32_t tid);
 
-/** Returns a living thread of the process: the first one, if it has not ended. 0 for none. */
+/** Whether a thread waits in vfork(), or a call such as posix_spawn(), until its child executes a
+ * program or ends. */
+bool attach_process_is_in_vfork(uint32_t pid, uint32_t tid);
+
+/** Returns a living thread of the process: the first one, if it is not ending. 0 for none. */
 uint32_t attach_process_thread(uint32_t pid);
 
 #endif

@@ -4,12 +4,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -65,9 +67,7 @@ static bool attach_process_threads(uint32_t pid,
 
 static bool process_take_living(uint32_t pid, uint32_t tid, void *context)
 {
-    char state[32] = "";
-    if (!process_status_field(pid, tid, "State", state, sizeof state) || state[0] == 'Z' ||
-        state[0] == 'X')
+    if (threads_is_ending(pid, tid))
         return true;
     *(uint32_t *)context = tid;
     return false;
@@ -190,11 +190,25 @@ static bool process_refuse_permission(uint32_t pid, uint32_t tid, char *reason, 
 
 static bool attach_refuse_stopped(uint32_t pid, uint32_t tid, char *reason, size_t size)
 {
-    char state[32] = "";
-    if (!process_status_field(pid, tid, "State", state, sizeof state) || state[0] != 'T')
+    if (threads_state_of(pid, tid) != 'T')
         return true;
     snprintf(reason, size, "it is stopped; let it go on first, as by kill -CONT %u", pid);
     return false;
+}
+
+bool attach_process_is_in_vfork(uint32_t pid, uint32_t tid)
+{
+    char path[64];
+    long number = -1;
+    unsigned long flags = 0;
+    snprintf(path, sizeof path, "/proc/%u/task/%u/syscall", pid, tid);
+    FILE *file = fopen(path, "re");
+    int count = file ? fscanf(file, "%ld %lx", &number, &flags) : 0;
+    if (file)
+        fclose(file);
+    /* The flags of clone3() are in memory; it waits only with this one. */
+    return count >= 1 && (number == SYS_vfork || number == SYS_clone3 ||
+                          (number == SYS_clone && flags & CLONE_VFORK));
 }
 
 static bool process_refuse_program(uint32_t pid, uint32_t tid, char *reason, size_t size)
@@ -227,7 +241,8 @@ bool attach_process_check(uint32_t pid, bool is_held, bool *is_filtered, char *r
     }
     uint32_t tid = attach_process_thread(pid);
     if (tid == 0) {
-        snprintf(reason, size, "it has ended");
+        char state = threads_state_of(pid, pid);
+        snprintf(reason, size, state == 0 || state == 'Z' ? "it has ended" : "it is ending");
         return false;
     }
     if (pid == (uint32_t)getpid()) {

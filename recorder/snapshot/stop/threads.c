@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/io_uring.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -232,30 +233,44 @@ static int threads_compare_tids(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-/* Returns the state of a thread as the system names it, such as 'S'; 0 if there is no such thread.
- */
-static char threads_state_of(const struct threads *threads, uint32_t tid)
+/* Reads what the system knows about a thread. Returns the state, which the other fields follow;
+ * NULL if there is no such thread. */
+static const char *threads_read_stat(uint32_t pid, uint32_t tid, char line[512])
 {
-    char path[64], line[512] = "";
-    snprintf(path, sizeof path, "/proc/%u/task/%u/stat", threads->pid, tid);
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return 0;
-    size_t size = fread(line, 1, sizeof line - 1, file);
-    fclose(file);
-    line[size] = '\0';
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%u/task/%u/stat", pid, tid);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t size = file >= 0 ? read(file, line, 511) : -1;
+    if (file >= 0)
+        close(file);
+    line[size > 0 ? size : 0] = '\0';
+    /* The name may have anything in it. */
     const char *name_end = strrchr(line, ')');
-    return name_end && strlen(name_end) > 2 ? name_end[2] : 0;
+    return name_end && strlen(name_end) > 2 ? name_end + 2 : NULL;
+}
+
+char threads_state_of(uint32_t pid, uint32_t tid)
+{
+    char line[512];
+    const char *state = threads_read_stat(pid, tid, line);
+    return state ? *state : 0;
+}
+
+bool threads_is_ending(uint32_t pid, uint32_t tid)
+{
+    enum { FLAGS_EXITING = 4 }; /* PF_EXITING of the kernel */
+    char line[512];
+    unsigned flags = 0;
+    const char *state = threads_read_stat(pid, tid, line);
+    return !state || *state == 'Z' || *state == 'X' ||
+           (sscanf(state, "%*c %*d %*d %*d %*d %*d %u", &flags) == 1 && flags & FLAGS_EXITING);
 }
 
 /* Begins to trace a thread, which goes on until threads_interrupt(). */
 static void seize(const struct threads *threads, struct thread_state *thread)
 {
     thread->is_seized = ptrace(PTRACE_SEIZE, (pid_t)thread->tid, NULL, NULL) == 0;
-    if (!thread->is_seized) {
-        char state = threads_state_of(threads, thread->tid);
-        thread->has_ended = state == 0 || state == 'Z' || state == 'X';
-    }
+    thread->has_ended = !thread->is_seized && threads_is_ending(threads->pid, thread->tid);
 }
 
 static void threads_interrupt(struct threads *threads, const struct thread_state *thread)
@@ -370,7 +385,7 @@ static void threads_settle(const struct threads *threads, struct thread_state *t
     while (!threads_is_settled(threads, thread)) {
         uint64_t waited = threads_now() - begin;
         if (waited > STOP_NS ||
-            (waited > STOP_UNABLE_NS && threads_state_of(threads, thread->tid) == 'D'))
+            (waited > STOP_UNABLE_NS && threads_state_of(threads->pid, thread->tid) == 'D'))
             return;
         nanosleep(&moment, NULL);
     }
@@ -459,7 +474,7 @@ static void stop_some(struct threads *threads, size_t most, bool are_waiting)
     for (const struct dirent *entry; threads->count < most && (entry = readdir(directory));) {
         uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
         /* A stop interrupts the call in which a thread waits. */
-        if (tid == 0 || (are_waiting && threads_state_of(threads, tid) != 'S'))
+        if (tid == 0 || (are_waiting && threads_state_of(threads->pid, tid) != 'S'))
             continue;
         struct thread_state *thread = threads_add(threads, sorted, tid);
         if (!thread)

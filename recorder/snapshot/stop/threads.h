@@ -74,6 +74,13 @@ struct threads {
 /** Number of the register of the stack pointer. */
 enum { THREAD_STACK_POINTER = 7 };
 
+/** Returns the state of a thread as the system names it, such as 'S'; 0 if there is no such thread.
+ * May be called by a handler of a signal. */
+char threads_state_of(uint32_t pid, uint32_t tid);
+
+/** Whether a thread has ended, or runs no code of its program any more. */
+bool threads_is_ending(uint32_t pid, uint32_t tid);
+
 /** Whether a process has no other thread than `tid`, so that none needs to be stopped. */
 bool threads_is_alone(uint32_t pid, uint32_t tid);
 

@@ -63,6 +63,20 @@ int main(void)
 }
 """
 
+# Is the first process of a PID namespace, and killed: the system keeps it until the other one's parent,
+# which is outside, has waited for that.
+ENDING = """
+import ctypes, os, signal
+if ctypes.CDLL(None).unshare(0x20000000) != 0:
+    print('not permitted', flush=True)
+    raise SystemExit
+first = os.fork() or signal.pause()
+os.fork() or signal.pause()
+os.kill(first, signal.SIGKILL)
+print(first, flush=True)
+input()
+"""
+
 READY = '#include <unistd.h>\nint main(void) { return write(1, "ready\\n", 6) != 6 || pause(); }\n'
 
 # A program of 32 bits that waits: pause() again and again.
@@ -110,6 +124,18 @@ class Refusals(Attach):
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         self.assertIn('it has ended', self.refusal(process.pid))
 
+    def test_ending(self):
+        """Its memory is gone, and the system does not forbid it."""
+        parent = subprocess.Popen([sys.executable, '-c', ENDING], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, text=True)
+        self.addCleanup(self.end, parent)
+        pid = parent.stdout.readline().strip()
+        if not pid.isdigit():
+            self.skipTest('no PID namespaces for this user')
+        until(lambda: int(pathlib.Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[6])
+              & 4, 'it does not end')
+        self.assertRegex(self.refusal(int(pid)), ': it is ending\n$')
+
     def test_stopped(self):
         process = self.start(program('counted'))
         process.send_signal(signal.SIGSTOP)
@@ -147,7 +173,8 @@ class Refusals(Attach):
         self.tell(process, 'calls 3')
         child, = self.tell(process, 'vfork')
         said = self.refusal_of(process)
-        self.assertIn(f'thread {process.pid} cannot be stopped: it waits in the system', said)
+        self.assertIn(f'thread {process.pid} is in vfork() until its child executes a program or '
+                      'ends; try again\n', said)
         os.kill(child, signal.SIGKILL)
         self.assertEqual(process.stdout.readline(), '0\n')
         self.detach(process, self.attach(process))
