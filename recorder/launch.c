@@ -76,6 +76,19 @@ static int launch_check_runtime(const char *path, struct elf_file *elf)
     return EXIT_SANITIZED;
 }
 
+/* Checks the libraries that are loaded before the program's own. */
+static int launch_check_preloaded(const char *path)
+{
+    const char *value = getenv("LD_PRELOAD");
+    const char *name = value ? sanitizer_preloaded(value) : NULL;
+    if (!name)
+        return 0;
+    message("cannot record '%s': LD_PRELOAD has the runtime of a sanitizer, %.*s, which replaces "
+            "malloc and lets no other library come before it; record without that",
+            path, (int)strcspn(name, ": "), name);
+    return EXIT_SANITIZED;
+}
+
 /* Checks a program's loader. A missing one is left to the system; it says so. */
 static int launch_check_loader(const char *path, const char *loader)
 {
@@ -216,7 +229,8 @@ int launch_find(const char *program, char path[LAUNCH_PATH_MAX], bool *is_static
         if (!launch_is_runnable(path))
             return launch_not_executable(path, "it is not an executable file");
     }
-    return launch_check_program(path, path, 0, is_static);
+    int refused = launch_check_program(path, path, 0, is_static);
+    return refused != 0 || (is_static && *is_static) ? refused : launch_check_preloaded(path);
 }
 
 int launch_check(const char *path, const char *name)

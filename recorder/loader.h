@@ -119,6 +119,23 @@ static inline bool sanitizer_is_runtime(const char *name)
     return false;
 }
 
+/** Returns the name of a sanitizer's runtime in a value of LD_PRELOAD, where the rest follows it;
+ * NULL if there is none. */
+static inline const char *sanitizer_preloaded(const char *value)
+{
+    while (*value != '\0') {
+        size_t length = strcspn(value, ": ");
+        const char *name = value;
+        for (size_t i = 0; i < length; i++)
+            if (value[i] == '/')
+                name = value + i + 1;
+        if (sanitizer_is_runtime(name))
+            return name;
+        value += length + (value[length] != '\0');
+    }
+    return NULL;
+}
+
 /** Searches the libraries that an ELF file needs for a sanitizer's runtime; sets `name` to it. */
 static inline bool sanitizer_needed(struct elf_file *elf, char name[32])
 {

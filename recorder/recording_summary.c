@@ -197,7 +197,7 @@ void summary_print(const struct collector *collector, const char *output)
 static void summary_print_full(const struct collector *collector)
 {
     if (collector->full != 0)
-        message("warning: %u trace%s reached the size of --max-size: all later calls are missing",
+        message("warning: %u trace%s reached the size of --max-size: later calls are lost",
                 collector->full, collector->full == 1 ? " has" : "s have");
 }
 

@@ -154,7 +154,7 @@ struct collector {
     char *most_live_path; /* its trace; NULL if there is none */
     uint64_t gaps;        /* of recording, asked for by the program or its user */
     uint64_t left_out;    /* calls before the past that was to be kept */
-    unsigned full;        /* traces that have reached the size that was asked for */
+    unsigned full;        /* traces without the calls after the size that was asked for */
     unsigned children;
     unsigned refused_noted; /* of channel->refused, as far as traces state them */
     uint32_t notes;         /* enum process_notes of the launched process */

@@ -322,8 +322,7 @@ void process_end(struct collector *collector, size_t index, const struct ttd_end
                     process->inner_pid != 0 ? process->inner_pid : process->pid,
                     process_is_empty(process));
     collector->left_out += ring_left_out(process->trace);
-    collector->full += trace_is_stopped(process->trace);
-    trace_state_stop(process->trace);
+    collector->full += trace_state_stop(process->trace);
     if (process_end_states_refused(collector, process))
         process_end_note_refused(collector, process->trace);
     struct ttd_end end_record = *end;

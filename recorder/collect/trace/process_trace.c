@@ -374,16 +374,17 @@ void trace_stop(struct trace *trace)
     trace->lost_before_limit = trace->lost;
 }
 
-void trace_state_stop(struct trace *trace)
+bool trace_state_stop(struct trace *trace)
 {
     if (!trace_is_stopped(trace))
-        return;
+        return false;
     uint64_t count = trace->lost - trace->lost_before_limit;
     trace->writer = trace->at_limit;
     trace->at_limit = NULL;
     trace->lost = trace->lost_before_limit;
     if (count != 0)
         trace_loss(trace, TTD_LOSS_LIMIT, TTD_NONE, count, trace->last, ttd_position_invalid());
+    return count != 0;
 }
 
 bool trace_user_event(struct trace *trace, const struct ttd_user_event *event)

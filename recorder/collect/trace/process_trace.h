@@ -280,8 +280,8 @@ static inline bool trace_is_stopped(const struct trace *trace)
     return trace->at_limit;
 }
 
-/** Ends the stop at the end of the process, and states the loss. */
-void trace_state_stop(struct trace *trace);
+/** Ends the stop at the end of the process, and states the loss. Returns whether there is one. */
+bool trace_state_stop(struct trace *trace);
 
 /** Writes a user event. Returns whether it was written. */
 bool trace_user_event(struct trace *trace, const struct ttd_user_event *event);

@@ -23,6 +23,8 @@ enum { VARIABLES_MAX = 1 << 16 };
 #define ENVIRONMENT(environment, kind, lent)                                                       \
     do {                                                                                           \
         size_t count_ = environment_count(environment);                                            \
+        if ((kind) == PROGRAM_RECORDED && environment_is_of_sanitizer(environment))                \
+            kind = PROGRAM_REFUSES_US;                                                             \
         bool refuses_ = (kind) == PROGRAM_REFUSES_US ||                                            \
                         ((kind) == PROGRAM_UNRECORDED && environment_is_of_valgrind(environment)); \
         bool changes_ =                                                                            \

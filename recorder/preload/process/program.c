@@ -58,6 +58,12 @@ bool environment_is_ours(char *const *environment)
            program_has_variable(environment, channel);
 }
 
+bool environment_is_of_sanitizer(char *const *environment)
+{
+    const char *value = program_find_preload(environment);
+    return value && sanitizer_preloaded(value);
+}
+
 bool environment_is_of_valgrind(char *const *environment)
 {
     static const char launcher[] = "VALGRIND_LAUNCHER=";

@@ -19,6 +19,10 @@ size_t environment_count(char *const *environment);
 /** Whether an image with this environment loads this library; also true if nothing is recorded. */
 bool environment_is_ours(char *const *environment);
 
+/** Whether LD_PRELOAD in it has a sanitizer's runtime, which ends the program if another library
+ * comes first. */
+bool environment_is_of_sanitizer(char *const *environment);
+
 /** Whether it belongs to a program that runs another one in valgrind. That one is not to load this
  * library: valgrind would report its accesses, and suppressions would not match its frames. */
 bool environment_is_of_valgrind(char *const *environment);

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import subprocess
 import time
 import unittest
@@ -319,6 +320,17 @@ class Size(Bounded):
         self.assertFalse(leaks['certain'])
         self.assertIn('left out to bound the trace', leaks['reasons'][0])
         self.assertIn('events are missing after', self.text('leaks'))
+
+    def test_nothing_is_lost_after_the_size(self):
+        """A program that ends at once may have made all its calls by then: the summary has one answer,
+        whatever the moment."""
+        for size in '1', '1000', '100K':
+            said = subprocess.run([RECORDER, '-o', self.trace, '--max-size', size, '--',
+                                   program('leaks_c')], capture_output=True, text=True,
+                                  timeout=PATIENCE).stderr
+            lost = int(re.search(r', ([0-9,]+) lost', said)[1].replace(',', ''))
+            self.assertEqual('reached the size of --max-size' in said,
+                             lost != 0, said)
 
     def test_counts_of_operators(self):
         """A call that an operator makes counts as well: none is missing."""
