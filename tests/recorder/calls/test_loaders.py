@@ -64,20 +64,22 @@ class Loaders(Recording):
         self.assertFalse(analyze('leaks', self.trace)['certain'])
 
     def test_preloaded_sanitizer(self):
-        """Its runtime ends a program in which another library comes first. Such a child runs as it does
-        otherwise."""
+        """Its runtime ends a program in which another library comes first. Such a child runs as it
+        does otherwise."""
         path = self.build('gcc')
         runtime = subprocess.run(['gcc', '-print-file-name=libasan.so'], capture_output=True,
                                  text=True, timeout=PATIENCE).stdout.strip()
         preloaded = {'LD_PRELOAD': f'{os.path.realpath(runtime)}:libdl.so.2'}
-        if subprocess.run([path], env=dict(os.environ, **preloaded), capture_output=True, timeout=PATIENCE).returncode:
+        native = subprocess.run([path], env=dict(os.environ, **preloaded), capture_output=True,
+                                timeout=PATIENCE)
+        if native.returncode:
             self.skipTest('no such runtime here')
         result = self.record(path, environment=preloaded)
         self.assertEqual((result.returncode, result.stdout), (121, b''))
         self.assertIn(b'LD_PRELOAD has the runtime of a sanitizer, libasan.so', result.stderr)
         self.assertFalse(self.trace.exists())
-        result = self.record('/bin/sh', '-c', 'LD_PRELOAD="$1" "$0"; LD_PRELOAD="$1" exec "$0"', path,
-                             preloaded['LD_PRELOAD'])
+        result = self.record('/bin/sh', '-c', 'LD_PRELOAD="$1" "$0"; LD_PRELOAD="$1" exec "$0"',
+                             path, preloaded['LD_PRELOAD'])
         self.assertEqual((result.returncode, result.stdout), (0, b'done\n' * 2), result.stderr)
         self.assertIn(b'1 child process could not be recorded\n', result.stderr)
         self.assertIn(b'the program executed another one that could not be recorded', result.stderr)
