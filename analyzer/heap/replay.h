@@ -25,7 +25,8 @@
  * none of them covers. Instructions do not show the gain of prefetching. Nor do they show the
  * thread that reads ahead (struct prefetcher): it takes 1.3 times the processor time, and can save
  * wall time only where another processor is idle; on two busy ones none was saved. So `report` with
- * its many analyses replays a trace twice at the same time instead (report_pass.h).
+ * its many analyses replays a trace twice at the same time instead (report_pass.h); and nothing is
+ * read ahead of runs, which take less time than the events need to come from another processor.
  *
  * Summaries are an observer of blocks (struct heap_block_observer): it gets the block and no more.
  * `index` of generated-summaries takes 1.01 times the instructions of a replay that collects the
@@ -356,6 +357,9 @@ enum ttd_status heap_replay_reset(struct heap_replay *replay);
  */
 enum ttd_status heap_replay_apply(struct heap_replay *replay, const struct ttd_batch *batch,
                                   struct ttd_position until, size_t *applied);
+
+/** Whether the replay takes its fast path, for lack of an observer that gets each effect. */
+bool heap_replay_has_runs(const struct heap_replay *replay);
 
 /** Returns the live block at the base address (not 0) of an event, for an observer of the call;
  * NULL if there is none. Valid until the next change. */

@@ -230,10 +230,18 @@ static size_t apply_count_until(const struct ttd_event *events, size_t count,
     return count;
 }
 
+bool heap_replay_has_runs(const struct heap_replay *replay)
+{
+    bool is_watched = replay->wanted_effects ||
+                      replay->wanted_calls & HEAP_CALL_BIT(TTD_ACTION_ALLOC) ||
+                      replay->block_observer.acquired;
+    return replay->observer.run || !is_watched;
+}
+
 static enum ttd_status apply_events(struct heap_replay *replay, const struct ttd_event *events,
                                     size_t count, struct range range)
 {
-    bool has_runs = replay->observer.run || !heap_is_watched(replay);
+    bool has_runs = heap_replay_has_runs(replay);
     enum ttd_status status = TTD_OK;
     for (const struct ttd_event *event = events; status == TTD_OK; event++) {
         if (has_runs)

@@ -79,13 +79,6 @@ static inline __attribute__((always_inline)) void heap_prefetch(const struct ttd
     __builtin_prefetch((const void *)(address + sizeof *event / 2));
 }
 
-/** Whether effects or allocations go to an observer. */
-static inline bool heap_is_watched(const struct heap_replay *replay)
-{
-    return replay->wanted_effects || replay->wanted_calls & HEAP_CALL_BIT(TTD_ACTION_ALLOC) ||
-           replay->block_observer.acquired;
-}
-
 /**
  * Applies events as long as they take the fast path: calls that succeeded and do what they should,
  * of the parentless heap that was used last. Returns the first that does not, or `end`. The replay

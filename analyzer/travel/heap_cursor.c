@@ -147,10 +147,10 @@ enum ttd_status heap_cursor_init(struct heap_cursor *cursor, const struct heap_t
                                    .keyframes = trace->keyframes,
                                    .hook = trace->hook};
     heap_prefetcher_init(&cursor->ahead, trace->reader);
-    cursor->ahead.is_off = trace->is_one_of_two;
     enum ttd_status status = heap_replay_init(&cursor->replay, observer);
     if (status != TTD_OK)
         return status;
+    cursor->ahead.is_off = trace->is_one_of_two || heap_replay_has_runs(&cursor->replay);
     return trace->is_checked ? ttd_reader_rewind(trace->reader, kinds)
                              : ttd_reader_rewind_checked(trace->reader, kinds);
 }
