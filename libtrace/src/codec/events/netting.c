@@ -28,6 +28,7 @@ void ttd_netting_free(struct ttd_netting *netting)
     ttd_release(allocator, netting->lates);
     ttd_release(allocator, netting->pending);
     ttd_release(allocator, netting->times);
+    ttd_release(allocator, netting->places);
     ttd_release(allocator, netting->slots);
     ttd_netting_free_sums(netting);
     ttd_events_decoder_free(&netting->decoder);
@@ -89,7 +90,7 @@ static bool netting_begin(struct ttd_netting *netting, const struct ttd_header *
     netting->netted = (struct ttd_netted){.nets = NULL, .is_plain = true};
     netting->destructions = 0;
     netting->count = netting->mark_count = netting->late_count = netting->late_next = 0;
-    netting->time_count = netting->pending_count = 0;
+    netting->time_count = netting->pending_count = netting->place_count = 0;
     netting->settled = ttd_position_min();
     netting->shape_before = netting->last_acquired = netting->index = 0;
     netting->first_event = header->first_record;
@@ -282,7 +283,7 @@ static void netting_destroy(struct ttd_netting *netting, struct netting_call cal
         destruction->position = ttd_netting_start(netting, call.index);
     }
     destruction->last = call.index;
-    destruction->is_of_nobody |= ttd_netting_find_mark(netting, call.index)->thread == TTD_NONE;
+    destruction->is_of_nobody |= netting_find_mark(netting, call.index)->thread == TTD_NONE;
     for (size_t i = 0; i < netting->count; i++) {
         struct ttd_net *net = &netting->nets[i];
         if (net->heap != call.heap || !netting_is_live(net))
@@ -415,7 +416,7 @@ void ttd_netting_block(const struct ttd_netting *netting, const struct ttd_net *
                        struct ttd_net_block *block)
 {
     const struct ttd_event_class *class = netting_class(netting, net->shape);
-    const struct ttd_net_mark *mark = ttd_netting_find_mark(netting, net->last);
+    const struct ttd_net_mark *mark = netting_find_mark(netting, net->last);
     block->action = class->action;
     block->block = (struct ttd_block){.address = net->address,
                                       .size = net->size,

@@ -27,6 +27,15 @@ struct ttd_net_late {
     struct ttd_position end;
 };
 
+/** Events from one that has a struct ttd_net_place to the next. */
+#define TTD_NET_PLACE_EVENTS 16u
+
+/** The last mark and the last time at an event or before. */
+struct ttd_net_place {
+    uint32_t mark;
+    uint32_t time;
+};
+
 /** Sums over the calls of a chunk: see struct ttd_net_sums. */
 struct ttd_netting_sums {
     struct ttd_net_sum_options options;
@@ -88,6 +97,10 @@ struct ttd_netting {
     struct ttd_net_time *times;
     size_t time_count;
     size_t time_capacity;
+    /** Of the first event and each TTD_NET_PLACE_EVENTS behind it, as far as times are decoded. */
+    struct ttd_net_place *places;
+    size_t place_count;
+    size_t place_capacity;
     /** A hash table of the nets' addresses: 1 more than the index in `nets`; 0 for none. */
     uint32_t *slots;
     size_t slot_capacity;

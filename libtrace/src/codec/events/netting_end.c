@@ -93,9 +93,9 @@ static void netting_set_last_effect(struct ttd_netting *netting)
         const struct ttd_net *net = &netting->nets[i];
         if (net->last != last)
             continue;
-        struct ttd_position position =
-            net->state == TTD_NET_FREE ? ttd_netting_start(netting, last)
-                                       : netting_end(ttd_netting_find_mark(netting, last), last);
+        struct ttd_position position = net->state == TTD_NET_FREE
+                                           ? ttd_netting_start(netting, last)
+                                           : netting_end(netting_find_mark(netting, last), last);
         if (ttd_position_compare(position, netted->last_effect) > 0)
             netted->last_effect = position;
     }
@@ -108,7 +108,7 @@ static bool netting_list_pending(struct ttd_netting *netting)
         const struct ttd_net *net = &netting->nets[i];
         if (!netting_is_live(net) || !netting_is_reallocation(netting_class(netting, net->shape)))
             continue;
-        struct ttd_position end = netting_end(ttd_netting_find_mark(netting, net->last), net->last);
+        struct ttd_position end = netting_end(netting_find_mark(netting, net->last), net->last);
         if (ttd_position_compare(end, netting->decoder.last) <= 0)
             continue;
         if (!NETTING_GROW(netting, pending, pending_capacity, netting->pending_count + 1))

@@ -102,8 +102,30 @@ void ttd_netting_finish_sums(struct ttd_netting *netting);
 /** Decodes the times of a batch. False if they are wrong. */
 bool ttd_netting_read_times(struct ttd_netting *netting, uint32_t count);
 
-/** Returns the last mark at or before an event. */
-const struct ttd_net_mark *ttd_netting_find_mark(const struct ttd_netting *netting, uint32_t index);
+/** Returns the last mark at or before an event of a batch whose times are decoded. There is at most
+ * one for each event. */
+static inline const struct ttd_net_mark *netting_find_mark(const struct ttd_netting *netting,
+                                                           uint32_t index)
+{
+    const struct ttd_net_mark *mark =
+        &netting->marks[netting->places[index / TTD_NET_PLACE_EVENTS].mark];
+    const struct ttd_net_mark *last = &netting->marks[netting->mark_count - 1];
+    while (mark < last && mark[1].index <= index)
+        mark++;
+    return mark;
+}
+
+/** Returns the last time at or before such an event. */
+static inline const struct ttd_net_time *netting_find_time(const struct ttd_netting *netting,
+                                                           uint32_t index)
+{
+    const struct ttd_net_time *time =
+        &netting->times[netting->places[index / TTD_NET_PLACE_EVENTS].time];
+    const struct ttd_net_time *last = &netting->times[netting->time_count - 1];
+    while (time < last && time[1].index <= index)
+        time++;
+    return time;
+}
 
 /** Returns the start of an event's call. */
 struct ttd_position ttd_netting_start(const struct ttd_netting *netting, uint32_t index);

@@ -123,25 +123,10 @@ void ttd_netting_sum_time(struct ttd_netting *netting, const struct ttd_net_time
     netting->sums.is_exact &= !is_late && (!before || before->wall_time <= time->wall_time);
 }
 
-static const struct ttd_net_time *netting_find_time(const struct ttd_netting *netting,
-                                                    uint32_t index)
-{
-    size_t low = 0;
-    size_t high = netting->time_count;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (netting->times[middle].index <= index)
-            low = middle;
-        else
-            high = middle;
-    }
-    return &netting->times[low];
-}
-
 void ttd_netting_moment(const struct ttd_netting *netting, uint32_t index,
                         struct ttd_net_moment *moment)
 {
-    const struct ttd_net_mark *mark = ttd_netting_find_mark(netting, index);
+    const struct ttd_net_mark *mark = netting_find_mark(netting, index);
     *moment = (struct ttd_net_moment){.thread = mark->place,
                                       .calls = mark->calls + (index - mark->index) + 1,
                                       .wall_time = netting_find_time(netting, index)->wall_time};
@@ -211,7 +196,7 @@ void ttd_netting_sum_pair(struct ttd_netting *netting, const struct ttd_net *bir
         if (birth->last >= mark->index) {
             sums_add_between(sums, birth, index - birth->last - 1);
         } else {
-            const struct ttd_net_mark *before = ttd_netting_find_mark(netting, birth->last);
+            const struct ttd_net_mark *before = netting_find_mark(netting, birth->last);
             if (before->place == mark->place)
                 sums_add_between(sums, birth,
                                  mark->calls + (index - mark->index) -
@@ -228,7 +213,7 @@ void ttd_netting_sum_joined(struct ttd_netting *netting, const struct ttd_net *b
                             const struct ttd_net *later)
 {
     struct ttd_netting_sums *sums = &netting->sums;
-    sums->mark = (size_t)(ttd_netting_find_mark(netting, later->first) - netting->marks);
+    sums->mark = (size_t)(netting_find_mark(netting, later->first) - netting->marks);
     sums->time = (size_t)(netting_find_time(netting, later->first) - netting->times);
     ttd_netting_sum_pair(netting, birth, later->first, later->was_freed);
 }

@@ -102,6 +102,30 @@ static bool netting_pass_run(struct ttd_events_decoder *decoder, uint32_t count)
     return true;
 }
 
+/** Adds the places of the events before `end`, whose marks and times are there. */
+static bool netting_add_places(struct ttd_netting *netting, uint32_t end)
+{
+    size_t count = ((size_t)end + TTD_NET_PLACE_EVENTS - 1) / TTD_NET_PLACE_EVENTS;
+    struct ttd_net_place place = {0, 0};
+    if (!NETTING_GROW(netting, places, place_capacity, count)) {
+        netting->decoder.no_memory = true;
+        return false;
+    }
+    if (netting->place_count)
+        place = netting->places[netting->place_count - 1];
+    for (; netting->place_count < count; netting->place_count++) {
+        size_t index = netting->place_count * TTD_NET_PLACE_EVENTS;
+        while (place.mark + 1 < netting->mark_count &&
+               netting->marks[place.mark + 1].index <= index)
+            place.mark++;
+        while (place.time + 1 < netting->time_count &&
+               netting->times[place.time + 1].index <= index)
+            place.time++;
+        netting->places[netting->place_count] = place;
+    }
+    return true;
+}
+
 bool ttd_netting_read_times(struct ttd_netting *netting, uint32_t count)
 {
     struct ttd_events_decoder *decoder = &netting->decoder;
@@ -128,26 +152,12 @@ bool ttd_netting_read_times(struct ttd_netting *netting, uint32_t count)
     if (nevers != TTD_TALLY_NEVERS(decoder->tally))
         return false;
     netting_set_effect(netting, netting->shapes[count - 1], netting->index + count);
-    return true;
-}
-
-const struct ttd_net_mark *ttd_netting_find_mark(const struct ttd_netting *netting, uint32_t index)
-{
-    size_t low = 0;
-    size_t high = netting->mark_count;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (netting->marks[middle].index <= index)
-            low = middle;
-        else
-            high = middle;
-    }
-    return &netting->marks[low];
+    return netting_add_places(netting, netting->index + count);
 }
 
 struct ttd_position ttd_netting_start(const struct ttd_netting *netting, uint32_t index)
 {
-    const struct ttd_net_mark *mark = ttd_netting_find_mark(netting, index);
+    const struct ttd_net_mark *mark = netting_find_mark(netting, index);
     if (mark->index == index)
         return mark->start;
     struct ttd_position end = netting_end(mark, index);
