@@ -7,6 +7,7 @@
 
 #include "analyses/activity/births.h"
 #include "base/grow.h"
+#include "base/sort.h"
 
 struct usage_finder {
     struct heap_usage *usage;
@@ -520,11 +521,58 @@ static void usage_free_finder(struct usage_finder *finder)
     free(finder);
 }
 
+static double usage_site_rank_value(const struct heap_site *site, enum heap_rank_order order);
+
+/* Returns a number that is the smaller, the larger a value (not negative) is. */
+static uint64_t usage_value_from_largest(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return ~bits;
+}
+
+/* Moves each site once, to where its key is. */
+static void usage_move_sites(struct heap_site *sites, struct sort_key *keys, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct heap_site first = sites[i];
+        size_t target = i;
+        for (size_t source = keys[i].index; source != i; source = keys[target].index) {
+            sites[target] = sites[source];
+            keys[target].index = (uint32_t)target;
+            target = source;
+        }
+        sites[target] = first;
+        keys[target].index = (uint32_t)target;
+    }
+}
+
+/* Sorts as qsort() would, which is the way without memory, but in linear time. */
+static void usage_order_sites(struct heap_usage *usage)
+{
+    size_t count = usage->count;
+    struct sort_key *keys = malloc(2 * count * sizeof *keys);
+    if (!keys) {
+        qsort(usage->sites, count, sizeof *usage->sites, heap_usage_site_table(usage).compare);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct heap_key key = usage->sites[i].key;
+        keys[i] = (struct sort_key){(uint64_t)key.stack << 32 | key.property, (uint32_t)i};
+    }
+    sort_keys(keys, keys + count, count);
+    for (size_t i = 0; i < count; i++)
+        keys[i].value = usage_value_from_largest(
+            usage_site_rank_value(&usage->sites[keys[i].index], usage->options.order));
+    sort_keys(keys, keys + count, count);
+    usage_move_sites(usage->sites, keys, count);
+    free(keys);
+}
+
 void heap_usage_end(struct heap_usage *usage)
 {
     if (usage->count)
-        qsort(usage->sites, usage->count, sizeof *usage->sites,
-              heap_usage_site_table(usage).compare);
+        usage_order_sites(usage);
     usage_free_finder(usage->finder);
     usage->finder = NULL;
 }
