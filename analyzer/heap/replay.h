@@ -227,6 +227,19 @@ struct heap_run_limits {
     uint64_t wall_time;
 };
 
+/**
+ * Gets calls that take the fast path of the replay: Allocs and Frees of the parentless heap that
+ * was used last, of blocks that the trace knows. Anything but TTD_OK ends the replay with that
+ * status.
+ */
+struct heap_plain_observer {
+    /** An Alloc; NULL if it is not wanted. */
+    enum ttd_status (*acquired)(void *context, const struct ttd_event *event);
+    /** A Free, and the block that it is about to release. */
+    enum ttd_status (*released)(void *context, const struct ttd_event *event,
+                                const struct heap_block *block);
+};
+
 struct heap_observer {
     void *context;
     /** Anything but TTD_OK ends the replay with that status. */
@@ -249,6 +262,9 @@ struct heap_observer {
     void (*run)(void *context, const struct heap_run *run);
     /** With `run`: its limits, which it may change. */
     const struct heap_run_limits *limits;
+    /** Gets plain calls instead of their effects, and instead of these calls, or NULL. With
+     * `acquired` it may get effects of others; else it may have no `effect`. */
+    const struct heap_plain_observer *plain;
     /** Called when events of a batch have been applied, while they are still valid; NULL if not
      * wanted. */
     enum ttd_status (*applied)(void *context);

@@ -235,7 +235,8 @@ bool heap_replay_has_runs(const struct heap_replay *replay)
     bool is_watched = replay->wanted_effects ||
                       replay->wanted_calls & HEAP_CALL_BIT(TTD_ACTION_ALLOC) ||
                       replay->block_observer.acquired;
-    return replay->observer.run || !is_watched;
+    const struct heap_plain_observer *plain = replay->observer.plain;
+    return replay->observer.run || (plain && plain->acquired) || !is_watched;
 }
 
 static enum ttd_status apply_events(struct heap_replay *replay, const struct ttd_event *events,
@@ -344,15 +345,42 @@ static inline void apply_run_move_to(struct run *state, struct ttd_position posi
     state->settled_blocks = state->count;
 }
 
-/* Applies an Alloc. False if it takes the general path, with the same effect on blocks. */
+/* Hands a call to the observer that gets plain ones. False if it fails: then it fails again on the
+ * general path. */
+static inline bool apply_run_tell_alloc(struct heap_replay *replay, const struct ttd_event *event)
+{
+    const struct heap_observer *observer = &replay->observer;
+    enum ttd_status status = observer->plain->acquired(observer->context, event);
+    if (status != TTD_OK)
+        replay->observer_status = status;
+    return status == TTD_OK;
+}
+
+static inline bool apply_run_tell_free(struct heap_replay *replay, const struct ttd_event *event,
+                                       const struct heap_block *block)
+{
+    const struct heap_observer *observer = &replay->observer;
+    if (!observer->plain)
+        return heap_tell_call(replay, event) == TTD_OK;
+    enum ttd_status status = observer->plain->released(observer->context, event, block);
+    if (status != TTD_OK)
+        replay->observer_status = status;
+    return status == TTD_OK;
+}
+
+/* Applies an Alloc. False if it takes the general path, with the same effect on blocks, or if the
+ * observer fails. */
 static inline bool apply_run_acquire(struct run *state, const struct ttd_event *event,
-                                     struct heap_block *blocks, const uint32_t *records)
+                                     struct heap_block *blocks, const uint32_t *records,
+                                     bool is_told)
 {
     const struct heap_live *live = &state->replay->live;
     if (!event->address)
         return false;
     struct heap_block *stored = &blocks[records[event->address_ordinal]];
     if (!heap_live_is_free(live, stored, event->heap) || event->size > UINT64_MAX - state->bytes)
+        return false;
+    if (is_told && !apply_run_tell_alloc(state->replay, event))
         return false;
     struct heap_block block = heap_block_of_event(event);
     apply_run_move_to(state, event->time_end);
@@ -376,7 +404,7 @@ static inline bool apply_run_release(struct run *state, const struct ttd_event *
     if (!block->is_held || block->generation != live->last_generation ||
         event->heap != live->last_heap)
         return false;
-    if (is_told && heap_tell_call(state->replay, event) != TTD_OK)
+    if (is_told && !apply_run_tell_free(state->replay, event, block))
         return false;
     apply_run_move_to(state, event->time_start);
     if (heap_was_at_peak(state->replay, block, event->time_start) &&
@@ -434,18 +462,20 @@ apply_run(struct heap_replay *replay, const struct ttd_event *event, const struc
     struct run state = apply_run_begin(replay, has_observer);
     const struct ttd_event *first = event;
     uint64_t before = state.bytes;
-    bool is_told = replay->wanted_calls & HEAP_CALL_BIT(TTD_ACTION_FREE);
+    bool is_plain = replay->observer.plain;
+    bool tells_alloc = is_plain && replay->observer.plain->acquired;
+    bool tells_free = is_plain || replay->wanted_calls & HEAP_CALL_BIT(TTD_ACTION_FREE);
     uint64_t acquired = 0;
     for (; event < end && event->result; event++) {
         heap_prefetch(event);
         if (has_observer && !apply_run_takes(&state, event))
             break;
         if (event->action == TTD_ACTION_ALLOC) {
-            if (!apply_run_acquire(&state, event, blocks, records))
+            if (!apply_run_acquire(&state, event, blocks, records, tells_alloc))
                 break;
             acquired++;
         } else if (event->action != TTD_ACTION_FREE ||
-                   !apply_run_release(&state, event, blocks, records, is_told)) {
+                   !apply_run_release(&state, event, blocks, records, tells_free)) {
             break;
         }
     }

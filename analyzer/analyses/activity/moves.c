@@ -457,6 +457,24 @@ static enum ttd_status moves_see_effect(void *context, const struct heap_effect 
     return TTD_OK;
 }
 
+static enum ttd_status moves_see_alloc(void *context, const struct ttd_event *event)
+{
+    struct move_finder *finder = context;
+    return regrowth_see_alloc(&finder->regrowths, event);
+}
+
+static enum ttd_status moves_see_free(void *context, const struct ttd_event *event,
+                                      const struct heap_block *block)
+{
+    struct move_finder *finder = context;
+    enum ttd_status status = regrowth_see_free(&finder->regrowths, event, block);
+    if (status == TTD_OK && block->action == TTD_ACTION_REALLOC)
+        moves_end_chain(finder, block);
+    return status;
+}
+
+static const struct heap_plain_observer moves_plain = {moves_see_alloc, moves_see_free};
+
 /* Counts a call of a search for copies only, before it has its effects: the old block is live. */
 static enum ttd_status moves_see_only_call(void *context, const struct ttd_event *event)
 {
@@ -526,12 +544,14 @@ enum ttd_status heap_moves_watch(struct heap_moves *moves, const struct heap_mov
         .observer = {.context = moves->finder,
                      .effect = moves_see_effect,
                      .call = moves_see_call,
+                     .plain = &moves_plain,
                      .unwanted_calls = ~HEAP_CALL_BIT(TTD_ACTION_REALLOC)},
         .to = ttd_position_max(),
         .is_deferred = true,
         .finish = moves_finish};
     if (options->only_copies) {
         watcher.observer.effect = NULL;
+        watcher.observer.plain = NULL;
         watcher.observer.call = moves_see_only_call;
         watcher.is_deferred = false;
         watcher.begin = moves_begin_only;

@@ -228,4 +228,9 @@ void regrowth_free(struct regrowth_finder *finder);
  * TTD_ERROR_NO_MEMORY. */
 enum ttd_status regrowth_see(struct regrowth_finder *finder, const struct heap_effect *effect);
 
+/** The same for calls that take the fast path: see struct heap_plain_observer. */
+enum ttd_status regrowth_see_alloc(struct regrowth_finder *finder, const struct ttd_event *event);
+enum ttd_status regrowth_see_free(struct regrowth_finder *finder, const struct ttd_event *event,
+                                  const struct heap_block *block);
+
 #endif

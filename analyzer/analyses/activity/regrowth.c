@@ -147,13 +147,9 @@ void regrowth_free(struct regrowth_finder *finder)
     *finder = (struct regrowth_finder){.count = 0};
 }
 
-static enum ttd_status regrowth_find_recent(struct regrowth_finder *finder, ttd_id thread,
-                                            struct regrowth_recent **recent)
+/* Finds the last calls of another thread than the one that was looked up last. */
+static enum ttd_status regrowth_change_thread(struct regrowth_finder *finder, ttd_id thread)
 {
-    if (finder->count && thread == finder->last_thread) {
-        *recent = &finder->recent[finder->last_index];
-        return TTD_OK;
-    }
     uint32_t index = map_get(&finder->threads, thread, 0);
     if (index == MAP_NONE) {
         enum ttd_status status = grow_array((void **)&finder->recent, &finder->capacity,
@@ -167,8 +163,18 @@ static enum ttd_status regrowth_find_recent(struct regrowth_finder *finder, ttd_
     }
     finder->last_thread = thread;
     finder->last_index = index;
-    *recent = &finder->recent[index];
     return TTD_OK;
+}
+
+static inline enum ttd_status regrowth_find_recent(struct regrowth_finder *finder, ttd_id thread,
+                                                   struct regrowth_recent **recent)
+{
+    enum ttd_status status = TTD_OK;
+    if (!finder->count || thread != finder->last_thread)
+        status = regrowth_change_thread(finder, thread);
+    if (status == TTD_OK)
+        *recent = &finder->recent[finder->last_index];
+    return status;
 }
 
 static void regrowth_set_stack(struct regrowth_recent *recent, size_t slot, ttd_id stack)
@@ -178,19 +184,21 @@ static void regrowth_set_stack(struct regrowth_recent *recent, size_t slot, ttd_
     recent->low_bytes |= (uint64_t)(uint8_t)stack << 8 * slot;
 }
 
-static void regrowth_see_allocation(const struct regrowth_finder *finder,
-                                    struct regrowth_recent *recent, const struct heap_block *block)
+/* Every call takes a slot, also one that can be no successor: otherwise "soon" would mean longer
+ * for threads that reallocate a lot. Member by member: the compiler would build a whole struct in
+ * memory first. */
+static inline void regrowth_add_allocation(struct regrowth_recent *recent, ttd_id stack,
+                                           uint64_t event, uint64_t size, ttd_id heap,
+                                           bool is_wanted)
 {
     size_t slot = recent->calls % REGROWTH_CALLS;
-    /* Every call takes a slot, also one that can be no successor: otherwise "soon" would mean
-     * longer for threads that reallocate a lot. */
-    regrowth_set_stack(recent, slot, block->action == TTD_ACTION_ALLOC ? block->stack : TTD_NONE);
-    recent->last[slot] =
-        (struct allocation){.event = block->event,
-                            .size = block->size,
-                            .heap = block->heap,
-                            .is_wanted = heap_islands_want_block(finder->islands, block),
-                            .call = recent->calls};
+    struct allocation *allocation = &recent->last[slot];
+    regrowth_set_stack(recent, slot, stack);
+    allocation->event = event;
+    allocation->size = size;
+    allocation->heap = heap;
+    allocation->is_wanted = is_wanted;
+    allocation->call = recent->calls++;
 }
 
 /* False if none of the last calls allocated with this stack: if no byte of the difference is 0. */
@@ -246,12 +254,10 @@ static enum ttd_status regrowth_add_growth(struct regrowth_finder *finder,
 
 static enum ttd_status regrowth_see_release(struct regrowth_finder *finder,
                                             struct regrowth_recent *recent,
-                                            const struct heap_effect *effect)
+                                            const struct heap_block *old, bool is_call)
 {
-    const struct heap_block *old = effect->block;
-    bool is_call = effect->action == TTD_ACTION_FREE;
     if (is_call)
-        regrowth_set_stack(recent, recent->calls % REGROWTH_CALLS, TTD_NONE);
+        regrowth_set_stack(recent, recent->calls++ % REGROWTH_CALLS, TTD_NONE);
     if (old->action != TTD_ACTION_ALLOC || old->stack == TTD_NONE)
         return TTD_OK;
     size_t successor = regrowth_find_successor(recent, old);
@@ -268,11 +274,32 @@ enum ttd_status regrowth_see(struct regrowth_finder *finder, const struct heap_e
     enum ttd_status status = regrowth_find_recent(finder, effect->thread, &recent);
     if (status != TTD_OK)
         return status;
-    if (effect->kind == HEAP_ACQUIRED)
-        regrowth_see_allocation(finder, recent, effect->block);
-    else
-        status = regrowth_see_release(finder, recent, effect);
     /* A reallocation is one call. It ends when it has acquired. */
-    recent->calls += effect->kind == HEAP_ACQUIRED || effect->action == TTD_ACTION_FREE;
+    if (effect->kind == HEAP_RELEASED)
+        return regrowth_see_release(finder, recent, effect->block,
+                                    effect->action == TTD_ACTION_FREE);
+    const struct heap_block *block = effect->block;
+    regrowth_add_allocation(recent, block->action == TTD_ACTION_ALLOC ? block->stack : TTD_NONE,
+                            block->event, block->size, block->heap,
+                            heap_islands_want_block(finder->islands, block));
+    return TTD_OK;
+}
+
+enum ttd_status regrowth_see_alloc(struct regrowth_finder *finder, const struct ttd_event *event)
+{
+    struct regrowth_recent *recent;
+    enum ttd_status status = regrowth_find_recent(finder, event->thread, &recent);
+    if (status == TTD_OK)
+        regrowth_add_allocation(
+            recent, event->stack, event->number, event->size, event->heap,
+            !finder->islands || heap_islands_want(finder->islands, event->thread, event->time_end));
     return status;
+}
+
+enum ttd_status regrowth_see_free(struct regrowth_finder *finder, const struct ttd_event *event,
+                                  const struct heap_block *block)
+{
+    struct regrowth_recent *recent;
+    enum ttd_status status = regrowth_find_recent(finder, event->thread, &recent);
+    return status == TTD_OK ? regrowth_see_release(finder, recent, block, true) : status;
 }
