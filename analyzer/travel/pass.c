@@ -92,6 +92,20 @@ static enum ttd_status pass_see_call(void *context, const struct ttd_event *even
     return status;
 }
 
+static enum ttd_status pass_see_free(void *context, const struct ttd_event *event,
+                                     const struct heap_block *block)
+{
+    const struct heap_pass *pass = context;
+    const struct heap_told *told = &pass->for_calls[TTD_ACTION_FREE];
+    enum ttd_status status = TTD_OK;
+    for (size_t i = 0; i < told->count && status == TTD_OK; i++)
+        status = told->observers[i]->plain->released(told->observers[i]->context, event, block);
+    return status;
+}
+
+/* For a pass whose watchers of Frees all get plain ones. */
+static const struct heap_plain_observer pass_plain = {.released = pass_see_free};
+
 /* For a pass whose watchers of calls are all deferred. */
 static enum ttd_status pass_note_call(void *context, const struct ttd_event *event)
 {
@@ -186,6 +200,16 @@ static bool pass_is_deferred(const struct heap_told *told, size_t count)
     return watchers == 0;
 }
 
+/* Whether a watcher gets Frees, and all that do so take them with their blocks. */
+static bool pass_has_plain(const struct heap_pass *pass)
+{
+    const struct heap_told *told = &pass->for_calls[TTD_ACTION_FREE];
+    bool has_all = told->count;
+    for (size_t i = 0; i < told->count; i++)
+        has_all &= told->observers[i]->plain != NULL;
+    return has_all && !pass->notes;
+}
+
 /* The observer that passes effects on to all who are listed. */
 static struct heap_observer pass_merge_observers(struct heap_pass *pass)
 {
@@ -204,6 +228,8 @@ static struct heap_observer pass_merge_observers(struct heap_pass *pass)
     if (merged.unwanted_calls != (1u << (TTD_ACTION_DESTROY + 1)) - 1)
         merged.call = pass_is_deferred(pass->for_calls, TTD_ACTION_DESTROY + 1) ? pass_note_call
                                                                                 : pass_see_call;
+    if (!merged.effect && pass_has_plain(pass))
+        merged.plain = &pass_plain;
     return merged;
 }
 

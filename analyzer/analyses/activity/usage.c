@@ -403,6 +403,18 @@ static enum ttd_status usage_see_only_free(void *context, const struct ttd_event
     return block && block->event + 1 == fresh ? usage_add_temporary(finder->usage, block) : TTD_OK;
 }
 
+/* The same for a plain one. */
+static enum ttd_status usage_see_plain_free(void *context, const struct ttd_event *event,
+                                            const struct heap_block *block)
+{
+    const struct usage_finder *finder = context;
+    return finder->fresh[event - finder->first] == block->event + 1
+               ? usage_add_temporary(finder->usage, block)
+               : TTD_OK;
+}
+
+static const struct heap_plain_observer usage_plain = {.released = usage_see_plain_free};
+
 static void usage_begin_only(void *context, const struct heap_arrival *arrival)
 {
     struct usage_finder *finder = context;
@@ -502,6 +514,7 @@ enum ttd_status heap_usage_watch(struct heap_usage *usage, const struct heap_usa
         watcher =
             (struct heap_watcher){.observer = {.context = usage->finder,
                                                .call = usage_see_only_free,
+                                               .plain = &usage_plain,
                                                .unwanted_calls = ~HEAP_CALL_BIT(TTD_ACTION_FREE)},
                                   .to = ttd_position_max(),
                                   .batch = usage_see_only_batch,

@@ -286,6 +286,9 @@ static enum ttd_status errors_finish(void *context, struct heap_arrival *arrival
     return status;
 }
 
+/* For a screen. */
+static const struct heap_plain_observer errors_plain = {.released = heap_error_finder_screen_free};
+
 enum ttd_status heap_errors_watch(struct heap_errors *errors,
                                   const struct heap_errors_options *options,
                                   struct ttd_reader *reader, struct heap_pass *pass,
@@ -316,6 +319,7 @@ enum ttd_status heap_errors_watch(struct heap_errors *errors,
     if (options->only_screens) {
         watcher.observer.effect = NULL;
         watcher.observer.call = heap_error_finder_screen_call;
+        watcher.observer.plain = &errors_plain;
         watcher.observer.unwanted_calls =
             ~(HEAP_CALL_BIT(TTD_ACTION_FREE) | HEAP_CALL_BIT(TTD_ACTION_REALLOC));
         watcher.batch = NULL;

@@ -362,6 +362,16 @@ enum ttd_status heap_error_finder_screen_call(void *context, const struct ttd_ev
     return TTD_OK;
 }
 
+enum ttd_status heap_error_finder_screen_free(void *context, const struct ttd_event *event,
+                                              const struct heap_block *block)
+{
+    struct error_finder *finder = context;
+    enum heap_error_kind kind;
+    if (!errors_call_fits(event, block, &kind))
+        finder->errors->must_search = true;
+    return TTD_OK;
+}
+
 bool heap_error_finder_must_search(const struct error_finder *finder)
 {
     const struct heap_counts *counts = &finder->replay->counts;

@@ -158,6 +158,10 @@ enum ttd_status heap_error_finder_see_call(void *context, const struct ttd_event
  * function of an observer. */
 enum ttd_status heap_error_finder_screen_call(void *context, const struct ttd_event *event);
 
+/** The same for a plain Free: see struct heap_plain_observer. */
+enum ttd_status heap_error_finder_screen_free(void *context, const struct ttd_event *event,
+                                              const struct heap_block *block);
+
 /** Whether a search would find any error, as far as such calls and the counts of the whole replay
  * show: all other errors are of calls that failed, never returned, were given unknown blocks, or
  * are about heaps. */
