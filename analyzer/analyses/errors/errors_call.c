@@ -367,7 +367,10 @@ enum ttd_status heap_error_finder_screen_free(void *context, const struct ttd_ev
 {
     struct error_finder *finder = context;
     enum heap_error_kind kind;
-    if (!errors_call_fits(event, block, &kind))
+    /* Nearly all: the first test spares them the others. */
+    bool is_usual = errors_apis[block->api].family == errors_apis[event->api].family &&
+                    !errors_call_heap_release_is_sized(event->api);
+    if (!is_usual && !errors_call_fits(event, block, &kind))
         finder->errors->must_search = true;
     return TTD_OK;
 }
