@@ -114,3 +114,43 @@ Test(usage, is_right_with_losses_and_nested_heaps)
     compare_all(&losses);
     cr_assert_eq(compare_all(&nested), 0);
 }
+
+/* ---- Only temporary blocks ---- */
+
+/* Returns whether the trace has temporary blocks. Where the short way asks for the long one, both
+ * need not agree. */
+static bool compare_temporary(uint64_t seed, struct ttd_reader *reader)
+{
+    const struct heap_trace trace = {.reader = reader, .is_checked = true};
+    const struct heap_usage_options all = {.order = HEAP_RANK_BY_STACK};
+    const struct heap_usage_options only = {.order = HEAP_RANK_BY_STACK, .only_temporary = true};
+    struct heap_usage found, expected;
+    struct ttd_error error;
+    cr_assert_eq(heap_usage_find(&trace, &only, &found, &error), TTD_OK);
+    cr_assert_eq(heap_usage_find(&trace, &all, &expected, &error), TTD_OK);
+    bool has_some = !found.must_count && expected.total.temporary;
+    if (!found.must_count) {
+        cr_assert_eq(found.total.temporary, expected.total.temporary, "seed %u", (unsigned)seed);
+        cr_assert_eq(found.total.temporary_bytes.low, expected.total.temporary_bytes.low);
+        cr_assert_eq(found.total.allocations, expected.total.allocations);
+        cr_assert_eq(found.total.bytes.low, expected.total.bytes.low);
+    }
+    heap_usage_free(&found);
+    heap_usage_free(&expected);
+    return has_some;
+}
+
+Test(usage, of_temporary_blocks_only_is_a_part_of_all)
+{
+    const struct random_faults faults[] = {
+        {.has_halves = true}, {.has_halves = true, .oddity = 100, .never = 5}, {.error = 20}};
+    unsigned with_some = 0;
+    for (uint64_t seed = 1; seed <= TRACES; seed++) {
+        struct ttd_reader *reader = random_calls_trace(&calls, seed, &faults[seed % 3]);
+        cr_assert_not_null(reader);
+        with_some += compare_temporary(seed, reader);
+        ttd_reader_close(reader);
+        ttd_memory_output_free(&calls.file);
+    }
+    cr_assert_gt(with_some, TRACES / 4);
+}
