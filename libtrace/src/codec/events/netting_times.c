@@ -102,7 +102,7 @@ static bool netting_pass_run(struct ttd_events_decoder *decoder, uint32_t count)
     return true;
 }
 
-/** Adds the places of the events before `end`, whose marks and times are there. */
+/* Adds the places of the events before `end`, whose marks and times are there. */
 static bool netting_add_places(struct ttd_netting *netting, uint32_t end)
 {
     size_t count = ((size_t)end + TTD_NET_PLACE_EVENTS - 1) / TTD_NET_PLACE_EVENTS;
