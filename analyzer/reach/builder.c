@@ -282,7 +282,7 @@ enum ttd_status reach_builder_add(struct reach_builder *builder,
     struct heap_reach *reach = builder->reach;
     const struct ttd_region *region = heap_reach_region(reach, reference->region);
     uint64_t word = region->begin + reference->offset;
-    bool has_address = region->kind != TTD_REGION_REGISTERS;
+    bool has_address = heap_region_has_addresses(region);
     if (target == HEAP_NO_NODE)
         target = builder_find_empty_array(builder, reference->value);
     /* Most words point at nothing that lives; where they lie does not matter. */

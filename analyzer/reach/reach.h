@@ -164,6 +164,13 @@ enum ttd_status heap_reach_read_regions(const struct heap_trace *trace,
                                         const struct ttd_snapshot *snapshot,
                                         struct heap_reach *reach, struct ttd_error *error);
 
+/** Whether the words of a region have addresses: registers have none, nor have words that the
+ * system keeps, whose region begins where no memory of a process is. */
+static inline bool heap_region_has_addresses(const struct ttd_region *region)
+{
+    return region->kind != TTD_REGION_REGISTERS && region->begin >> 63 == 0;
+}
+
 /** The region of a number; NULL if the snapshot has none. */
 static inline const struct ttd_region *heap_reach_region(const struct heap_reach *reach,
                                                          uint32_t number)

@@ -357,8 +357,8 @@ uint64_t heap_referrer_address(const struct heap_referrers *referrers,
     switch (referrer->kind) {
     case HEAP_REFERRER_ROOT:
     case HEAP_REFERRER_RELIC:
-        return region && region->kind != TTD_REGION_REGISTERS ? region->begin + referrer->offset
-                                                              : TTD_UNKNOWN;
+        return region && heap_region_has_addresses(region) ? region->begin + referrer->offset
+                                                           : TTD_UNKNOWN;
     case HEAP_REFERRER_BLOCK:
         return referrer->offset < REACH_CONTINUES
                    ? heap_nodes_address(&reach->nodes, referrer->node) + referrer->offset

@@ -463,7 +463,7 @@ static void memory_csv_pointers(struct row *row, const struct heap_referrers *re
             const struct ttd_region *region = heap_reach_region(reach, referrer->region);
             place = heap_place_of(&referrers->places, referrer->region, referrer->offset);
             word.root = &place;
-            word.has_address = region && region->kind != TTD_REGION_REGISTERS;
+            word.has_address = region && heap_region_has_addresses(region);
             word.address = (region ? region->begin : 0) + referrer->offset;
         }
         row_begin_record(row);

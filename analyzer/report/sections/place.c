@@ -206,10 +206,12 @@ static void place_label_mapping(struct report *report, const struct heap_place *
     for (; size >= 1024 && unit < 4; unit++)
         size = (size + 512) / 1024;
     bool is_anonymous = place->region->kind == TTD_REGION_ANONYMOUS;
-    place_add_number(label, "mapping 0x%llx (", place->region->begin);
+    bool is_memory = heap_region_has_addresses(place->region);
+    if (is_memory)
+        place_add_number(label, "mapping 0x%llx (", place->region->begin);
     place_label_add(
         label, name.size ? name : escape_string(is_anonymous ? "anonymous" : "shared or file"));
-    place_add_number(label, ", %llu", size);
+    place_add_number(label, is_memory ? ", %llu" : " of the system (%llu", size);
     place_add_text(label, units[unit]);
     if (has_offset)
         place_add_number(label, " +0x%llx", place->offset);
@@ -296,7 +298,7 @@ void row_place(struct row *row, const char *key, const struct heap_place *place,
     row_name(row, "variable",
              place->variable ? definitions_function(report->definitions, place->variable->name)
                              : (struct ttd_string){"", 0});
-    bool has_address = region && region->kind != TTD_REGION_REGISTERS;
+    bool has_address = region && heap_region_has_addresses(region);
     row_hex_if(row, "address", has_address,
                has_address ? region->begin + (has_offset ? place->offset : 0) : 0);
     row_end_object(row);

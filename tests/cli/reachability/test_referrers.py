@@ -218,7 +218,8 @@ class Referrers(SnapshotCase):
                    (STACK, 0x7ff000080, 0x1000, 1), (REGISTERS, 0, 17 * 8, 2),
                    (TLS, 0x7fd000000, 0x1000, 1, 2), (ANONYMOUS, 0x7fa000000, 0x200000),
                    (FILE, 0x500000000, 0x1000, 0, 0, "/dev/shm/x"), (STACK, 0x1000, 0x1000, 2),
-                   (TLS, 0x7fc000000, 0x1000)]
+                   (TLS, 0x7fc000000, 0x1000),
+                   (FILE, 0xffff800000000000, 0x18, 0, 0, "[epoll]")]
         words = {"demo .bss: app::server+0x1f": (2, 0x11f), "demo .bss: app::server": (2, 0x100),
                  "demo .bss: bad\x1b[name": (2, 0x200), "demo .bss+0x240": (2, 0x240),
                  "thread 1, stack, f::run() (f.cc:20) +0x8": (3, 8),
@@ -227,14 +228,16 @@ class Referrers(SnapshotCase):
                  "libwork.so TLS of thread 1 +0x40": (5, 0x40),
                  "mapping 0x7fa000000 (anonymous, 2 MB) +0x18": (6, 0x18),
                  "mapping 0x500000000 (/dev/shm/x, 4 kB) +0x20": (7, 0x20),
-                 "thread 2, stack +0x8": (8, 8), "TLS at 0x7fc000000 +0x30": (9, 0x30)}
+                 "thread 2, stack +0x8": (8, 8), "TLS at 0x7fc000000 +0x30": (9, 0x30),
+                 "[epoll] of the system (24 bytes) +0x8": (10, 8)}
         script.snapshot(*((*place, BLOCKS[0]) for place in words.values()), regions=regions)
         path = self.write(script.close())
         _, places = self.items(path, BLOCKS[0], "--limit", "100")
         self.assertEqual(sorted(name for _, name in places), sorted(words))
         text = self.run_ok("referrers", "--address", hex(BLOCKS[0]), "--limit", "100", path).text
         self.assertIn("\n  demo .bss: bad\\x1b[name, word at 0x500300\n", text)
-        self.assertIn("\n  thread 2, rdi\n", text)
+        for place in "thread 2, rdi", "[epoll] of the system (24 bytes) +0x8":
+            self.assertIn(f"\n  {place}\n", text)
         rows = self.run_ok("referrers", "-f", "csv", "--address", hex(BLOCKS[0]), "--limit", "100",
                            path).csv
         self.assertIn("demo .bss: app::server+0x1f", [row["root"] for row in rows])
