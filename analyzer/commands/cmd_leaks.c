@@ -160,6 +160,20 @@ static unsigned cmd_leaks_findings_of(const struct session *session, const struc
                                                   : kinds & ~KIND_BIT(HEAP_NOT_SEEN);
 }
 
+/* Whether a snapshot is the one that a process takes when it ends. */
+static bool cmd_leaks_is_of_end(const struct ttd_snapshot *snapshot)
+{
+    return snapshot->number &&
+           (snapshot->reason == TTD_SNAPSHOT_EXIT || snapshot->reason == TTD_SNAPSHOT_SIGNAL);
+}
+
+/* Whether blocks are live at the program's end that the newest snapshot is too old to show. */
+static bool cmd_leaks_is_old(const struct heap_leaks *leaks)
+{
+    return leaks->outcome.reached_end && leaks->snapshot.number &&
+           !cmd_leaks_is_of_end(&leaks->snapshot) && leaks->kinds[HEAP_NOT_SEEN].count;
+}
+
 /* Returns why no answer is possible: text of the session, or NULL if it is. A snapshot where the
  * recording ended shows what was lost by then; the recorder takes one before it lets a process go.
  */
@@ -169,6 +183,8 @@ static const char *cmd_leaks_unjudged(struct session *session, const struct heap
     bool is_at_end =
         snapshot->number && ttd_position_compare(snapshot->position, leaks->outcome.position) >= 0;
     switch (session->report.ending) {
+    case ENDING_UNSHOWN:
+        return "no snapshot was taken when the program ended";
     case ENDING_UNTOLD:
         return "how the program ended is not known: it may have been killed";
     case ENDING_KILLED:
@@ -182,21 +198,19 @@ static const char *cmd_leaks_unjudged(struct session *session, const struct heap
     case ENDING_NO_CALLS:
         return session_unrecorded(session);
     case ENDING_KNOWN:
-        break;
+        return cmd_leaks_is_old(leaks) ? "blocks are live that are younger than the newest snapshot"
+                                       : NULL;
     }
     return NULL;
 }
 
-/* Whether the end of a process that may have been killed is as good as another: the snapshot is the
- * one that a process takes when it ends, or no block is left. */
+/* Whether an end is as good as another, although the program may not have reached it by itself, or
+ * its snapshot is missing. An earlier snapshot is not enough: the program may have lost a block
+ * since then without a call. */
 static bool cmd_leaks_shows_end(enum certainty_ending ending, const struct heap_leaks *leaks)
 {
-    const struct ttd_snapshot *snapshot = &leaks->snapshot;
-    bool is_last = snapshot->reason == TTD_SNAPSHOT_EXIT ||
-                   snapshot->reason == TTD_SNAPSHOT_SIGNAL ||
-                   ttd_position_compare(snapshot->position, leaks->outcome.position) >= 0;
-    return (ending == ENDING_KILLED || ending == ENDING_UNTOLD) &&
-           ((snapshot->number && is_last) || heap_leaks_blocks(leaks) == 0);
+    return certainty_knows_calls(ending) &&
+           (cmd_leaks_is_of_end(&leaks->snapshot) || heap_leaks_blocks(leaks) == 0);
 }
 
 void leaks_judge(struct session *session, const struct heap_leaks *leaks)

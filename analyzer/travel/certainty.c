@@ -164,6 +164,8 @@ enum certainty_ending certainty_find_ending(const struct certainty_facts *facts)
         ending = ENDING_KILLED;
     else if (facts->end.reason == TTD_END_REASON_UNKNOWN)
         ending = ENDING_UNTOLD;
+    else if (facts->lacks_end_snapshot)
+        ending = ENDING_UNSHOWN;
     for (size_t i = 0; i < losses->kept_count; i++) {
         enum certainty_ending other = certainty_ending_of_loss(facts, &losses->kept[i]);
         ending = other > ending ? other : ending;

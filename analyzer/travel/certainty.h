@@ -22,6 +22,9 @@ struct certainty {
  * are live at the end of the trace. A later value says less. */
 enum certainty_ending {
     ENDING_KNOWN,
+    /** The program has ended by itself, but the snapshot that was to show what it could reach then
+     * is missing. */
+    ENDING_UNSHOWN,
     /** The process is over, but not how it ended: it may have been killed. */
     ENDING_UNTOLD,
     /** A signal ended the process: it had no chance to release its blocks. */
@@ -44,6 +47,8 @@ struct certainty_facts {
     struct ttd_end end;
     /** The recorder has chosen blocks: that others are missing is no doubt about the end. */
     bool has_choice;
+    /** The snapshot of the program's end is missing: see struct heap_choice. */
+    bool lacks_end_snapshot;
     bool is_truncated;
     bool is_given_up;
     /** The whole trace was read, and is intact. */

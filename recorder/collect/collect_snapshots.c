@@ -290,6 +290,7 @@ static void collect_take_asked(struct collector *collector, struct process *proc
     }
     if (taking.snapshot.contents != 0)
         snapshots_note_missing(collector, process, result);
+    process->has_end_snapshot |= result == TAKE_DONE;
     bool is_written =
         request.signal != 0 &&
         collect_waiting_thread_signal(process, &collector->host,

@@ -61,7 +61,7 @@ static void collector_waiting_tell(struct collector *collector, uint64_t now)
 }
 
 enum { SLEEP_BUSY_MS = 1, SLEEP_LIGHT_MS = 4, SLEEP_IDLE_MS = 10 };
-enum { LIGHT_RECORDS = 8192, IDLE_ROUNDS = 20, UNHELD_LOOKS = 10, LEFT_LOOKS = 100 };
+enum { LIGHT_RECORDS = 8192, IDLE_ROUNDS = 20, UNHELD_LOOKS = 10, LEFT_LOOKS = 300 };
 
 /* Whether a trace has the recent past only. */
 static bool collector_keeps_recent(const struct collector *collector)

@@ -300,6 +300,15 @@ static void process_end_note_refused(struct collector *collector, struct trace *
     collector->refused_noted = refused;
 }
 
+/* States that the snapshot is missing that was to show what the program could reach at its end. */
+static void process_end_note_snapshot(const struct collector *collector,
+                                      const struct process *process, const struct ttd_end *end)
+{
+    if (end->reason == TTD_END_REASON_EXITED && !process->has_end_snapshot &&
+        !process_is_empty(process) && (collector->snapshots.at_exit & TTD_SNAPSHOT_REFERENCES) != 0)
+        trace_metadata(process->trace, "missing_snapshot", "of the program's end");
+}
+
 void process_end(struct collector *collector, size_t index, const struct ttd_end *end)
 {
     struct process *process = processes_take(&collector->processes, index);
@@ -318,6 +327,8 @@ void process_end(struct collector *collector, size_t index, const struct ttd_end
     collector->snapshots_missing.failed += process->dumps.refused;
     if (executed)
         process_end_leave_image(collector, process);
+    else
+        process_end_note_snapshot(collector, process, end);
     runtime_collect(process->trace, &collector->host, slot,
                     process->inner_pid != 0 ? process->inner_pid : process->pid,
                     process_is_empty(process));

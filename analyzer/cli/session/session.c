@@ -255,6 +255,7 @@ void session_outcome(struct session *session, const struct heap_outcome *outcome
                                     .is_closed = source->is_closed,
                                     .end = source->end,
                                     .has_choice = source->choice.is_made,
+                                    .lacks_end_snapshot = source->choice.lacks_end_snapshot,
                                     .is_intact = source_is_intact(source),
                                     .is_patched = source->is_patched,
                                     .rests_on_index = source->has_keyframes,

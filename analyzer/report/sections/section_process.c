@@ -202,6 +202,7 @@ const char *report_left_text(enum certainty_ending ending)
     switch (ending) {
     case ENDING_KNOWN:
         return "never released";
+    case ENDING_UNSHOWN:
     case ENDING_UNTOLD:
         return "live when the program ended";
     case ENDING_KILLED:
@@ -214,6 +215,8 @@ const char *report_left_text(enum certainty_ending ending)
 const char *report_left_reason(enum certainty_ending ending)
 {
     switch (ending) {
+    case ENDING_UNSHOWN:
+        return "it may still have reached them";
     case ENDING_UNTOLD:
         return "it may have been killed before it could release them";
     case ENDING_KILLED:

@@ -280,13 +280,14 @@ class Snapshots(SnapshotCase):
         return self.write(script.close(reason=ending, code=SIGSEGV), f"{ending}{why}{holds}{later}")
 
     def test_a_snapshot_of_a_program_that_was_killed(self):
-        """The one at the end is an answer, though other threads may have gone on for a moment. An
-        earlier one has findings; without any there is no answer."""
+        """The one of the end is an answer, though other threads may have gone on for a moment. Another
+        one has findings; without any there is no answer, since a pointer may be gone without a
+        call."""
         requested, at_exit, at_signal = 1, 4, 5
         for why in requested, at_exit, at_signal:
             for later in False, True:
                 for ending in UNTOLD, KILLED:
-                    is_answer = why != requested or not later
+                    is_answer = why != requested
                     path = self.snapshot_of_killed(why, True, ending=ending, later=later)
                     result = run("leaks", "--error-exitcode", "9", path)
                     self.assertEqual(result.status, 0 if is_answer else UNJUDGED, result.errors)
@@ -294,6 +295,45 @@ class Snapshots(SnapshotCase):
                     self.assertIs(self.json_of("leaks", path)["certain"], is_answer)
                     path = self.snapshot_of_killed(why, False, ending=ending, later=later)
                     self.assertEqual(run("leaks", "--error-exitcode", "9", path).status, 9)
+
+    def test_the_snapshot_of_the_end_is_missing(self):
+        """Of a program that has ended by itself, by a system call of its own for example."""
+        reason = "no snapshot was taken when the program ended"
+        for snapshot, status in (None, UNJUDGED), (True, UNJUDGED), (False, 9):
+            script = SnapshotScript().basics()
+            script.alloc(0x20000, 10)
+            if snapshot is not None:
+                script.snapshot(*([(2, 8, 0x20000)] if snapshot else []), reason=2)
+            script.add("metadata", key="missing_snapshot", value="of%20the%20program's%20end")
+            path = self.write(script.close(), f"{snapshot}")
+            result = run("leaks", "--error-exitcode", "9", path)
+            self.assertEqual(result.status, status, result.errors)
+            found = self.json_of("leaks", path)
+            self.assertEqual((found["judged"], found["certain"]), (False, False))
+            self.assertEqual(found["reasons"], [reason])
+            if snapshot is None:
+                self.assertEqual(found["groups"][0]["class"], "live_at_end")
+                text = run("leaks", path).text
+                self.assertTrue(text.startswith("Live when the program ended: 1 block, 10 bytes"), text)
+                self.assertIn("\nNo finding: it may still have reached them.\n", text)
+
+    def test_blocks_that_the_newest_snapshot_is_too_old_for(self):
+        """A program without a snapshot of its end, as was asked for. The one that a process takes at
+        its end may be followed by calls of other threads."""
+        at_exit, at_interval = 4, 2
+        for why, later, is_answer in ((at_interval, True, False), (at_interval, False, True),
+                                      (at_exit, True, True)):
+            script = SnapshotScript().basics()
+            script.alloc(0x20000, 10)
+            script.snapshot((2, 8, 0x20000), reason=why)
+            if later:
+                script.alloc(0x30000, 20)
+            path = self.write(script.close(), f"{why}{later}")
+            result = run("leaks", "--error-exitcode", "9", path)
+            self.assertEqual(result.status, 0 if is_answer else UNJUDGED, result.errors)
+            if not is_answer:
+                self.assertIn("live that are younger than the newest snapshot", result.errors)
+            self.assertIs(self.json_of("leaks", path)["judged"], is_answer)
 
     def test_a_snapshot_where_the_recording_ended(self):
         """Blocks that were lost then are findings; if all were held, that is an answer."""

@@ -54,6 +54,32 @@ int main()
 }
 """
 
+# Ends by an instruction of its own; or two threads end it, and the one that does not wait for its
+# snapshot is the first.
+UNSEEN_END = r"""
+#include <cstdlib>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static void *volatile held;
+
+static void *end(void *)
+{
+    exit(0);
+}
+
+int main(int count, char **)
+{
+    pthread_t thread;
+    held = malloc(77);
+    if (count == 1)
+        __asm__ volatile("syscall" : : "a"(SYS_exit_group), "D"(0) : "rcx", "r11", "memory");
+    pthread_create(&thread, NULL, end, NULL);
+    return 0;
+}
+"""
+
 
 class FailOn(Recording):
     def setUp(self):
@@ -136,6 +162,19 @@ class FailOn(Recording):
         self.assertRegex(result.stderr, "no answer to 'leaks': (the program was killed before|how the "
                                         "program ended is not known)")
         self.assertNotIn('ever released', result.stderr)
+
+    def test_an_end_without_its_snapshot(self):
+        """What the program held then is no finding, unless no snapshot was asked for."""
+        unseen_end = self.compile('unseen_end', UNSEEN_END, '-pthread')
+        for arguments in (), ('twice',):
+            result = self.judge('leaks', unseen_end, *arguments)
+            self.assertIn(result.returncode, (NO_ANSWER, 0) if arguments else (NO_ANSWER,),
+                          result.stderr)
+            if result.returncode:
+                self.assertIn("no answer to 'leaks': no snapshot was taken when the program ended",
+                              result.stderr)
+        result = self.judge('leaks', unseen_end, options=('--no-snapshot',))
+        self.assertEqual(result.returncode, FINDINGS, result.stderr)
 
     def test_an_allocator_whose_calls_are_not_recorded(self):
         for kind in 'leaks', 'errors':
