@@ -86,3 +86,28 @@ void sort_keys(struct sort_key *keys, struct sort_key *spare, size_t count)
     if (source != keys)
         memcpy(keys, source, count * sizeof *keys);
 }
+
+static void sort_swap(char *left, char *right, size_t size)
+{
+    char part[64];
+    for (size_t done = 0, length; done < size; done += length) {
+        length = size - done < sizeof part ? size - done : sizeof part;
+        memcpy(part, left + done, length);
+        memcpy(left + done, right + done, length);
+        memcpy(right + done, part, length);
+    }
+}
+
+void sort_records(void *records, size_t size, struct sort_key *keys, size_t count)
+{
+    char *bytes = records;
+    for (size_t i = 0; i < count; i++) {
+        size_t target = i;
+        for (size_t source = keys[i].index; source != i; source = keys[target].index) {
+            sort_swap(bytes + target * size, bytes + source * size, size);
+            keys[target].index = (uint32_t)target;
+            target = source;
+        }
+        keys[target].index = (uint32_t)target;
+    }
+}

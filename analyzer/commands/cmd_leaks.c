@@ -175,7 +175,7 @@ static bool cmd_leaks_is_old(const struct heap_leaks *leaks)
 }
 
 /* Returns why no answer is possible: text of the session, or NULL if it is. A snapshot where the
- * recording ended shows what was lost by then; the recorder takes one before it lets a process go.
+ * recording ended shows the losses up to then; the recorder takes one before it lets a process go.
  */
 static const char *cmd_leaks_unjudged(struct session *session, const struct heap_leaks *leaks)
 {
@@ -494,7 +494,7 @@ static int leaks_add_member(struct session *session, const void *context, struct
     leaks_judge(session, &leaks);
     for (size_t i = 0; i < list.count && status == STATUS_OK; i++) {
         const struct heap_group *group = &list.items[i];
-        /* The recording ended before the program, or the program was killed. */
+        /* The program may have released it later, or may still have reached it. */
         if (group->kind == HEAP_NOT_SEEN && session->report.unjudged)
             continue;
         struct family_finding finding = {.kind =

@@ -40,22 +40,6 @@ static inline uint64_t group_sort_value(const struct heap_group *group, enum cri
     return criterion == BY_BLOCKS ? ~group->blocks : ~group->bytes;
 }
 
-/* Moves each group once, to where its key is. */
-static void move_groups(struct heap_group *groups, struct sort_key *keys, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        struct heap_group first = groups[i];
-        size_t target = i;
-        for (size_t source = keys[i].index; source != i; source = keys[target].index) {
-            groups[target] = groups[source];
-            keys[target].index = (uint32_t)target;
-            target = source;
-        }
-        groups[target] = first;
-        keys[target].index = (uint32_t)target;
-    }
-}
-
 /* Sorts as qsort() with heap_group_compare() would, in time linear in the number of groups. */
 static void groups_order(struct heap_groups *groups, struct sort_key *keys, struct sort_key *spare)
 {
@@ -67,7 +51,7 @@ static void groups_order(struct heap_groups *groups, struct sort_key *keys, stru
             keys[i].value = group_sort_value(&groups->items[keys[i].index], criterion);
         sort_keys(keys, spare, groups->count);
     }
-    move_groups(groups->items, keys, groups->count);
+    sort_records(groups->items, sizeof *groups->items, keys, groups->count);
 }
 
 /** Sorts groups in the order of heap_group_compare(). @return TTD_OK, TTD_ERROR_NO_MEMORY. */

@@ -23,7 +23,7 @@ struct heap_choice {
     /** All blocks that the process had when the recorder was attached are there, and all calls
      * from then on. */
     bool has_earlier;
-    /** The snapshot that was to be taken at the program's end was not. */
+    /** The snapshot that the program was to take at its end is missing. */
     bool lacks_end_snapshot;
     /** Mean number of bytes from one recorded block to the next; 0 if the blocks are no sample. */
     uint64_t sample;

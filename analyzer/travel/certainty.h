@@ -22,8 +22,8 @@ struct certainty {
  * are live at the end of the trace. A later value says less. */
 enum certainty_ending {
     ENDING_KNOWN,
-    /** The program has ended by itself, but the snapshot that was to show what it could reach then
-     * is missing. */
+    /** The program has ended by itself, but the snapshot that it was to take at its end is missing.
+     */
     ENDING_UNSHOWN,
     /** The process is over, but not how it ended: it may have been killed. */
     ENDING_UNTOLD,

@@ -385,7 +385,7 @@ size_t collector_collect(struct collector *collector)
     return merged;
 }
 
-/* Ends what is recorded still. A process may have begun and ended since the last look. */
+/* Ends all traces that are open. A process may have begun and ended since the last look. */
 static void collector_detach_all(struct collector *collector)
 {
     struct ttd_end end = {.reason = TTD_END_REASON_DETACHED};

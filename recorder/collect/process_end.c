@@ -300,7 +300,7 @@ static void process_end_note_refused(struct collector *collector, struct trace *
     collector->refused_noted = refused;
 }
 
-/* States that the snapshot is missing that was to show what the program could reach at its end. */
+/* States that the snapshot of the program's end is missing, if one was to be taken. */
 static void process_end_note_snapshot(const struct collector *collector,
                                       const struct process *process, const struct ttd_end *end)
 {

@@ -403,7 +403,7 @@ static enum ttd_status usage_see_only_free(void *context, const struct ttd_event
     return block && block->event + 1 == fresh ? usage_add_temporary(finder->usage, block) : TTD_OK;
 }
 
-/* The same for a plain one. */
+/* The same for a Free that takes the fast path. */
 static enum ttd_status usage_see_plain_free(void *context, const struct ttd_event *event,
                                             const struct heap_block *block)
 {
@@ -544,23 +544,7 @@ static uint64_t usage_value_from_largest(double value)
     return ~bits;
 }
 
-/* Moves each site once, to where its key is. */
-static void usage_move_sites(struct heap_site *sites, struct sort_key *keys, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        struct heap_site first = sites[i];
-        size_t target = i;
-        for (size_t source = keys[i].index; source != i; source = keys[target].index) {
-            sites[target] = sites[source];
-            keys[target].index = (uint32_t)target;
-            target = source;
-        }
-        sites[target] = first;
-        keys[target].index = (uint32_t)target;
-    }
-}
-
-/* Sorts as qsort() would, which is the way without memory, but in linear time. */
+/* Sorts in linear time; by qsort() if memory is short. The order is the same. */
 static void usage_order_sites(struct heap_usage *usage)
 {
     size_t count = usage->count;
@@ -578,7 +562,7 @@ static void usage_order_sites(struct heap_usage *usage)
         keys[i].value = usage_value_from_largest(
             usage_site_rank_value(&usage->sites[keys[i].index], usage->options.order));
     sort_keys(keys, keys + count, count);
-    usage_move_sites(usage->sites, keys, count);
+    sort_records(usage->sites, sizeof *usage->sites, keys, count);
     free(keys);
 }
 

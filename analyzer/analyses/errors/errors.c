@@ -286,7 +286,7 @@ static enum ttd_status errors_finish(void *context, struct heap_arrival *arrival
     return status;
 }
 
-/* For a screen. */
+/* A screen looks at Frees of the fast path with less work. */
 static const struct heap_plain_observer errors_plain = {.released = heap_error_finder_screen_free};
 
 enum ttd_status heap_errors_watch(struct heap_errors *errors,

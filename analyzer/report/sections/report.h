@@ -126,8 +126,8 @@ struct report {
     /** The first failure to allocate memory, or TTD_OK. */
     enum ttd_status status;
     struct certainty certainty;
-    /** Of `leaks` and `summary`: ENDING_KNOWN if the last snapshot shows the end of a process that
-     * was killed. */
+    /** How the recording ended. Leaks are judged as for ENDING_KNOWN where the newest snapshot is
+     * the one that the process took at its end: see leaks_judge(). */
     enum certainty_ending ending;
     /** Why nothing is known of leaks, or of errors, where that is so, else NULL. Lives as long as
      * the session. Set before the report is written. */

@@ -233,7 +233,7 @@ static int threads_compare_tids(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-/* Reads what the system knows about a thread. Returns the state, which the other fields follow;
+/* Reads the line of the system about a thread. Returns the state, which the other fields follow;
  * NULL if there is no such thread. */
 static const char *threads_read_stat(uint32_t pid, uint32_t tid, char line[512])
 {

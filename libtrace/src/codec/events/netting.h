@@ -97,7 +97,8 @@ struct ttd_netting {
     struct ttd_net_time *times;
     size_t time_count;
     size_t time_capacity;
-    /** Of the first event and each TTD_NET_PLACE_EVENTS behind it, as far as times are decoded. */
+    /** The place of each TTD_NET_PLACE_EVENTS-th event, from the first on, whose time is decoded.
+     */
     struct ttd_net_place *places;
     size_t place_count;
     size_t place_capacity;
