@@ -225,7 +225,7 @@ static int digest_print(struct session *session, struct report_findings *finding
     bool has_fatal = false;
     map_init(&table.by_fingerprint);
     session_outcome(session, &findings->leaks.outcome, ttd_position_max());
-    leaks_judge(session, &findings->leaks);
+    leaks_judge(session, &findings->leaks, ttd_position_max());
     int status = errors_judge(session, &findings->errors, &findings->fatal, &has_fatal);
     if (status == STATUS_OK)
         status = session_names(session, true);

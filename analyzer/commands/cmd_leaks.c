@@ -167,30 +167,36 @@ static bool cmd_leaks_is_of_end(const struct ttd_snapshot *snapshot)
            (snapshot->reason == TTD_SNAPSHOT_EXIT || snapshot->reason == TTD_SNAPSHOT_SIGNAL);
 }
 
-/* Whether blocks are live at the program's end that the newest snapshot is too old to show. */
+/* Whether blocks are live, at the program's end, that the newest snapshot is too old to show: the
+ * program may have lost any of them since then, without a call. */
 static bool cmd_leaks_is_old(const struct heap_leaks *leaks)
 {
-    return leaks->outcome.reached_end && leaks->snapshot.number &&
-           !cmd_leaks_is_of_end(&leaks->snapshot) && leaks->kinds[HEAP_NOT_SEEN].count;
+    return leaks->snapshot.number && !cmd_leaks_is_of_end(&leaks->snapshot) &&
+           heap_leaks_blocks(leaks) != 0;
 }
 
+static const char cmd_leaks_no_end_snapshot[] = "no snapshot was taken when the program ended";
+
 /* Returns why no answer is possible: text of the session, or NULL if it is. A snapshot where the
- * recording ended shows the losses up to then; the recorder takes one before it lets a process go.
- */
-static const char *cmd_leaks_unjudged(struct session *session, const struct heap_leaks *leaks)
+ * recording ended shows the losses up to then; the recorder takes one before it lets a process go,
+ * or states that it is missing. */
+static const char *cmd_leaks_unjudged(struct session *session, const struct heap_leaks *leaks,
+                                      bool is_end)
 {
     const struct ttd_snapshot *snapshot = &leaks->snapshot;
     bool is_at_end =
         snapshot->number && ttd_position_compare(snapshot->position, leaks->outcome.position) >= 0;
     switch (session->report.ending) {
     case ENDING_UNSHOWN:
-        return "no snapshot was taken when the program ended";
+        return cmd_leaks_no_end_snapshot;
     case ENDING_UNTOLD:
         return "how the program ended is not known: it may have been killed";
     case ENDING_KILLED:
         return "the program was killed before it could release its blocks";
     case ENDING_DETACHED:
-        return snapshot->number ? NULL : "the recording ended before the program";
+        return snapshot->number && !session->source.choice.lacks_end_snapshot
+                   ? NULL
+                   : "the recording ended before the program";
     case ENDING_CUT:
         return is_at_end ? NULL : "the recording ended before the program";
     case ENDING_UNSEEN:
@@ -198,8 +204,7 @@ static const char *cmd_leaks_unjudged(struct session *session, const struct heap
     case ENDING_NO_CALLS:
         return session_unrecorded(session);
     case ENDING_KNOWN:
-        return cmd_leaks_is_old(leaks) ? "blocks are live that are younger than the newest snapshot"
-                                       : NULL;
+        return is_end && cmd_leaks_is_old(leaks) ? cmd_leaks_no_end_snapshot : NULL;
     }
     return NULL;
 }
@@ -209,17 +214,19 @@ static const char *cmd_leaks_unjudged(struct session *session, const struct heap
  * since then without a call. */
 static bool cmd_leaks_shows_end(enum certainty_ending ending, const struct heap_leaks *leaks)
 {
-    return certainty_knows_calls(ending) &&
-           (cmd_leaks_is_of_end(&leaks->snapshot) || heap_leaks_blocks(leaks) == 0);
+    bool has_snapshot = ending != ENDING_UNSHOWN && cmd_leaks_is_of_end(&leaks->snapshot);
+    return certainty_knows_calls(ending) && (has_snapshot || heap_leaks_blocks(leaks) == 0);
 }
 
-void leaks_judge(struct session *session, const struct heap_leaks *leaks)
+void leaks_judge(struct session *session, const struct heap_leaks *leaks,
+                 struct ttd_position position)
 {
     struct report *report = &session->report;
     if (cmd_leaks_shows_end(report->ending, leaks))
         report->ending = ENDING_KNOWN;
     certainty_add_snapshot(&report->certainty, &leaks->snapshot, leaks->misplaced);
-    report->unjudged = cmd_leaks_unjudged(session, leaks);
+    bool is_end = leaks->outcome.reached_end && heap_is_end(position);
+    report->unjudged = cmd_leaks_unjudged(session, leaks, is_end);
     /* Else something is missing, which is a reason. */
     if (report->unjudged && !report->certainty.count)
         certainty_add_reason(&report->certainty, report->unjudged);
@@ -331,7 +338,7 @@ static int leaks_print_list(struct session *session, const struct leaks_options 
                             struct ttd_position position)
 {
     session_outcome(session, &leaks->outcome, position);
-    leaks_judge(session, leaks);
+    leaks_judge(session, leaks, position);
     bool is_by_heap = session->options.view.by == VIEW_BY_HEAP && !session_has_tree(session);
     struct heap_tree heaps = {.nodes = NULL};
     int status = session_runtime(session, &leaks->runtime, options->shows_runtime);
@@ -489,9 +496,9 @@ static int leaks_add_member(struct session *session, const void *context, struct
     int status = leaks_find(session, &choice, false, &question, &leaks);
     if (status != STATUS_OK)
         return status;
-    status = cmd_leaks_view_groups(session, options->shown_kinds, options->errors, &leaks, &list);
     session_outcome(session, &leaks.outcome, question.at);
-    leaks_judge(session, &leaks);
+    leaks_judge(session, &leaks, question.at);
+    status = cmd_leaks_view_groups(session, options->shown_kinds, options->errors, &leaks, &list);
     for (size_t i = 0; i < list.count && status == STATUS_OK; i++) {
         const struct heap_group *group = &list.items[i];
         /* The program may have released it later, or may still have reached it. */

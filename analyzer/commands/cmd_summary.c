@@ -273,8 +273,9 @@ int summary_print(struct session *session, struct view *view, const struct page_
     summary_count_threads(session, findings, &summary);
     struct heap_site_table peak_sites = heap_groups_site_table(at_peak);
     struct heap_site_table moves = heap_move_site_table(&findings->moves.reallocs);
-    session_outcome(session, &findings->leaks.outcome, page ? page->last : ttd_position_max());
-    leaks_judge(session, &findings->leaks);
+    struct ttd_position position = page ? page->last : ttd_position_max();
+    session_outcome(session, &findings->leaks.outcome, position);
+    leaks_judge(session, &findings->leaks, position);
     summary.left = (struct report_sum){findings->leaks.outcome.left.blocks,
                                        heap_sum_value(findings->leaks.outcome.left.bytes)};
     summary.has_gap_before_peak =

@@ -38,8 +38,10 @@ int errors_print(struct session *session, size_t limit, struct heap_errors *erro
 int errors_judge(struct session *session, struct heap_errors *errors, struct heap_fatal *fatal,
                  bool *has_fatal);
 
-/** Judges the certainty of leaks, after session_outcome(); sets session->report.unjudged. */
-void leaks_judge(struct session *session, const struct heap_leaks *leaks);
+/** Judges the certainty of leaks at a position, after session_outcome(); sets
+ * session->report.unjudged. */
+void leaks_judge(struct session *session, const struct heap_leaks *leaks,
+                 struct ttd_position position);
 
 /** Prints the leaks at a position, those that `leaks` shows by default. */
 int leaks_print(struct session *session, struct heap_leaks *leaks, struct ttd_position position);

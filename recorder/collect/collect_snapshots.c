@@ -263,6 +263,14 @@ enum take_result snapshots_take(struct collector *collector, struct process *pro
     return snapshots_take_one(&taking, NULL);
 }
 
+/* Notes that the snapshot of the end was taken: it has to show what the process could reach. */
+static void collect_note_end_snapshot(const struct collector *collector, struct process *process,
+                                      enum take_result result)
+{
+    process->has_end_snapshot |=
+        result == TAKE_DONE && (collector->snapshots.at_exit & TTD_SNAPSHOT_REFERENCES) != 0;
+}
+
 /* Takes the snapshot that a thread has asked for, and answers, once. */
 static void collect_take_asked(struct collector *collector, struct process *process,
                                struct snapshot_request *asked)
@@ -290,7 +298,7 @@ static void collect_take_asked(struct collector *collector, struct process *proc
     }
     if (taking.snapshot.contents != 0)
         snapshots_note_missing(collector, process, result);
-    process->has_end_snapshot |= result == TAKE_DONE;
+    collect_note_end_snapshot(collector, process, result);
     bool is_written =
         request.signal != 0 &&
         collect_waiting_thread_signal(process, &collector->host,
@@ -391,6 +399,9 @@ void snapshots_take_last(struct collector *collector)
         processes_by_pid(&collector->processes, (uint32_t)collector->launched);
     const struct ttd_snapshot snapshot = {.reason = TTD_SNAPSHOT_REQUESTED,
                                           .contents = collector->snapshots.at_exit};
-    if (process && snapshot.contents != 0)
-        snapshots_note_missing(collector, process, snapshots_take(collector, process, &snapshot));
+    if (!process || snapshot.contents == 0)
+        return;
+    enum take_result result = snapshots_take(collector, process, &snapshot);
+    snapshots_note_missing(collector, process, result);
+    collect_note_end_snapshot(collector, process, result);
 }

@@ -300,13 +300,18 @@ static void process_end_note_refused(struct collector *collector, struct trace *
     collector->refused_noted = refused;
 }
 
-/* States that the snapshot of the program's end is missing, if one was to be taken. */
+/* States that the snapshot of the end is missing: of the program's, if one was to be taken; of the
+ * recording's, if the process goes on, since an earlier snapshot does not show what it holds. */
 static void process_end_note_snapshot(const struct collector *collector,
                                       const struct process *process, const struct ttd_end *end)
 {
-    if (end->reason == TTD_END_REASON_EXITED && !process->has_end_snapshot &&
-        !process_is_empty(process) && (collector->snapshots.at_exit & TTD_SNAPSHOT_REFERENCES) != 0)
+    bool was_asked = (collector->snapshots.at_exit & TTD_SNAPSHOT_REFERENCES) != 0;
+    if (process->has_end_snapshot || process_is_empty(process))
+        return;
+    if (end->reason == TTD_END_REASON_EXITED && was_asked)
         trace_metadata(process->trace, "missing_snapshot", "of the program's end");
+    if (end->reason == TTD_END_REASON_DETACHED)
+        trace_metadata(process->trace, "missing_snapshot", "of the recording's end");
 }
 
 void process_end(struct collector *collector, size_t index, const struct ttd_end *end)

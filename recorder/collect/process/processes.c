@@ -30,6 +30,7 @@ static void processes_set_slot(struct process *process, uint32_t slot,
     process->slot = slot;
     process->mark = claim->mark;
     process->requests = 0;
+    process->has_end_snapshot = false;
     process->still_since = 0;
     process->is_at_rest = false;
     process->is_forked = (claim->flags & PROCESS_FORKED) != 0;

@@ -57,7 +57,7 @@ struct process {
     struct take_stalls stalls;            /* likewise */
     unsigned requests;      /* for snapshots that this image has made: see snapshots_answer() */
     uint64_t still_since;   /* when its only thread was seen waiting for one; or 0 */
-    bool has_end_snapshot;  /* the one that it has asked for at its end is in the trace */
+    bool has_end_snapshot;  /* the one of its end, or of the recording's, shows its pointers */
     bool is_at_rest;        /* it stands still, and all that it has published is merged */
     bool is_forked;         /* it began as a copy of its parent */
     uint64_t every;         /* interval of its snapshots, in nanoseconds; 0 for none */

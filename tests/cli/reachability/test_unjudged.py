@@ -299,6 +299,13 @@ class Snapshots(SnapshotCase):
     def test_the_snapshot_of_the_end_is_missing(self):
         """Of a program that has ended by itself, by a system call of its own for example."""
         reason = "no snapshot was taken when the program ended"
+        # The one that there is belongs to a program before.
+        script = SnapshotScript().basics()
+        script.alloc(0x20000, 10)
+        script.snapshot((2, 8, 0x20000), reason=4)
+        script.add("metadata", key="missing_snapshot", value="of%20the%20program's%20end")
+        self.assertEqual(run("leaks", "--error-exitcode", "9",
+                             self.write(script.close(), "before")).status, UNJUDGED)
         for snapshot, status in (None, UNJUDGED), (True, UNJUDGED), (False, 9):
             script = SnapshotScript().basics()
             script.alloc(0x20000, 10)
@@ -317,23 +324,32 @@ class Snapshots(SnapshotCase):
                 self.assertTrue(text.startswith("Live when the program ended: 1 block, 10 bytes"), text)
                 self.assertIn("\nNo finding: it may still have reached them.\n", text)
 
-    def test_blocks_that_the_newest_snapshot_is_too_old_for(self):
-        """A program without a snapshot of its end, as was asked for. The one that a process takes at
-        its end may be followed by calls of other threads."""
-        at_exit, at_interval = 4, 2
-        for why, later, is_answer in ((at_interval, True, False), (at_interval, False, True),
-                                      (at_exit, True, True)):
-            script = SnapshotScript().basics()
-            script.alloc(0x20000, 10)
-            script.snapshot((2, 8, 0x20000), reason=why)
-            if later:
-                script.alloc(0x30000, 20)
-            path = self.write(script.close(), f"{why}{later}")
-            result = run("leaks", "--error-exitcode", "9", path)
-            self.assertEqual(result.status, 0 if is_answer else UNJUDGED, result.errors)
-            if not is_answer:
-                self.assertIn("live that are younger than the newest snapshot", result.errors)
-            self.assertIs(self.json_of("leaks", path)["judged"], is_answer)
+    def test_a_newest_snapshot_that_is_not_of_the_end(self):
+        """A program without a snapshot of its end, as was asked for: a pointer may be gone since the
+        newest one without a call. The one that a process takes at its end may be followed by calls
+        of other threads."""
+        at_api, at_request, at_interval, at_exit = range(1, 5)
+        for why in at_api, at_request, at_interval, at_exit:
+            for later in "alloc", "free", "":
+                script = SnapshotScript().basics()
+                script.alloc(0x20000, 10)
+                script.snapshot((2, 8, 0x20000), reason=why)
+                if later == "alloc":
+                    script.alloc(0x30000, 20)
+                elif later == "free":
+                    script.free(0x20000)
+                path = self.write(script.close(), f"{why}{later}")
+                is_answer = why == at_exit or later == "free"
+                result = run("leaks", "--error-exitcode", "9", path)
+                self.assertEqual(result.status, 0 if is_answer else UNJUDGED, result.errors)
+                if not is_answer:
+                    self.assertIn("no snapshot was taken when the program ended", result.errors)
+                found = self.json_of("leaks", path)
+                self.assertEqual((found["judged"], found["certain"]), (is_answer, is_answer))
+                # Of that moment it is an answer.
+                snapshot, = self.json_of("snapshots", path)["snapshots"]
+                found = self.json_of("leaks", path, "--at", snapshot["position"])
+                self.assertEqual((found["judged"], found["certain"]), (True, True))
 
     def test_a_snapshot_where_the_recording_ended(self):
         """Blocks that were lost then are findings; if all were held, that is an answer."""
@@ -349,6 +365,17 @@ class Snapshots(SnapshotCase):
                 self.assertIs(found["judged"], True)
                 self.assertEqual(run("leaks", "--error-exitcode", "9", path).status,
                                  0 if holds else 9)
+
+    def test_the_snapshot_where_the_recording_ended_is_missing(self):
+        """An earlier one does not show what the process held then."""
+        for holds, status in (True, UNJUDGED), (False, 9):
+            script = SnapshotScript().basics()
+            script.alloc(0x20000, 10)
+            script.snapshot(*([(2, 8, 0x20000)] if holds else []), reason=2)
+            script.add("metadata", key="missing_snapshot", value="of%20the%20recording's%20end")
+            path = self.write(script.close(reason=DETACHED), f"{holds}")
+            self.assertEqual(run("leaks", "--error-exitcode", "9", path).status, status)
+            self.assertIs(self.json_of("leaks", path)["judged"], False)
 
     def test_a_snapshot_before(self):
         """Findings count, and without one there is no answer."""
@@ -402,6 +429,18 @@ class Snapshots(SnapshotCase):
             self.assertEqual(run("leaks", "--group", "--error-exitcode", "9", path).status, 9)
         # What the child has left is in no sum.
         self.assertEqual(self.json_of("leaks", path, "--group")["blocks"], 1)
+
+    def test_group_of_known_findings(self):
+        """Filters leave out blocks, not the doubt about them."""
+        self.process(1, loss={"killed": True})
+        path = self.path("trace.1")
+        rules = self.path("rules")
+        with open(rules, "w", encoding="utf-8") as file:
+            file.write("leak:*\n")
+        for options in (), ("--suppressions", rules), ("--errors-for", "all", "--exclude", "main"):
+            self.assertEqual(run("leaks", *options, "--error-exitcode", "9", path).status, UNJUDGED)
+            self.assertEqual(run("leaks", "--group", *options, "--error-exitcode", "9", path).status,
+                             UNJUDGED)
 
     def test_group_without_a_snapshot(self):
         """What a process has never released may be reachable: a line says so."""

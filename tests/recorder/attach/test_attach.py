@@ -200,8 +200,19 @@ class Calls(Attach):
             recorder = self.attach(process, *options)
             self.tell(process, 'keep 5')
             self.detach(process, recorder)
-            snapshot = analyze('leaks', self.trace)['snapshot']
-            self.assertEqual(snapshot and snapshot['reason'], reason)
+            leaks = analyze('leaks', self.trace)
+            self.assertEqual(leaks['snapshot'] and leaks['snapshot']['reason'], reason)
+            self.assertIs(leaks['judged'], reason is not None)
+
+    def test_only_an_earlier_snapshot(self):
+        """It does not show what the process held when the recording ended."""
+        process = self.start(program('counted'))
+        recorder = self.attach(process, '--no-snapshot')
+        self.tell(process, 'keep 5')
+        self.assertEqual(self.ask('snapshot', process).returncode, 0)
+        self.detach(process, recorder)
+        leaks = analyze('leaks', self.trace)
+        self.assertEqual((leaks['snapshot']['reason'], leaks['judged']), ('requested', False))
 
     def test_the_live_api(self):
         """A program that asks for it finds it, keeps its client, and is heard whenever a recorder is

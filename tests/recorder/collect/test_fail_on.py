@@ -81,6 +81,22 @@ int main(int count, char **)
 """
 
 
+# Forgets a block when the newest snapshot is taken; no call follows.
+FORGETS = r"""
+#include <cstdlib>
+#include <unistd.h>
+
+static void *volatile held;
+
+int main()
+{
+    held = malloc(77);
+    usleep(700000);
+    held = NULL;
+}
+"""
+
+
 class FailOn(Recording):
     def setUp(self):
         super().setUp()
@@ -175,6 +191,16 @@ class FailOn(Recording):
                               result.stderr)
         result = self.judge('leaks', unseen_end, options=('--no-snapshot',))
         self.assertEqual(result.returncode, FINDINGS, result.stderr)
+
+    def test_a_block_that_is_forgotten_after_the_newest_snapshot(self):
+        forgets = self.compile('forgets', FORGETS)
+        result = self.judge('leaks', forgets, options=('--no-snapshot', '--snapshot-every', '.1'))
+        self.assertEqual(result.returncode, NO_ANSWER, result.stderr)
+        self.assertIn("no answer to 'leaks': no snapshot was taken when the program ended",
+                      result.stderr)
+        for options in ('--no-snapshot',), ('--snapshot-every', '.1'):
+            result = self.judge('leaks', forgets, options=options)
+            self.assertEqual(result.returncode, FINDINGS, result.stderr)
 
     def test_an_allocator_whose_calls_are_not_recorded(self):
         for kind in 'leaks', 'errors':

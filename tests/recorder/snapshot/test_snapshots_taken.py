@@ -122,6 +122,11 @@ class Shared(Recording):
 
 
 class Kernel(Recording):
+    def leaks_by_the_newest(self):
+        """The answer about the moment of the newest snapshot."""
+        *_, newest = analyze('snapshots', self.trace)['snapshots']
+        return analyze('leaks', self.trace, '--at', newest['position'])
+
     def record_request(self, mode, count=1):
         """Records the program with snapshots taken from outside."""
         with subprocess.Popen([RECORDER, '-q', '--snapshot-at-exit=none', '-o', self.trace,
@@ -149,7 +154,7 @@ class Kernel(Recording):
                 (region, _), = records.words_to(size)
                 self.assertEqual((region.kind, records.strings[region.name]),
                                  (FILE, '[timers]' if size > 303 else '[epoll]'))
-            found = analyze('leaks', self.trace)
+            found = self.leaks_by_the_newest()
             self.assertIs(found['certain'], True)
             self.assertEqual({group['bytes']: group['class'] for group in found['groups']},
                              {306: 'definitely_lost'} | dict.fromkeys(range(301, 306),
@@ -168,7 +173,7 @@ class Kernel(Recording):
         """They are not listed while the process is held: one that is new makes a doubt."""
         for _ in range(8):
             self.record_request('many', 4)
-            found = analyze('leaks', self.trace, '--show', 'all')
+            found = self.leaks_by_the_newest()
             kind, = [group['class'] for group in found['groups'] if group['bytes'] == 307]
             if found['certain']:
                 self.assertEqual(kind, 'still_reachable')
@@ -176,7 +181,7 @@ class Kernel(Recording):
 
     def test_files_that_are_many_and_stay(self):
         self.record_request('stay')
-        found = analyze('leaks', self.trace)
+        found = self.leaks_by_the_newest()
         self.assertIs(found['certain'], True, found['reasons'])
         self.assertEqual(found['classes']['definitely_lost'], {'blocks': 1, 'bytes': 306})
 
