@@ -138,7 +138,11 @@ static void merge_log_apply(struct process *process, struct host *host, uint64_t
 }
 
 enum { RECORDS_PER_TICK = 4096 };
-#define PRESSED_NS UINT64_C(100000000)
+/* Times for which the channel may fill up behind a held call. The return of a release is a step of
+ * its thread, and nothing is lost without it; the end of a reallocation is the address of a block.
+ */
+#define PRESSED_NS              UINT64_C(100000000)
+#define PRESSED_REALLOCATION_NS UINT64_C(2000000000)
 
 /* A validated record. */
 struct parsed_record {
@@ -270,11 +274,20 @@ static void merge_release_held(struct process *process, struct thread_stream *th
     trace_event(process->trace, &thread->held, thread->held.time_start);
 }
 
+/* Returns for how long the held call may press: not for long if threads lose calls instead of
+ * waiting. */
+static uint64_t merge_patience(const struct thread_stream *thread, const struct host *host)
+{
+    bool is_lossy = host->channel->flags & CHANNEL_LOSES;
+    return thread->held.action == TTD_ACTION_REALLOC && !is_lossy ? PRESSED_REALLOCATION_NS
+                                                                  : PRESSED_NS;
+}
+
 /*
  * Whether the held call must be written without its end, since the channel has been filling up
- * behind it for some time. Waiting longer could deadlock: threads wait for free chunks, and the
- * held call's own thread may be one of them. A short wait is normal: its thread may not have been
- * scheduled.
+ * behind it for some time. Its thread may not have been scheduled, or copies a large block, and has
+ * room for the end. But waiting for ever could deadlock: a call within the held one may wait for a
+ * free chunk, or for a lock that a waiting thread has.
  */
 static bool merge_is_pressed(struct thread_stream *thread, const struct host *host)
 {
@@ -286,7 +299,7 @@ static bool merge_is_pressed(struct thread_stream *thread, const struct host *ho
     uint64_t now = host_now(host);
     if (thread->pressed_since == 0)
         thread->pressed_since = now;
-    return now - thread->pressed_since > PRESSED_NS;
+    return now - thread->pressed_since > merge_patience(thread, host);
 }
 
 /* Completes the held reallocation with its end, the next record. */

@@ -24,11 +24,17 @@ static void record_tick(void)
         channel_tick(target_channel, ns);
 }
 
+/* Words of the end of a reallocation: head, sequence, clock, result. Each chunk has room for one
+ * behind the thread's limit, so that a reallocation never waits for a chunk: the collector frees
+ * none while it waits for this end. */
+enum { REALLOCATION_END_WORDS = 4 };
+
 static bool thread_next_chunk(struct thread *thread, size_t words)
 {
     if (target_channel->flags & CHANNEL_LOSES)
         thread->starving = true; /* does not wait */
-    uint32_t index = chunk_wait(thread->chunk_index, words, &thread->starving);
+    uint32_t index =
+        chunk_wait(thread->chunk_index, words + REALLOCATION_END_WORDS, &thread->starving);
     if (index == CHANNEL_NONE)
         return false;
     record_tick();
@@ -43,7 +49,7 @@ static bool thread_next_chunk(struct thread *thread, size_t words)
     thread->chunk = chunk;
     thread->chunk_index = index;
     thread->data = thread->write = chunk->data;
-    thread->limit = chunk->data + channel_chunk_words(index);
+    thread->limit = chunk->data + channel_chunk_words(index) - REALLOCATION_END_WORDS;
     atomic_signal_fence(memory_order_seq_cst);
     thread->is_switching = false;
     return true;
@@ -127,12 +133,22 @@ static __attribute__((noinline, cold)) void record_suspend(struct thread *thread
     island_update(thread);
 }
 
+/* Whether the record is the end of a reallocation whose begin is the last record of the chunk. In a
+ * fork's child it is not. */
+static bool record_has_reserve(const struct thread *thread, unsigned operation)
+{
+    bool is_end = operation == OP_REALLOC_END || operation == OP_REALLOC_COPIED ||
+                  operation == OP_REALLOC_REMAPPED;
+    return is_end && thread->write != thread->data && thread->write <= thread->limit;
+}
+
 bool thread_append(struct thread *thread, unsigned operation, const struct unwind_delta *stack,
                    const uint64_t *operands, unsigned count)
 {
     uint32_t kept_frames = stack->kept, added_frames = stack->added;
     /* One word for the head, up to two for sequence and clock. */
-    if (UNLIKELY(thread->limit - thread->write < (ptrdiff_t)(3 + count + added_frames))) {
+    if (UNLIKELY(thread->limit - thread->write < (ptrdiff_t)(3 + count + added_frames)) &&
+        !record_has_reserve(thread, operation)) {
         if (!thread_next_chunk(thread, 3 + count + added_frames + kept_frames))
             return record_lose(thread);
         added_frames += kept_frames;

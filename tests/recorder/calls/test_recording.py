@@ -229,6 +229,13 @@ class Calls(Recording):
         self.assertIsNotNone(last[0]['time_end'])
         self.assertIsNone(last[1]['time_end'])
 
+    def test_a_reallocation_that_takes_long(self):
+        """Its end is waited for, though the channel is full of what comes behind it."""
+        result = self.record(program('held_up'))
+        self.assertEqual((result.returncode, result.stdout), (0, b'held\n'), result.stderr)
+        self.assertEqual(analyze('info', self.trace)['lost_events'], 0)
+        self.assertEqual(analyze('errors', self.trace)['total_findings'], 0)
+
     def test_plugins(self):
         self.assertEqual(self.record(program('plugin'), program('libplugin_a.so'),
                                      program('libplugin_b.so')).returncode, 0)
