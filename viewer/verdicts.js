@@ -241,10 +241,11 @@ export class Verdicts {
     const { errors, fatal_signal: fatal } = this.summary;
     const calls = errors.reduce((sum, { calls: number }) => sum + Number(number), 0);
     if (!calls && !fatal) {
-      const is_known = this.summary.leaks.judged || Number(this.summary.allocated.blocks);
+      const is_known = this.parts.errors.judged;
       return this.card({ kind: 'errors', title: 'Errors', value: is_known ? 'None' : 'Unknown',
         lines: [is_known ? 'none in the calls of the heap; reads and writes are not watched'
-          : 'no allocation was recorded'] });
+          : Number(this.summary.allocated.blocks) ? 'calls up to the end were not recorded'
+            : 'no allocation was recorded'] });
     }
     const [first] = this.parts.errors.findings;
     const { stack, position } = first || this.parts.errors.fatal_signal || {};

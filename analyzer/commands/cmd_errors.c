@@ -32,9 +32,9 @@ static const char help[] =
     "      --remember N        keep N released blocks in mind (262144), of which a second\n"
     "                          release is known; beyond that, the oldest are forgotten\n"
     "      --error-exitcode N  exit with status N if there are findings, other than\n"
-    "                          inconsistencies of the trace, or a fatal "
-    "signal\n" FAMILY_HELP ISLAND_OPTIONS_HELP KNOWN_FINDINGS_HELP VIEW_FILTERS_HELP
-        COMMAND_COMMON_HELP "\n"
+    "                          inconsistencies of the trace and those that missing\n"
+    "                          calls may explain, or a fatal signal\n" FAMILY_HELP
+        ISLAND_OPTIONS_HELP KNOWN_FINDINGS_HELP VIEW_FILTERS_HELP COMMAND_COMMON_HELP "\n"
     "A trace-inconsistency is a block that was allocated where another was still live:\n"
     "the trace lacks something, the program is not to blame.\n";
 
@@ -198,12 +198,40 @@ int errors_judge(struct session *session, struct heap_errors *errors, struct hea
     return status;
 }
 
-/* Judges the certainty. Without any call nothing is known of errors; a loss is a reason then. */
+/* Whether a finding fails a test. Calls that are missing in the trace may have released a block, or
+ * allocated one: then the program is not to blame for sure. */
+static bool cmd_errors_counts(const struct heap_finding *finding)
+{
+    return finding->kind != HEAP_ERROR_TRACE_INCONSISTENCY && !finding->may_lack_calls;
+}
+
+/* Whether the trace shows errors that count, a fatal signal or a finding. Otherwise sets
+ * session->report.unjudged if it shows others. */
+static bool cmd_errors_has_any(struct session *session, const struct heap_errors *errors,
+                               bool has_fatal)
+{
+    bool has_any = has_fatal, has_others = false;
+    for (size_t i = 0; i < errors->count; i++) {
+        const struct heap_finding *finding = &errors->findings[i];
+        has_any |= cmd_errors_counts(finding);
+        has_others |= finding->may_lack_calls && finding->kind != HEAP_ERROR_TRACE_INCONSISTENCY;
+    }
+    if (!has_any && has_others)
+        session->report.unjudged = "calls are missing that may explain the findings";
+    return has_any;
+}
+
+/* Judges the certainty. Without the calls up to the end nothing is known of errors in them; a loss
+ * is a reason then. */
 static void errors_outcome(struct session *session, const struct heap_outcome *outcome)
 {
     struct report *report = &session->report;
     session_outcome(session, outcome, ttd_position_max());
-    report->unjudged = report->ending == ENDING_NO_CALLS ? session_unrecorded(session) : NULL;
+    report->unjudged = NULL;
+    if (report->ending == ENDING_NO_CALLS)
+        report->unjudged = session_unrecorded(session);
+    else if (report->ending >= ENDING_CUT)
+        report->unjudged = report_early_end(report->ending);
 }
 
 static void errors_list_at(const void *context, size_t index, struct listed_finding *finding)
@@ -222,7 +250,7 @@ static void errors_list_at(const void *context, size_t index, struct listed_find
     }
     const struct heap_finding *found = &data->errors->findings[index - (data->fatal != NULL)];
     *finding = (struct listed_finding){.rule = heap_error_name(found->kind),
-                                       .is_error = found->kind != HEAP_ERROR_TRACE_INCONSISTENCY,
+                                       .is_error = cmd_errors_counts(found),
                                        .is_certain = found->is_certain,
                                        .stack = found->call.stack};
     if (found->count > 1)
@@ -250,6 +278,7 @@ static int errors_print_findings(struct session *session, size_t limit, struct h
     struct address_names names = {.are_known = false};
     errors_outcome(session, &errors->outcome);
     int status = errors_judge(session, errors, fatal, &has_fatal);
+    *has_errors = cmd_errors_has_any(session, errors, has_fatal);
     if (status == STATUS_OK && cmd_errors_has_stray_address(errors, has_fatal ? fatal : NULL))
         status = errors_find_names(session, fatal, &names);
     if (status == STATUS_OK)
@@ -262,12 +291,7 @@ static int errors_print_findings(struct session *session, size_t limit, struct h
         errors_report(session, &data);
     heap_places_free(&names.places);
     heap_reach_free(&names.reach);
-    if (status != STATUS_OK)
-        return status;
-    *has_errors = has_fatal;
-    for (size_t i = 0; i < errors->count; i++)
-        *has_errors |= errors->findings[i].kind != HEAP_ERROR_TRACE_INCONSISTENCY;
-    return STATUS_OK;
+    return status;
 }
 
 int errors_print(struct session *session, size_t limit, struct heap_errors *errors,
@@ -331,8 +355,9 @@ static int errors_add_member(struct session *session, const void *options, struc
     if (status != STATUS_OK)
         return status;
     errors_outcome(session, &errors.outcome);
-    status = errors_judge(session, &errors, &fatal, is_error);
-    if (status == STATUS_OK && *is_error)
+    bool has_fatal = false;
+    status = errors_judge(session, &errors, &fatal, &has_fatal);
+    if (status == STATUS_OK && has_fatal)
         status = cmd_errors_collect_fatal(session, family, &fatal.signal);
     bool is_certain = true;
     for (size_t i = 0; i < errors.count && status == STATUS_OK; i++) {
@@ -344,10 +369,10 @@ static int errors_add_member(struct session *session, const void *options, struc
                                                     cmd_errors_stack_of(&found->released),
                                                     cmd_errors_stack_of(&found->conflict)},
                                          .count = found->count};
-        *is_error |= found->kind != HEAP_ERROR_TRACE_INCONSISTENCY;
         is_certain &= found->is_certain;
         status = session_check(session, family_add(family, session, &finding));
     }
+    *is_error = cmd_errors_has_any(session, &errors, has_fatal);
     if (!is_certain)
         certainty_add_reason(&session->report.certainty, "some findings: see 'errors' of it alone");
     heap_errors_free(&errors);

@@ -196,11 +196,11 @@ static const char *cmd_leaks_unjudged(struct session *session, const struct heap
     case ENDING_DETACHED:
         return snapshot->number && !session->source.choice.lacks_end_snapshot
                    ? NULL
-                   : "the recording ended before the program";
+                   : report_early_end(ENDING_DETACHED);
     case ENDING_CUT:
-        return is_at_end ? NULL : "the recording ended before the program";
+        return is_at_end ? NULL : report_early_end(ENDING_CUT);
     case ENDING_UNSEEN:
-        return "calls up to the end of the program were not recorded";
+        return report_early_end(ENDING_UNSEEN);
     case ENDING_NO_CALLS:
         return session_unrecorded(session);
     case ENDING_KNOWN:

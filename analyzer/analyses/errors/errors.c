@@ -210,6 +210,31 @@ static enum ttd_status errors_find_held(struct error_finder *finder, struct ttd_
     return status;
 }
 
+/* Whether calls are missing that may explain a finding which rests on the events of a range: each
+ * of its calls needs another one. Behind a past that was cut off, all live blocks are known; locks
+ * are not. */
+static bool errors_may_lack_calls(const struct heap_losses *losses,
+                                  const struct heap_finding *finding, struct ttd_position begin,
+                                  struct ttd_position end)
+{
+    struct ttd_position last = ttd_position_compare(finding->last, end) > 0 ? finding->last : end;
+    uint64_t missing = 0;
+    for (size_t i = 0; i < losses->kept_count; i++) {
+        const struct ttd_loss *loss = &losses->kept[i];
+        if (finding->kind != HEAP_ERROR_UNBALANCED_LOCK && heap_loss_is_past(loss, end) &&
+            ttd_position_compare(begin, loss->first_good) < 0)
+            begin = loss->first_good;
+    }
+    for (size_t i = 0; i < losses->kept_count; i++) {
+        const struct ttd_loss *loss = &losses->kept[i];
+        if (ttd_position_compare(loss->last_good, last) < 0 &&
+            ttd_position_compare(loss->first_good, begin) > 0)
+            missing = heap_add(missing, loss->count);
+    }
+    return heap_losses_between(losses, begin, end) &&
+           (losses->records > losses->kept_count || finding->count <= missing);
+}
+
 /* A finding rests on the events since the block was allocated or released, or on all events. */
 static void errors_judge_all(struct heap_errors *errors)
 {
@@ -229,9 +254,12 @@ static void errors_judge_all(struct heap_errors *errors)
         struct ttd_position end = finding->signal ? ttd_position_max() : finding->call.position;
         if (finding->kind == HEAP_ERROR_HEAP_DAMAGE)
             end = finding->damage.position;
-        bool rests_on_itself = finding->kind == HEAP_ERROR_FAILED_CALL;
-        if (!rests_on_itself && heap_losses_between(&errors->outcome.losses, begin, end))
+        if (finding->kind == HEAP_ERROR_FAILED_CALL) /* rests on itself */
+            continue;
+        if (heap_losses_between(&errors->outcome.losses, begin, end))
             finding->is_certain = false;
+        finding->may_lack_calls =
+            errors_may_lack_calls(&errors->outcome.losses, finding, begin, end);
     }
 }
 
@@ -431,6 +459,7 @@ static enum ttd_status errors_merge_finding(struct heap_errors *errors, struct h
     struct heap_finding *kept = &errors->findings[first];
     kept->count += finding->count;
     kept->is_certain &= finding->is_certain;
+    kept->may_lack_calls &= finding->may_lack_calls;
     if (ttd_position_compare(finding->last, kept->last) > 0)
         kept->last = finding->last;
     return TTD_OK;

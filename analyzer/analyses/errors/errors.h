@@ -237,6 +237,8 @@ struct heap_finding {
     /** False if the finding may come from events that are missing in the trace, or from freed
      * blocks that the analysis has forgotten. */
     bool is_certain;
+    /** Calls that are missing in the trace may explain it, so that it may be none. */
+    bool may_lack_calls;
     /** A mismatch that is right if an operator new or delete of the program's own is inlined where
      * malloc() or free() was called. Set by the command; it knows the names. */
     bool may_be_inlined;

@@ -226,6 +226,21 @@ const char *report_left_reason(enum certainty_ending ending)
     }
 }
 
+const char *report_early_end(enum certainty_ending ending)
+{
+    switch (ending) {
+    case ENDING_DETACHED:
+    case ENDING_CUT:
+        return "the recording ended before the program";
+    case ENDING_UNSEEN:
+        return "calls up to the end of the program were not recorded";
+    case ENDING_NO_CALLS:
+        return "no allocation was recorded";
+    default:
+        return NULL;
+    }
+}
+
 void report_no_snapshot_text(struct report *report)
 {
     const struct ttd_end *end = report->end;

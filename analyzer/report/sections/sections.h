@@ -147,6 +147,9 @@ const char *report_left_text(enum certainty_ending ending);
 /** Returns why such blocks are no findings, for another end than ENDING_KNOWN. */
 const char *report_left_reason(enum certainty_ending ending);
 
+/** Returns why calls up to the program's end are missing; NULL if none is. */
+const char *report_early_end(enum certainty_ending ending);
+
 /** Writes that there is no snapshot of references, why, and how to get one. */
 void report_no_snapshot_text(struct report *report);
 

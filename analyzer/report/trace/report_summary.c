@@ -276,8 +276,8 @@ static void summary_errors(struct report *report, const struct report_summary *d
 {
     struct text_output *output = report->output;
     summary_label(output, "errors");
-    if (!data->error_count && !data->fatal && report->ending == ENDING_NO_CALLS)
-        out_text(output, "none are known: no allocation was recorded\n");
+    if (!data->error_count && !data->fatal && report->ending >= ENDING_CUT)
+        say(output, "none are known: ", report_early_end(report->ending), "\n");
     else if (!data->error_count && !data->fatal)
         out_text(output, "none in the calls of the heap; reads and writes are not watched\n");
     else

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: MIT
 """ttdanalyze errors"""
 
+import os
+
 import support
 from error_support import ErrorCase
 from support import Script, run
+
+UNJUDGED = 6
 
 MALLOC, CALLOC, REALLOC, FREE, POSIX_MEMALIGN, ALIGNED_ALLOC = 1, 2, 3, 5, 8, 9
 FREE_SIZED = 12
@@ -299,6 +303,41 @@ class Errors(ErrorCase):
                           ("double-free", True)])
         self.assertEqual((found["certain"], len(found["reasons"])), (False, 1))
         self.assertIn("  uncertain: ", self.run_ok("errors", self.path("trace.ttd")).text)
+
+    def test_calls_that_are_missing_may_explain_findings(self):
+        """Then the program may be right: there is no answer. Each call needs a missing one, of known
+        number or not; and what is certain counts, as a failure does."""
+        reason = "calls are missing that may explain the findings"
+        plain = {"reason": 1, "count": 1, "last_good": "4:0", "first_good": "5:0"}
+        cut_off = {"reason": 6, "count": 9, "last_good": "0:0", "first_good": "2:0"}
+        unseen = {"reason": 3, "count": "unknown", "last_good": "0:0", "first_good": "never"}
+        for name, loss, frees, status in (
+                ("double", plain, ["3:0", "6:0"], UNJUDGED), ("twice", plain, ["3:0", "6:0", "7:0"], 9),
+                ("before", plain, ["2:2", "3:0"], 9), ("behind", plain, ["6:0", "7:0"], 9),
+                ("past", cut_off, ["3:0", "6:0"], 9), ("unseen", unseen, ["3:0", "6:0"], UNJUDGED),
+                ("unseen twice", unseen, ["3:0", "6:0", "7:0"], UNJUDGED), ("none", plain, ["3:0"], 0)):
+            script = Script().basics()
+            script.alloc(0x1000, 8, start="2:0", end="2:1")
+            for position in frees:
+                script.free(0x1000, start=position, end=position[:-1] + "9")
+            path = self.write(script.add("loss", **loss).close(), name.replace(" ", "-"))
+            result = run("errors", "--error-exitcode", "9", path)
+            self.assertEqual(result.status, status, name)
+            self.assertEqual(f"no answer to 'errors': {reason}\n" in result.errors, status == UNJUDGED)
+            group = run("errors", "--group", "--error-exitcode", "9", path)
+            self.assertEqual(group.status, status, name)
+            self.assertIs(self.json_of("errors", path)["judged"], status != UNJUDGED)
+            results = run("errors", "-f", "sarif", path).json["runs"][0]["results"]
+            self.assertEqual({r["level"] == "note" for r in results},
+                             {status == UNJUDGED} if status else set())
+            self.assertIn(f'failures="{int(status == 9)}"', run("errors", "-f", "junit", path).text)
+            os.remove(path)
+
+    def test_a_failure_rests_on_itself(self):
+        script = Script().basics()
+        script.alloc(0, 8, result=0, start="6:0", end="6:1")
+        script.add("loss", reason=1, count=7, last_good="4:0", first_good="5:0")
+        self.assertEqual(run("errors", "--error-exitcode", "9", self.write(script.close())).status, 9)
 
     def test_forgotten(self):
         script = Script().basics()

@@ -105,6 +105,25 @@ class Unjudged(AnswerCase):
                 self.assertIn("live when the recording ended", run_results[0]["message"]["text"])
                 self.assertIn('failures="0"', run("leaks", "-f", "junit", path).text)
 
+    def test_errors(self):
+        """Calls behind the end of the recording may be errors; there may be no call in it at all. A
+        recorder that let the process go has an answer about the time until then."""
+        for path in *self.endings(), self.write(Script().basics().abandon(), "empty"):
+            with self.subTest(os.path.basename(path)):
+                if os.path.basename(path) == "detached":
+                    self.assertIs(self.json_of("errors", path)["judged"], True)
+                    self.assertEqual(run("errors", "--error-exitcode", "9", path).status, 0)
+                    continue
+                self.assert_unjudged(path, CUT, "errors")
+                self.assertIs(run("errors", "-f", "json", path).json["judged"], False)
+                self.assertTrue(run("errors", path).text.startswith("No errors are known "))
+                self.assertIn(f"\nerrors     none are known: {CUT}\n", run("summary", path).text)
+        script = live()
+        script.free(0x1000)
+        script.free(0x1000)
+        path = self.write(cut(script).close(), "found")
+        self.assertEqual(run("errors", "--error-exitcode", "9", path).status, 9)
+
     def test_all_released_before_the_end_of_the_recording(self):
         script = live()
         script.free(0x1000)
@@ -128,6 +147,8 @@ class Unjudged(AnswerCase):
         script.add("loss", reason=3, count="unknown", last_good="1:0", first_good=END)
         path = self.write(script.close())
         self.assert_unjudged(path, UNSEEN)
+        self.assert_unjudged(path, UNSEEN, "errors")
+        self.assertIn(f"\nerrors     none are known: {UNSEEN}\n", run("summary", path).text)
         self.assertIn("\nleaks      nothing is known to be lost\n", run("summary", path).text)
         # One that ends before leaves blocks behind it judged.
         script = live()
@@ -423,6 +444,10 @@ class Snapshots(SnapshotCase):
             reason = (NO_CALLS if unseen in (first, second) else
                       WAS_KILLED if killed in (first, second) else CUT)
             self.assertEqual(f": {reason}\n" in result.text, bool(first or second))
+            # Of a process that was killed all calls are known.
+            result = run("errors", "--group", "--error-exitcode", "9", path)
+            self.assertEqual(result.status, 0 if killed in (first, second) else status)
+            self.assertEqual("no answer to 'errors'" in result.errors, result.status == UNJUDGED)
         self.process(2, loses=True)
         for loss in cut_off, killed:
             self.process(3, loss=loss)
