@@ -458,10 +458,13 @@ static void take_search_find_files(struct taking *taking)
 /* Reads the words that the system keeps, and drops those that point to no block. */
 static void take_search_find_kernel_words(struct taking *taking)
 {
-    uint32_t pid = taking->order->pid, tid = taking->memory.tid;
+    uint32_t pid = taking->order->pid;
     struct kernel_words *words = taking->kernel_words;
     take_search_find_files(taking);
-    bool is_whole = kernel_words_of_epoll(&words[KERNEL_EPOLL], &taking->files, pid, tid);
+    bool is_whole = true;
+    for (size_t i = 0; i < taking->living_count; i++)
+        is_whole &= kernel_files_add(&taking->files, pid, taking->living[i].tid);
+    is_whole &= kernel_words_of_epoll(&words[KERNEL_EPOLL], &taking->files, pid);
     is_whole &= kernel_words_of_timers(&words[KERNEL_TIMERS], pid);
     taking->lacks_kernel_words |= !is_whole;
     for (size_t kind = 0; kind < KERNEL_KINDS; kind++) {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
@@ -146,22 +147,23 @@ void maps_free(struct maps *maps)
     free(maps->items);
 }
 
-static bool kernel_files_add_epoll(struct kernel_files *files, uint32_t number)
+static bool kernel_files_add_epoll(struct kernel_files *files, uint32_t tid, uint32_t number)
 {
     void *epolls = array_grow(files->epolls, files->epoll_count, &files->epoll_capacity,
                               sizeof *files->epolls);
     if (!epolls)
         return false;
     files->epolls = epolls;
-    files->epolls[files->epoll_count++] = number;
+    files->epolls[files->epoll_count++] = (struct kernel_epoll){tid, number};
     return true;
 }
 
-bool kernel_files_find(struct kernel_files *files, uint32_t pid, uint32_t tid)
+/* Adds the files of a table, by a thread that has it. */
+static bool kernel_files_add_table(struct kernel_files *files, uint32_t pid, uint32_t tid)
 {
     static const char ring[] = "anon_inode:[io_uring]", epoll[] = "anon_inode:[eventpoll]";
     char path[64], text[sizeof epoll];
-    *files = (struct kernel_files){.has_ring = false};
+    files->tables[files->table_count++] = tid;
     snprintf(path, sizeof path, "/proc/%u/task/%u/fd", pid, tid);
     reader_enter();
     DIR *directory = opendir(path);
@@ -171,7 +173,8 @@ bool kernel_files_find(struct kernel_files *files, uint32_t pid, uint32_t tid)
         files->count += size > 0;
         files->has_ring |= size == sizeof ring - 1 && memcmp(text, ring, sizeof ring - 1) == 0;
         if (size == sizeof epoll - 1 && memcmp(text, epoll, sizeof epoll - 1) == 0)
-            is_whole &= kernel_files_add_epoll(files, (uint32_t)strtoul(entry->d_name, NULL, 10));
+            is_whole &=
+                kernel_files_add_epoll(files, tid, (uint32_t)strtoul(entry->d_name, NULL, 10));
     }
     if (directory)
         closedir(directory);
@@ -179,14 +182,42 @@ bool kernel_files_find(struct kernel_files *files, uint32_t pid, uint32_t tid)
     return is_whole;
 }
 
+bool kernel_files_find(struct kernel_files *files, uint32_t pid, uint32_t tid)
+{
+    *files = (struct kernel_files){.has_ring = false};
+    return kernel_files_add_table(files, pid, tid);
+}
+
+bool kernel_files_add(struct kernel_files *files, uint32_t pid, uint32_t tid)
+{
+    enum { KCMP_FILES = 2, LISTED_MAX = 20000 };
+    long order = 0;
+    for (size_t i = 0; i < files->table_count; i++) {
+        reader_enter();
+        order = files->tables[i] != tid ? syscall(SYS_kcmp, files->tables[i], tid, KCMP_FILES, 0, 0)
+                                        : 0;
+        reader_leave();
+        if (order == 0)
+            return true;
+    }
+    if (order > 0)
+        return files->table_count < KERNEL_TABLES_MAX && kernel_files_add_table(files, pid, tid);
+    /* Not permitted, as in some containers: a list that differs is of another table. */
+    files->listed += files->count + 1;
+    return files->listed <= LISTED_MAX && kernel_files_stay(files, pid, tid);
+}
+
 bool kernel_files_stay(const struct kernel_files *files, uint32_t pid, uint32_t tid)
 {
     struct kernel_files later;
-    bool are_same =
-        kernel_files_find(&later, pid, tid) && later.has_ring == files->has_ring &&
-        later.epoll_count == files->epoll_count &&
-        (files->epoll_count == 0 ||
-         memcmp(later.epolls, files->epolls, files->epoll_count * sizeof *files->epolls) == 0);
+    bool are_same = kernel_files_find(&later, pid, tid) && later.has_ring == files->has_ring &&
+                    later.epoll_count <= files->epoll_count;
+    for (size_t i = 0; are_same && i < later.epoll_count; i++)
+        are_same = later.epolls[i].number == files->epolls[i].number &&
+                   files->epolls[i].tid == files->tables[0];
+    size_t count = later.epoll_count;
+    are_same =
+        are_same && (count == files->epoll_count || files->epolls[count].tid != files->tables[0]);
     kernel_files_free(&later);
     return are_same;
 }
@@ -229,12 +260,13 @@ static bool kernel_words_parse(struct kernel_words *words, const char *path, con
 }
 
 bool kernel_words_of_epoll(struct kernel_words *words, const struct kernel_files *files,
-                           uint32_t pid, uint32_t tid)
+                           uint32_t pid)
 {
     bool is_whole = true;
     char path[64];
     for (size_t i = 0; i < files->epoll_count; i++) {
-        snprintf(path, sizeof path, "/proc/%u/task/%u/fdinfo/%u", pid, tid, files->epolls[i]);
+        const struct kernel_epoll *epoll = &files->epolls[i];
+        snprintf(path, sizeof path, "/proc/%u/task/%u/fdinfo/%u", pid, epoll->tid, epoll->number);
         is_whole &= kernel_words_parse(words, path, "tfd:", "data:");
     }
     return is_whole;

@@ -93,13 +93,21 @@ bool maps_read(struct maps *maps, uint32_t pid, uint32_t tid);
 
 void maps_free(struct maps *maps);
 
+/** Threads may have a table of open files of their own: unshare(CLONE_FILES). */
+enum { KERNEL_TABLES_MAX = 16 };
+
 /** Open files of a process that may have its pointers. */
 struct kernel_files {
-    size_t count; /* of files of any kind: a thread that has ended has none */
+    size_t count;                       /* of files of any kind: a thread that has ended has none */
+    uint32_t tables[KERNEL_TABLES_MAX]; /* a thread of each table */
+    size_t table_count;
+    size_t listed; /* files of threads whose tables the system does not compare */
     /** A ring of io_uring: it need not be among the mappings, since the program may have unmapped
      * it, or given the memory of the ring itself. */
     bool has_ring;
-    uint32_t *epolls; /* numbers of files */
+    struct kernel_epoll {
+        uint32_t tid, number;
+    } * epolls; /* by table */
     size_t epoll_count;
     size_t epoll_capacity;
 };
@@ -116,13 +124,18 @@ struct kernel_words {
 bool kernel_files_find(struct kernel_files *files, uint32_t pid, uint32_t tid);
 void kernel_files_free(struct kernel_files *files);
 
-/** Whether a thread's table has the same files of epoll and rings as when they were found. */
+/** Adds the files of another thread's table, if that is none of those found. Returns false if some
+ * may be missing. */
+bool kernel_files_add(struct kernel_files *files, uint32_t pid, uint32_t tid);
+
+/** Whether a thread's table has the same files of epoll and rings as the first one when it was
+ * found. */
 bool kernel_files_stay(const struct kernel_files *files, uint32_t pid, uint32_t tid);
 
 /** Adds the words that the process has given to epoll, or to POSIX timers. Returns false if some
  * may be missing. The caller frees the items. */
 bool kernel_words_of_epoll(struct kernel_words *words, const struct kernel_files *files,
-                           uint32_t pid, uint32_t tid);
+                           uint32_t pid);
 bool kernel_words_of_timers(struct kernel_words *words, uint32_t pid);
 
 /** The memory, file or device behind a mapping. Decides whether a pointer of the program may be in

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Which words snapshots have of real programs, however these end, and while they run."""
 
+import ctypes
 import os
 import pathlib
+import struct
 import subprocess
 import unittest
 
@@ -19,6 +21,16 @@ PLACES = {101: MODULE, 102: MODULE, MAIN_STACK: STACK, MAIN_TLS: TLS, 105: ANONY
           107: ANONYMOUS, 108: FILE, 109: STACK, 110: TLS, 111: ANONYMOUS, 112: HEAP,
           1 << 20: ANONYMOUS, 140: ANONYMOUS}
 UNMAPPED, OVERWRITTEN, DEAD_STACK, ENDED_THREAD = LOST = 141, 142, 143, 144
+
+
+def without_kcmp():
+    """Installs a filter by which kcmp() is not permitted."""
+    library, kcmp = ctypes.CDLL(None), 312
+    filters = ctypes.create_string_buffer(b''.join(struct.pack('<HBBI', *words) for words in (
+        (0x20, 0, 0, 0), (0x15, 0, 1, kcmp), (6, 0, 0, 0x50001), (6, 0, 0, 0x7fff0000))))
+    rules = ctypes.create_string_buffer(struct.pack('<HxxxxxxQ', 4, ctypes.addressof(filters)))
+    if library.prctl(38, 1, 0, 0, 0) or library.prctl(22, 2, rules, 0, 0):
+        raise OSError('no seccomp here')
 
 
 class Places(Recording):
@@ -159,6 +171,22 @@ class Kernel(Recording):
             self.assertEqual({group['bytes']: group['class'] for group in found['groups']},
                              {306: 'definitely_lost'} | dict.fromkeys(range(301, 306),
                                                                       'still_reachable'))
+
+    def test_tables_of_threads(self):
+        """Threads may have files of their own, also while the tables have too many files to be listed
+        while the process is held."""
+        for mode in 'apart', 'apart-many':
+            result = self.record(program('held_in_kernel'), mode)
+            self.assertEqual((result.returncode, result.stderr), (0, b''))
+            found = analyze('leaks', self.trace)
+            self.assertIs(found['certain'], True)
+            self.assertEqual(found['classes']['definitely_lost'], {'blocks': 1, 'bytes': 306})
+
+    def test_tables_that_the_system_does_not_compare(self):
+        """As in some containers: a table that differs makes a doubt, and one that is shared does not."""
+        for mode in 'apart', 'apart-many', 'gone':
+            self.record(program('held_in_kernel'), mode, preexec_fn=without_kcmp)
+            self.assertIs(analyze('leaks', self.trace)['certain'], mode == 'gone')
 
     def test_files_that_are_new(self):
         """A file of epoll that was made while the files were listed holds its block, too."""

@@ -3,8 +3,12 @@
  * sixth was the data of a file that is closed. With an argument the main thread ends first; with
  * "wait", the other thread says so, and ends the program once it has read a line. With "anew" or
  * "many", the main thread does not end: it moves a seventh block from one file of epoll to the next
- * one, with 400 files behind it, or 1,500. With "stay", the main thread waits with 1,500 files. */
+ * one, with 400 files behind it, or 1,500. With "stay", the main thread waits with 1,500 files.
+ * With "apart" or "apart-many", two other threads have files of their own and wait; each holds a
+ * block so, and a table has 30 files, or 3,000. */
+#define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,6 +17,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -97,6 +102,33 @@ static void *end_later(void *first)
     exit(0);
 }
 
+static _Atomic int apart_count;
+
+static void *hold_apart(void *argument)
+{
+    unshare(CLONE_FILES);
+    add(epoll_create1(0), 308 + (size_t)apart_count);
+    clear_stack();
+    apart_count++;
+    pause();
+    return argument;
+}
+
+static void end_beside(int files)
+{
+    pthread_t threads[2];
+    struct rlimit limit = {4096, 4096};
+    setrlimit(RLIMIT_NOFILE, &limit);
+    for (int i = 0; i < files; i++)
+        (void)!dup(STDIN_FILENO);
+    for (int i = 0; i < 2; i++) {
+        pthread_create(&threads[i], NULL, hold_apart, NULL);
+        while (apart_count == i)
+            usleep(1000);
+    }
+    exit(0);
+}
+
 int main(int count, char **arguments)
 {
     static pthread_t first, second;
@@ -104,6 +136,8 @@ int main(int count, char **arguments)
     clear_stack();
     if (count == 1)
         return 0;
+    if (strncmp(arguments[1], "apart", 5) == 0)
+        end_beside(strcmp(arguments[1], "apart") == 0 ? 30 : 3000);
     stays = strcmp(arguments[1], "stay") == 0;
     for (int i = 0; stays && i < 1500; i++)
         (void)!dup(STDIN_FILENO);
