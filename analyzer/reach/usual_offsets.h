@@ -18,7 +18,8 @@
  * their data; and the pages of GLib's slices, which are pointed at their end. They count like a
  * single offset, and few blocks of any group are enough. If the function is known by name to have
  * such a layout, headers of certain sizes, or a record at the end, one block is enough: exceptions
- * of C++, the strings in them, and buffers of std::pmr.
+ * of C++, the strings in them, buffers of std::pmr, and nodes of tsearch(), whose pointers to their
+ * left children have a bit set.
  *
  * An instance of GLib's types has its private data before it, of another size for each type. It
  * begins with a pointer to its class, which is a block, so a pointer to such a word owns the block.

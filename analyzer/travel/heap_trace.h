@@ -50,7 +50,8 @@ struct heap_callers {
     bool is_instance;
     bool is_slice_page;
     /** By its name, the innermost one or a wrapper hands out pointers behind headers of these
-     * sizes, and to a record of the last size at the end of the block; 0 if that is unknown. */
+     * sizes, or with a bit set, and to a record of the last size at the end of the block; 0 if that
+     * is unknown. */
     uint32_t headers[HEAP_HEADERS];
     uint32_t trailer;
 };

@@ -246,8 +246,14 @@ enum judge_trait {
     JUDGE_SLICE = 32,
     JUDGE_EXCEPTION = 64,
     JUDGE_STRING = 128,
-    JUDGE_BUFFER = 256
+    JUDGE_BUFFER = 256,
+    JUDGE_TREE = 512
 };
+
+/* The C library's search tree: a node's pointer to its left child has the colour of the node in its
+ * lowest bit. The names are too short to be parts of others. */
+#define TREE_COLOUR 1
+static const char *const tree_functions[] = {"tsearch", "__tsearch", "__GI___tsearch"};
 
 static const char slice_function[] = "g_slice_alloc";
 
@@ -270,6 +276,11 @@ static bool judge_has_part(struct ttd_string name, const char *part)
     return name.size && memmem(name.data, name.size, part, strlen(part));
 }
 
+static bool judge_is_whole(struct ttd_string name, const char *whole)
+{
+    return name.size == strlen(whole) && memcmp(name.data, whole, name.size) == 0;
+}
+
 static uint32_t judge_traits(struct runtime_judge *judge, const struct frame *frame)
 {
     if (!frame->function.size)
@@ -284,6 +295,10 @@ static uint32_t judge_traits(struct runtime_judge *judge, const struct frame *fr
     for (size_t i = 0; i < sizeof judge_parts / sizeof judge_parts[0]; i++) {
         if (judge_has_part(frame->symbol, judge_parts[i].part))
             traits |= judge_parts[i].trait;
+    }
+    for (size_t i = 0; i < sizeof tree_functions / sizeof tree_functions[0]; i++) {
+        if (judge_is_whole(frame->symbol, tree_functions[i]))
+            traits |= JUDGE_TREE;
     }
     enum ttd_status status = map_set(&judge->functions, frame->name, 0, traits);
     if (status != TTD_OK)
@@ -329,6 +344,8 @@ static void judge_find_headers(struct heap_callers *callers, uint32_t traits)
         callers->headers[0] = EXCEPTION_COUNT;
         callers->headers[1] = EXCEPTION_HEADER;
     }
+    if (traits & JUDGE_TREE)
+        callers->headers[0] = TREE_COLOUR;
     if (traits & JUDGE_BUFFER)
         callers->trailer = BUFFER_RECORD;
 }

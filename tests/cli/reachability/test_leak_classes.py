@@ -345,7 +345,8 @@ class Owners(SnapshotCase):
 
     def test_headers_of_the_runtimes(self):
         """A pointer behind the header of an exception or of its string owns one block, and so does
-        one to the record at the end of a buffer of std::pmr; no other one does."""
+        one to the record at the end of a buffer of std::pmr, and one to a node of the C library's
+        search trees with its colour; no other one does."""
         held, possible = "still_reachable", "possibly_lost"
         for name, size, owning, other in (
                 ("__cxa_allocate_exception", 144, (16, 128), (8, 112, 136)),
@@ -353,6 +354,7 @@ class Owners(SnapshotCase):
                 ("_ZNSbIwSt11char_traitsIwESaIwEE4_Rep9_S_createEmmRKS1_", 60, (24,), (16,)),
                 ("_ZNSt3pmr25monotonic_buffer_resource13_M_new_bufferEmm", 1040, (1024,),
                  (8, 1016, 1032)),
+                ("tsearch", 24, (1,), (2, 8, 16)), ("__tsearch", 24, (1,), (8,)), ("listsearch", 24, (), (1, 8)),
                 ("_ZN2my9exceptionC1Ev", 144, (), (16, 128))):
             for offset in owning + other:
                 self.assertEqual(self.of_function([(offset,)], f"{name}@@0", size),

@@ -246,6 +246,19 @@ CASE(search_tree_lost)
     search_tree();
 }
 
+/* Some pointers of a tree that is not small have a bit set: the colour of a node. */
+CASE(large_search_tree_kept)
+{
+    static char keys[100][2];
+    void *root = NULL;
+
+    for (int i = 0; i < 100; i++) {
+        keys[i][0] = (char)(1 + i * 37 % 100);
+        tsearch(keys[i], &root, compare);
+    }
+    kept[0] = root;
+}
+
 CASE(hash_table)
 {
     ENTRY entry = {.key = block(8), .data = block(40)};
