@@ -308,7 +308,8 @@ static int errors_find(struct session *session, const struct errors_options *opt
     struct heap_trace trace = source_trace(&session->source);
     struct heap_errors_options query = {.remembered = (uint32_t)options->remembered,
                                         .fatal = fatal,
-                                        .has_choice = trace.choice.is_made};
+                                        .has_choice = trace.choice.is_made,
+                                        .is_merged = trace.choice.is_merged};
     int status = session_islands(session, &options->island, &query.islands);
     if (status != STATUS_OK)
         return status;

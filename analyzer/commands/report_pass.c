@@ -60,7 +60,8 @@ static struct heap_errors_options report_pass_errors_options(const struct report
     return (struct heap_errors_options){.remembered = HEAP_FREED_DEFAULT,
                                         .islands = findings->islands,
                                         .fatal = &findings->fatal,
-                                        .has_choice = trace->choice.is_made};
+                                        .has_choice = trace->choice.is_made,
+                                        .is_merged = trace->choice.is_merged};
 }
 
 /* Adds the analyses of calls: usage and errors. They need the whole trace. */

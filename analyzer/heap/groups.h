@@ -23,8 +23,10 @@ struct heap_choice {
     /** All blocks that the process had when the recorder was attached are there, and all calls
      * from then on. */
     bool has_earlier;
-    /** The snapshot that the program was to take at its end is missing. */
+    /** The snapshot of the program's end, or of the recording's, is missing. */
     bool lacks_end_snapshot;
+    /** The trace was made of the traces of several processes. */
+    bool is_merged;
     /** Mean number of bytes from one recorded block to the next; 0 if the blocks are no sample. */
     uint64_t sample;
     /** Size of the smallest recorded blocks, if they are no sample. */

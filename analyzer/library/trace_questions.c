@@ -229,8 +229,10 @@ enum ttd_status ttdheap_errors(struct ttdheap *heap, struct ttdheap_findings *fi
     struct heap_fatal fatal;
     struct heap_errors errors;
     struct heap_trace trace = handle_trace(heap);
-    struct heap_errors_options options = {
-        .remembered = HEAP_FREED_DEFAULT, .fatal = &fatal, .has_choice = trace.choice.is_made};
+    struct heap_errors_options options = {.remembered = HEAP_FREED_DEFAULT,
+                                          .fatal = &fatal,
+                                          .has_choice = trace.choice.is_made,
+                                          .is_merged = trace.choice.is_merged};
     memset(findings, 0, sizeof *findings);
     enum ttd_status status = named_need(heap, &why);
     if (status == TTD_OK)

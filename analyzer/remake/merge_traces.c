@@ -50,6 +50,8 @@ struct merger {
     struct ttd_writer *writer;
     struct remake_result *result;
     struct ttd_error *error;
+    /** Snapshots were left out. */
+    bool had_snapshots;
 };
 
 /* Properties. */
@@ -251,6 +253,9 @@ static bool merge_wants(void *context, const struct ttd_batch *batch, const void
     bool is_wanted = true;
     switch (batch->kind) {
     case TTD_KIND_SNAPSHOTS:
+        source->merger->had_snapshots = true;
+        is_wanted = false;
+        break;
     case TTD_KIND_FRAMES:
     case TTD_KIND_REGIONS:
     case TTD_KIND_REFERENCES:
@@ -412,7 +417,30 @@ static enum ttd_status merge_state(struct merger *merger)
                  merger->result->records_left_out);
         status = copier_put_fact(&merger->sources[0].copier, "unrecorded", text);
     }
+    if (status == TTD_OK && merger->had_snapshots)
+        status = copier_put_fact(&merger->sources[0].copier, "missing_snapshot", "merge");
     return status;
+}
+
+/* Returns the end that says least about the blocks that are live at the end: of the processes that
+ * have not ended before. */
+static struct ttd_end merge_last_end(const struct merger *merger)
+{
+    static const int ranks[] = {[TTD_END_REASON_EXITED] = 1,
+                                [TTD_END_REASON_UNKNOWN] = 2,
+                                [TTD_END_REASON_SIGNALED] = 3,
+                                [TTD_END_REASON_DETACHED] = 4,
+                                [TTD_END_REASON_NOT_RECORDED] = 5};
+    struct ttd_end last = {.reason = TTD_END_REASON_NOT_RECORDED};
+    int rank = 0;
+    for (size_t i = 0; i < merger->count; i++) {
+        const struct ttd_end *end = &merger->sources[i].copier.end;
+        if (merger->result->ended[i] || ranks[end->reason] <= rank)
+            continue;
+        rank = ranks[end->reason];
+        last = (struct ttd_end){.reason = end->reason, .code = end->code};
+    }
+    return last;
 }
 
 static enum ttd_status merge_copy(struct merger *merger)
@@ -445,7 +473,6 @@ static enum ttd_status merge_write(struct merger *merger, const struct ttd_outpu
 {
     struct copier *first = &merger->sources[0].copier;
     struct ttd_trace trace = merge_properties(merger);
-    struct ttd_end end = {.reason = TTD_END_REASON_NOT_RECORDED};
     enum ttd_status status = copier_open(first, &trace, output);
     if (status != TTD_OK)
         return status;
@@ -454,6 +481,7 @@ static enum ttd_status merge_write(struct merger *merger, const struct ttd_outpu
         merger->sources[i].copier.writer = merger->writer;
     merge_set_offsets(merger, &trace);
     status = merge_copy(merger);
+    struct ttd_end end = merge_last_end(merger);
     for (size_t i = 0; i < merger->count; i++) {
         const struct copier *copier = &merger->sources[i].copier;
         uint64_t time = copier->time_offset + copier->end.wall_time;

@@ -173,6 +173,7 @@ struct ttd_position heap_gaps_end(struct heap_gaps *gaps, struct ttd_position po
 #define EARLIER_KEY   "before"
 #define MISSING_KEY   "unrecorded"
 #define SNAPSHOT_KEY  "missing_snapshot"
+#define MERGED_KEY    "merged"
 
 static bool choice_begins(struct ttd_string text, const char *begin)
 {
@@ -219,6 +220,7 @@ static void choice_see(struct heap_choice *choice, const struct ttd_metadata *re
                        bool *has_missing)
 {
     choice->has_earlier |= choice_is_key(record->key, EARLIER_KEY);
+    choice->is_merged |= choice_is_key(record->key, MERGED_KEY);
     choice->lacks_end_snapshot |= choice_is_key(record->key, SNAPSHOT_KEY);
     if (choice_is_key(record->key, MISSING_KEY)) {
         *has_missing = true;

@@ -334,7 +334,8 @@ enum ttd_status heap_errors_watch(struct heap_errors *errors,
     finder->has_early_blocks = options->has_choice || heap_has_early_blocks(reader);
     finder->misaligned = trace->pointer_size ? trace->pointer_size - 1 : 0;
     heap_status_table_init(&finder->statuses);
-    heap_last_calls_begin(&finder->last_calls, reader, options->fatal);
+    if (!options->is_merged)
+        heap_last_calls_begin(&finder->last_calls, reader, options->fatal);
     struct heap_watcher watcher = {.observer = {.context = finder,
                                                 .effect = errors_see_effect,
                                                 .call = heap_error_finder_see_call},

@@ -255,6 +255,8 @@ struct heap_errors_options {
     const struct heap_fatal *fatal;
     /** Not all blocks are recorded: releases of others are no findings. */
     bool has_choice;
+    /** A call that has not returned may be of another process than the one that died. */
+    bool is_merged;
     /** In a pass: only finds out whether a call may be an error, with a fraction of the work. If
      * none is, there are no errors; else sets `must_search`, and a search of its own finds them. */
     bool only_screens;

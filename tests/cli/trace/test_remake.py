@@ -11,6 +11,8 @@ import support
 from snapshot_support import SnapshotScript
 from support import DAMAGED, OPEN, USAGE, Script, TestCase, run
 
+UNJUDGED = 6
+
 VECTORS = os.path.join(os.environ["TTD_SOURCE"], "tests", "vectors")
 RECOVERED = 4
 # The questions by which a copy is compared.
@@ -406,6 +408,47 @@ class Merge(Remade):
                  for at in ("10:1", "18:0", "end")]
         self.assertEqual(sizes, [100, 0, 7])
         self.assertEqual(self.ask(target, "peak")["live_bytes"], 100)
+        self.assertEqual(self.ask(target, "errors")["findings"], [])
+
+    def merged_end(self, *endings, snapshot=False):
+        """The verdict about a merged trace, and how it ends: of processes with one block each."""
+        paths = []
+        for number, ending in enumerate(endings):
+            script = SnapshotScript(id=1 + number, pid=7 + number).basics()
+            script.alloc(0x1000, 100, start=f"{number + 1}0:0", end=f"{number + 1}0:1")
+            if snapshot:
+                script.snapshot((2, 8, 0x1000), reason=4, position=f"{number + 1}1:0")
+            paths.append(self.write(script.close(**ending), f"{number}.ttd"))
+        target, _ = self.make("merge", *paths)
+        info = self.ask(target, "info")
+        status = run("leaks", "--error-exitcode", "9", target).status
+        self.assertEqual(run("errors", "--error-exitcode", "9", target).status, 0)
+        for path in target, *paths:
+            os.remove(path)
+        return status, info["end_reason"], info["end_code"]
+
+    def test_how_the_last_process_ended(self):
+        """A process that was killed had no chance to release its blocks. Of several whose blocks are
+        left, the end that says least counts."""
+        exited, killed, detached = {"code": 3}, {"reason": 2, "code": 9}, {"reason": 3}
+        self.assertEqual(self.merged_end(killed, exited), (9, "exited", 3))
+        self.assertEqual(self.merged_end(exited, killed), (UNJUDGED, "killed", 9))
+        self.assertEqual(self.merged_end(detached, exited), (UNJUDGED, "detached", None))
+        self.assertEqual(self.merged_end(exited, {"reason": 0}), (UNJUDGED, "unknown", None))
+
+    def test_snapshots_that_are_left_out(self):
+        """What the program still held at its end is not known, and no finding."""
+        self.assertEqual(self.merged_end({}, {}, snapshot=True), (UNJUDGED, "exited", 0))
+
+    def test_a_call_of_another_process(self):
+        """A call that has not returned is not the one in which the last process died."""
+        first = Script(id=1, pid=7).basics()
+        first.alloc(0x1000, 100, start="10:0", end="10:1")
+        first.free(0x1000, start="11:0", end="never")
+        last = Script(id=2, pid=8).basics()
+        last.alloc(0x2000, 7, start="20:0", end="20:1")
+        target, _ = self.make("merge", self.write(first.close(), "first.ttd"),
+                              self.write(last.close(reason=2, code=11), "last.ttd"))
         self.assertEqual(self.ask(target, "errors")["findings"], [])
 
     def test_losses(self):
