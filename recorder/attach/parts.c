@@ -107,8 +107,9 @@ static void *parts_stop_and_work(void *context)
         stopping->is_done = stopping->work(attachment, &threads);
     else
         parts_refuse_stop(attachment, &threads);
+    bool is_process = !stopping->is_for_some || threads_are_all(&threads);
     threads_release(&threads);
-    if (!stopping->is_for_some || threads_is_alone(attachment->pid, attachment->pid))
+    if (is_process)
         attachment->stop_time += attach_now() - begin;
     if (stopping->is_done && stopping->after)
         stopping->after(attachment);

@@ -144,9 +144,10 @@ uint64_t copy_end(struct copy *copy, const struct borrowed_code *code, struct co
     uint64_t begin = copy_now();
     /* Its parent may wait for it only now, and only here. */
     threads_stop_some(&threads, pid, child, interrupted);
+    bool are_all = threads_are_all(&threads);
     copy_drop(copy, &threads, code, history);
     threads_release(&threads);
-    return copy_now() - begin;
+    return are_all ? copy_now() - begin : 0;
 }
 
 static uint64_t copy_resident(uint32_t pid)

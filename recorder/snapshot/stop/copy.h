@@ -48,8 +48,9 @@ bool copy_make(struct copy *copy, struct threads *threads, const struct borrowed
 void copy_drop(struct copy *copy, struct threads *threads, const struct borrowed_code *code,
                struct copy_history *history);
 
-/** Ends the copy, if there is one; the process stops once more for a moment. Returns for how long,
- * in nanoseconds. */
+/** Ends the copy, if there is one; for that, up to three threads of the process stop once more for
+ * a moment. Returns for how long the process stood still, in nanoseconds: 0 if it has more threads.
+ */
 uint64_t copy_end(struct copy *copy, const struct borrowed_code *code, struct copy_history *history,
                   uint32_t pid, uint32_t child, struct interrupted_calls *interrupted);
 

@@ -407,8 +407,7 @@ bool threads_is_alone(uint32_t pid, uint32_t tid)
     return tid == pid && threads_count(pid) == 1;
 }
 
-/* Whether all threads of the process are stopped, as their number says. */
-static bool threads_are_all(const struct threads *threads)
+bool threads_are_all(const struct threads *threads)
 {
     for (size_t i = 0; i < threads->count; i++)
         if (!threads->items[i].is_stopped)

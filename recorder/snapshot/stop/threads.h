@@ -101,6 +101,9 @@ void threads_hurry(struct threads *threads);
 /** Lets a stopped thread go on. Does nothing to a thread of a process that was stopped anyway. */
 void threads_let_on(struct thread_state *thread);
 
+/** Whether all threads of the process are stopped, as their number says. */
+bool threads_are_all(const struct threads *threads);
+
 /** Stops threads that were let on, and those that they have started, after a pause of less than a
  * second, in nanoseconds. */
 void threads_stop_again(struct threads *threads, long pause);
