@@ -60,6 +60,14 @@ static void loaded_debug_frames_forget(uintptr_t begin)
             atomic_store_explicit(&copies[i].begin, IS_GONE, memory_order_relaxed);
 }
 
+/* In the child of a fork: another thread may have been reading a section. */
+static void loaded_debug_frames_drop(void)
+{
+    for (size_t i = 0; i < COPIES; i++)
+        if (atomic_load_explicit(&copies[i].begin, memory_order_relaxed) <= IS_GONE)
+            copies[i].frame = (struct debug_frame){0};
+}
+
 int dwarf_file_open(const char *path)
 {
     return (int)sys_call6(SYS_openat, AT_FDCWD, (long)path,
@@ -235,8 +243,10 @@ static void loaded_add_locked(uintptr_t begin, uintptr_t end, const struct link_
             begin; /* the kept facts of the slot's last module stay: its room is taken */
         module->end = end;
         module->map = map;
-        module->gone = false;
         module->is_lasting = !has_all_first;
+        module->is_settled = false;
+        atomic_signal_fence(memory_order_seq_cst); /* another thread may fork at any point */
+        module->gone = false;
         module_count += index == module_count;
         module_log_load(module, sequence, steps);
         if (has_all_first)
@@ -341,6 +351,7 @@ void modules_forget_log(void)
 static void modules_again(uint64_t sequence)
 {
     modules_forget_log();
+    loaded_debug_frames_drop();
     for (size_t i = 0; i < module_count; i++) {
         struct module *module = &modules[i];
         if (module->gone)

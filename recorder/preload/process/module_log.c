@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
@@ -46,9 +47,11 @@ void module_files_begin(void)
 
 void module_files_end(void)
 {
-    if (maps_text)
-        unwind_pages_free(maps_text, MAPS_SIZE);
-    maps_text = NULL;
+    char *text = maps_text;
+    maps_text = NULL; /* before it is gone: the child of a fork meanwhile gives away its own */
+    atomic_signal_fence(memory_order_seq_cst);
+    if (text)
+        unwind_pages_free(text, MAPS_SIZE);
 }
 
 static const char *module_file_take_number(const char *next, unsigned base, uint64_t *number)
@@ -305,7 +308,7 @@ void module_log_keep(void *room)
 
 void module_log_again(struct module *module, uint64_t sequence)
 {
-    size_t words = module->kept_words;
+    size_t words = module->is_settled ? module->kept_words : 0;
     uint64_t *room = words != 0 ? log_room(words) : NULL;
     if (words == 0)
         module_log_load(module, sequence, 0);
@@ -327,6 +330,7 @@ void module_log_load(struct module *module, uint64_t sequence, uint64_t steps)
     const char *id = note ? (const char *)(note + 1) + ((note->n_namesz + 3u) & ~3u) : "";
     size_t id_size = note && note->n_descsz <= TTD_BUILD_ID_MAX ? note->n_descsz : 0;
 
+    module->is_settled = false;
     const struct module_file *file = module_file_of(module);
     size_t path_size = file->path_size;
     uint64_t *room = log_room(8 + MODULE_FILE_FACTS + (id_size + 7) / 8 + (path_size + 7) / 8);
@@ -344,6 +348,8 @@ void module_log_load(struct module *module, uint64_t sequence, uint64_t steps)
     *room = record_head(OP_MODULE_LOAD, 0, 0, 0, (unsigned)(word - room));
     log_keep(module, room, (size_t)(word - room));
     log_commit(word);
+    atomic_signal_fence(memory_order_seq_cst);
+    module->is_settled = true;
 }
 
 void module_log_unload(uintptr_t begin)
@@ -361,4 +367,5 @@ void module_log_unload(uintptr_t begin)
 void module_log_forget(void)
 {
     memset(&process_log, 0, sizeof process_log);
+    module_files_end(); /* another thread may have been reading it when this process was forked */
 }

@@ -19,6 +19,7 @@ struct module {
     const struct link_map *map;
     bool gone;
     bool is_lasting;              /* the program started with it, and it is never unloaded */
+    bool is_settled;              /* false while a thread logs it: `kept` is not the module's yet */
     uint16_t kept_at, kept_words; /* its record, kept for forked children; 0 words if it is not */
 };
 

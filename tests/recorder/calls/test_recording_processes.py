@@ -330,6 +330,17 @@ for path in sys.argv[1:]:
         self.assertEqual(found, {'from_plugin_a': 20, 'from_plugin_b': 20})
         self.assertEqual(len(begins), 1, 'the plugins are not at the same place')
 
+    def test_forks_while_a_library_is_loaded(self):
+        """A child has what another thread of its parent had in hand, and nobody goes on with it."""
+        result = self.record(program('loads_and_forks'), program('libplugin_a.so'),
+                             program('libplugin_b.so'), '300', options=['--no-snapshot'])
+        self.assertEqual((result.returncode, result.stderr), (0, b''))
+        traces = list(self.directory.glob('trace.bin.*'))
+        self.assertEqual(len(traces), 300)
+        for trace in traces[::20]:
+            [group] = analyze('hot', trace)['groups']
+            self.assertEqual(group['stack'][0]['function'], 'from_plugin_b')
+
 
 if __name__ == "__main__":
     unittest.main()
