@@ -63,24 +63,30 @@ static enum ttd_status forward_replay_chunk(struct forward_run *run, const struc
 
 /* ---- Whether the sums of a chunk say all ---- */
 
-/* Finds the records of the nets' addresses. False if one holds something else than a net says. */
+/* Finds the records of the nets' addresses, and adds those of blocks that are left where there was
+ * none. False if one holds something else than a net says. There is room for all. */
 static bool forward_find_together(struct forward_run *run, const struct ttd_netted *netted,
                                   size_t first, size_t end)
 {
-    const struct heap_live *live = &run->replay->live;
+    struct heap_live *live = &run->replay->live;
     uint32_t hashes[TOGETHER];
+    size_t slots[TOGETHER];
     for (size_t i = first; i < end; i++) {
         hashes[i - first] = heap_live_hash(live, netted->nets[i].address);
         heap_live_prefetch(live, hashes[i - first]);
     }
     for (size_t i = first; i < end; i++) {
-        uint32_t record = live->slots[heap_live_find_slot(live, hashes[i - first])].record;
+        slots[i - first] = heap_live_find_slot(live, hashes[i - first]);
+        uint32_t record = live->slots[slots[i - first]].record;
         __builtin_prefetch(&live->blocks[record - (record != 0)], 1);
     }
     for (size_t i = first; i < end; i++) {
         const struct ttd_net *net = &netted->nets[i];
         ttd_id heap = netted->heaps[net->heap];
-        uint32_t record = heap_live_known_record(live, net->address, hashes[i - first]);
+        uint32_t record =
+            net->state == TTD_NET_LIVE
+                ? heap_live_record_at(live, net->address, hashes[i - first], slots[i - first])
+                : heap_live_known_record(live, net->address, hashes[i - first]);
         const struct heap_block *block = &live->blocks[record];
         bool is_live = record != HEAP_NO_RECORD && heap_live_has(live, block);
         bool is_stale = record != HEAP_NO_RECORD && block->is_held && !is_live;
@@ -95,11 +101,14 @@ static bool forward_find_together(struct forward_run *run, const struct ttd_nett
 static enum ttd_status forward_find_records(struct forward_run *run,
                                             const struct ttd_netted *netted, bool *is_plain)
 {
+    struct heap_live *live = &run->replay->live;
     enum ttd_status status = grow_array((void **)&run->records, &run->record_capacity,
                                         netted->count, sizeof *run->records);
     for (size_t i = 0; i < netted->count && status == TTD_OK && *is_plain; i += TOGETHER) {
         size_t end = netted->count - i < TOGETHER ? netted->count : i + TOGETHER;
-        *is_plain = forward_find_together(run, netted, i, end);
+        status = heap_live_reserve(live, live->used_records + (end - i));
+        if (status == TTD_OK)
+            *is_plain = forward_find_together(run, netted, i, end);
     }
     return status;
 }
@@ -145,12 +154,7 @@ static enum ttd_status forward_acquire(struct forward_run *run, const struct hea
     const struct heap_net_observer *observer = run->forward->observer;
     struct heap_block block = net_block(chunk->netter, net);
     struct heap_block replaced;
-    enum ttd_status status = TTD_OK;
-    if (record == HEAP_NO_RECORD)
-        status =
-            heap_live_record(live, block.address, heap_live_hash(live, block.address), &record);
-    if (status == TTD_OK)
-        status = heap_live_acquire(live, &record, &block, &replaced);
+    enum ttd_status status = heap_live_acquire(live, &record, &block, &replaced);
     if (status == TTD_OK)
         status = observer->acquired(observer->context, chunk, net, &live->blocks[record], record);
     return status;
