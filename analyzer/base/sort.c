@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/sort.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/task.h"
@@ -87,27 +88,37 @@ void sort_keys(struct sort_key *keys, struct sort_key *spare, size_t count)
         memcpy(keys, source, count * sizeof *keys);
 }
 
-static void sort_swap(char *left, char *right, size_t size)
+/* Largest size of a record. */
+#define RECORD_MAX 256
+
+/* Distance of prefetching, in records. */
+#define AHEAD 8
+
+/* Moves the records of a cycle, each to where the one before it in the cycle was. */
+static void sort_move_cycle(char *records, size_t size, struct sort_key *keys, size_t first)
 {
-    char part[64];
-    for (size_t done = 0, length; done < size; done += length) {
-        length = size - done < sizeof part ? size - done : sizeof part;
-        memcpy(part, left + done, length);
-        memcpy(left + done, right + done, length);
-        memcpy(right + done, part, length);
+    char record[RECORD_MAX];
+    size_t target = first;
+    size_t ahead = first;
+    for (int i = 0; i < AHEAD; i++)
+        ahead = keys[ahead].index;
+    memcpy(record, records + first * size, size);
+    for (size_t source; (source = keys[target].index) != first; target = source) {
+        keys[target].index = (uint32_t)target;
+        memcpy(records + target * size, records + source * size, size);
+        ahead = keys[ahead].index;
+        __builtin_prefetch(records + ahead * size, 1);
+        __builtin_prefetch(records + (ahead + 1) * size - 1, 1);
     }
+    keys[target].index = (uint32_t)target;
+    memcpy(records + target * size, record, size);
 }
 
 void sort_records(void *records, size_t size, struct sort_key *keys, size_t count)
 {
-    char *bytes = records;
+    assert(size <= RECORD_MAX);
     for (size_t i = 0; i < count; i++) {
-        size_t target = i;
-        for (size_t source = keys[i].index; source != i; source = keys[target].index) {
-            sort_swap(bytes + target * size, bytes + source * size, size);
-            keys[target].index = (uint32_t)target;
-            target = source;
-        }
-        keys[target].index = (uint32_t)target;
+        if (keys[i].index != i)
+            sort_move_cycle(records, size, keys, i);
     }
 }

@@ -23,7 +23,7 @@ void sort_keys(struct sort_key *keys, struct sort_key *spare, size_t count);
  * Moves each record to where its key is, once. The indexes of the keys are the places of the
  * records; then they are in order.
  *
- * @param size  of a record, in bytes
+ * @param size  of a record, in bytes; at most 256
  */
 void sort_records(void *records, size_t size, struct sort_key *keys, size_t count);
 
