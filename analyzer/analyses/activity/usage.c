@@ -13,18 +13,20 @@ struct usage_finder {
     struct heap_usage *usage;
     struct heap_net_observer nets;
     struct births births;
-    /** With only_temporary there are no births. The table of calls has for each thread 1 more than
-     * the number of its newest call if this has allocated a block, else 0. `fresh` has these
-     * before each call of a batch, whose events begin at `first`. */
+    /** With only_temporary there are no births. The table of calls has for each thread the result
+     * of usage_fresh_after() for its newest call. `fresh` has it before each call of a batch that
+     * is of another thread than the one in front of it; the events begin at `first`. */
     const struct heap_replay *replay;
     const struct ttd_event *first;
     uint64_t *fresh;
     size_t fresh_capacity;
-    /** When the last ReAlloc from NULL of each thread returned, by the thread's index in `births`.
-     */
+    /** When the last ReAlloc from NULL of each thread returned, by the thread's index in `births`;
+     * when the last one of all did, and whether calls may still take effect before that. */
     struct ttd_position *ends;
     size_t ends_count;
     size_t ends_capacity;
+    struct ttd_position last_end;
+    bool is_before_end;
 };
 
 static enum ttd_status usage_see_call(void *context, const struct ttd_event *event)
@@ -353,50 +355,96 @@ static enum ttd_status usage_note_end(struct usage_finder *finder, const struct 
     while (finder->ends_count <= index)
         finder->ends[finder->ends_count++] = ttd_position_min();
     finder->ends[index] = event->time_end;
+    if (ttd_position_compare(event->time_end, finder->last_end) > 0)
+        finder->last_end = event->time_end;
+    finder->is_before_end = true;
     return TTD_OK;
 }
 
-/* Counts the calls of a batch, before they have effects, and notes for each which block its thread
- * has just allocated. */
+/* Returns 1 more than the number of a call if it has allocated a new block, else 0. */
+static inline uint64_t usage_fresh_after(const struct ttd_event *event)
+{
+    bool is_new = event->action == TTD_ACTION_ALLOC ||
+                  (event->action == TTD_ACTION_REALLOC && !event->base_address);
+    return is_new && event->result && event->address ? event->number + 1 : 0;
+}
+
+/* Notes which block the thread of the call that was seen last has just allocated. */
+static void usage_leave_call(struct usage_finder *finder, const struct ttd_event *event)
+{
+    finder->births.thread_calls[finder->births.last_index] = usage_fresh_after(event);
+}
+
+/* Sees a call of another thread than the one before, a ReAlloc, or a call while a ReAlloc may be
+ * under way. */
+static enum ttd_status usage_see_other(struct usage_finder *finder, const struct ttd_event *event)
+{
+    bool is_first = event == finder->first;
+    enum ttd_status status = TTD_OK;
+    if (is_first || event[-1].thread != event->thread) {
+        uint64_t *newest = NULL;
+        if (!is_first)
+            usage_leave_call(finder, event - 1);
+        status = births_calls_of(&finder->births, event->thread, &newest);
+        if (status != TTD_OK)
+            return status;
+        finder->fresh[event - finder->first] = *newest;
+    }
+    /* Later calls have later effects. */
+    if (finder->is_before_end)
+        finder->is_before_end =
+            ttd_position_compare(ttd_event_position(event), finder->last_end) < 0;
+    finder->usage->must_count |= finder->is_before_end && usage_is_nested(finder, event);
+    bool is_from_null = event->action == TTD_ACTION_REALLOC && !event->base_address;
+    return is_from_null && event->result && event->address ? usage_note_end(finder, event) : TTD_OK;
+}
+
+/* Counts the calls of a batch, before they have effects. */
 static enum ttd_status usage_see_only_batch(void *context, const struct ttd_batch *batch)
 {
     struct usage_finder *finder = context;
     struct heap_site *total = &finder->usage->total;
-    uint64_t *newest = NULL;
     size_t count = batch->kind == TTD_KIND_EVENTS ? batch->count : 0;
+    struct heap_sum bytes = {0, 0};
+    uint64_t allocations = 0;
+    ttd_id thread = TTD_NONE;
     enum ttd_status status =
         grow_array((void **)&finder->fresh, &finder->fresh_capacity, count, sizeof *finder->fresh);
     if (!count || status != TTD_OK)
         return status;
-    const struct ttd_event *events = batch->u.events;
-    finder->first = events;
-    for (size_t i = 0; i < count; i++) {
-        const struct ttd_event *event = &events[i];
-        if (!i || event->thread != event[-1].thread)
-            status = births_calls_of(&finder->births, event->thread, &newest);
-        if (status != TTD_OK)
-            return status;
-        finder->fresh[i] = *newest;
-        *newest = 0;
-        finder->usage->must_count |= usage_is_nested(finder, event);
+    finder->first = batch->u.events;
+    const struct ttd_event *event = finder->first;
+    for (const struct ttd_event *end = event + count; event < end && status == TTD_OK; event++) {
         bool allocates = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC;
-        if (!allocates || !event->result || !event->address)
-            continue;
-        total->allocations++;
-        heap_sum_add(&total->bytes, event->size);
-        if (event->action == TTD_ACTION_ALLOC || !event->base_address)
-            *newest = event->number + 1;
-        if (event->action == TTD_ACTION_REALLOC && !event->base_address)
-            status = usage_note_end(finder, event);
+        allocates &= event->result && event->address;
+        allocations += allocates;
+        heap_sum_add(&bytes, allocates ? event->size : 0);
+        if (event->thread != thread || event->action == TTD_ACTION_REALLOC ||
+            finder->is_before_end || event == finder->first)
+            status = usage_see_other(finder, event);
+        thread = event->thread;
     }
-    return status;
+    if (status != TTD_OK)
+        return status;
+    usage_leave_call(finder, event - 1);
+    total->allocations += allocations;
+    heap_sum_add_sum(&total->bytes, bytes);
+    return TTD_OK;
+}
+
+/* Returns usage_fresh_after() of the call of the thread before a call of that batch. */
+static inline uint64_t usage_fresh_before(const struct usage_finder *finder,
+                                          const struct ttd_event *event)
+{
+    bool is_first = event == finder->first || event[-1].thread != event->thread;
+    return is_first ? finder->fresh[event - finder->first] : usage_fresh_after(event - 1);
 }
 
 /* Sees a Free of that batch before it has its effect. */
 static enum ttd_status usage_see_only_free(void *context, const struct ttd_event *event)
 {
     const struct usage_finder *finder = context;
-    uint64_t fresh = finder->fresh[event - finder->first];
+    uint64_t fresh = usage_fresh_before(finder, event);
     if (!fresh || !event->base_address || (!event->result && ttd_event_returned(event)))
         return TTD_OK;
     const struct heap_block *block = heap_replay_given(finder->replay, event);
@@ -408,7 +456,10 @@ static enum ttd_status usage_see_plain_free(void *context, const struct ttd_even
                                             const struct heap_block *block)
 {
     const struct usage_finder *finder = context;
-    return finder->fresh[event - finder->first] == block->event + 1
+    /* Nearly all: a call of the same thread is in front of it, and has not acquired the block. */
+    bool is_usual = event != finder->first && event[-1].thread == event->thread &&
+                    event[-1].number != block->event;
+    return !is_usual && usage_fresh_before(finder, event) == block->event + 1
                ? usage_add_temporary(finder->usage, block)
                : TTD_OK;
 }
