@@ -360,7 +360,7 @@ enum ttd_status heap_errors_watch(struct heap_errors *errors,
                                                    .to = finder->headers.snapshot.position,
                                                    .finish = errors_find_damage});
     if (status == TTD_OK)
-        status = heap_freed_init(&finder->freed, options->remembered);
+        status = heap_freed_init(&finder->freed, options->only_screens ? 1 : options->remembered);
     return status == TTD_OK ? heap_gaps_read(&finder->gaps, reader, error) : status;
 }
 
