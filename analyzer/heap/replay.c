@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
+#include "base/table.h"
 #include "heap/replay_parts.h"
 
 /* No chunk is there. */
@@ -11,6 +12,9 @@
 
 /* Addresses that are looked up together. */
 #define TOGETHER 128
+
+/* First capacity of an array of copies. */
+#define COPIES_MIN 16
 
 void heap_ordinal_map_init(struct heap_ordinal_map *ordinals)
 {
@@ -128,26 +132,35 @@ void heap_queue_pop(struct heap_queue *queue, struct heap_pending *pending)
         queue->items[i] = *last;
 }
 
+static size_t replay_copies_bytes(size_t capacity)
+{
+    return capacity * sizeof(struct heap_block);
+}
+
 void heap_block_copies_free(struct heap_block_copies *copies)
 {
-    free(copies->blocks);
+    table_free(copies->blocks, replay_copies_bytes(copies->capacity));
     free(copies->records);
     *copies = (struct heap_block_copies){.count = 0};
 }
 
 enum ttd_status heap_block_copies_grow(struct heap_block_copies *copies)
 {
+    size_t capacity =
+        copies->capacity ? table_next(copies->capacity, sizeof *copies->blocks) : COPIES_MIN;
     /* Only when both have more room is there more. */
-    size_t for_blocks = copies->capacity;
     size_t for_records = copies->capacity;
-    enum ttd_status status = grow_array((void **)&copies->blocks, &for_blocks, copies->count + 1,
-                                        sizeof *copies->blocks);
-    if (status == TTD_OK)
-        status = grow_array((void **)&copies->records, &for_records, copies->count + 1,
-                            sizeof *copies->records);
-    if (status == TTD_OK)
-        copies->capacity = for_records;
-    return status;
+    enum ttd_status status =
+        grow_array((void **)&copies->records, &for_records, capacity, sizeof *copies->records);
+    if (status != TTD_OK)
+        return status;
+    struct heap_block *blocks = table_resize(copies->blocks, replay_copies_bytes(copies->capacity),
+                                             replay_copies_bytes(capacity));
+    if (!blocks)
+        return TTD_ERROR_NO_MEMORY;
+    copies->blocks = blocks;
+    copies->capacity = capacity;
+    return TTD_OK;
 }
 
 /* The peak, kept by a replay beside the state. */
