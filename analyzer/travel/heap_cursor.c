@@ -22,6 +22,7 @@ void heap_prefetcher_init(struct heap_prefetcher *prefetcher, struct ttd_reader 
 {
     memset(prefetcher, 0, sizeof *prefetcher);
     prefetcher->reader = reader;
+    (void)ttd_reader_keep_batches(reader, 1);
     ring_init(&prefetcher->ring, SLOTS);
 }
 
@@ -80,6 +81,7 @@ static void prefetcher_start(struct heap_prefetcher *prefetcher)
         return;
     if (!prefetcher->slots)
         prefetcher->slots = malloc(SLOTS * sizeof *prefetcher->slots);
+    (void)ttd_reader_keep_batches(prefetcher->reader, SLOTS);
     prefetcher->is_running =
         prefetcher->slots &&
         pthread_create(&prefetcher->thread, NULL, prefetcher_read_ahead, prefetcher) == 0;
@@ -92,6 +94,7 @@ void heap_prefetcher_pause(struct heap_prefetcher *prefetcher)
     ring_end_taking(&prefetcher->ring);
     pthread_join(prefetcher->thread, NULL);
     prefetcher->is_running = false;
+    (void)ttd_reader_keep_batches(prefetcher->reader, 1);
     atomic_store(&prefetcher->ring.taker_ended, false);
 }
 

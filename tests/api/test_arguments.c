@@ -273,6 +273,26 @@ Test(arguments, event_batches)
     ttd_memory_output_free(&made);
 }
 
+Test(arguments, kept_batches)
+{
+    struct ttd_trace trace = fixture_trace();
+    struct ttd_memory_output made;
+    struct ttd_input input;
+    struct ttd_reader *reader;
+    struct ttd_reader_options options = ttd_reader_options_default();
+    options.event_batches = 3;
+    fixture_close(fixture_writer(&made, &trace, NULL));
+    cr_assert_eq(ttd_input_memory(made.data, made.size, NULL, &input), TTD_OK);
+    cr_assert_eq(ttd_reader_open(&input, &options, NULL, &reader, NULL), TTD_OK);
+    cr_assert_eq(ttd_reader_keep_batches(reader, 0), TTD_ERROR_ARGUMENT);
+    cr_assert_eq(ttd_reader_keep_batches(reader, 4), TTD_ERROR_ARGUMENT);
+    cr_assert_eq(ttd_reader_keep_batches(reader, 1), TTD_OK);
+    cr_assert_eq(ttd_reader_keep_batches(reader, 3), TTD_OK);
+    cr_assert_eq(ttd_reader_event_batches(reader), 3);
+    ttd_reader_close(reader);
+    ttd_memory_output_free(&made);
+}
+
 Test(arguments, nothing_to_close)
 {
     cr_assert_eq(ttd_writer_close(NULL, NULL, NULL), TTD_OK);

@@ -215,7 +215,7 @@ Test(roundtrip_events, many_shapes)
     model_free(&m);
 }
 
-enum { KEPT_BATCHES = 5 };
+enum { KEPT_BATCHES = 5, OPENED_BATCHES = 8 };
 
 /* A batch, and what it was when it came. */
 struct kept {
@@ -234,7 +234,7 @@ static void check_kept(const struct kept *batches, size_t count)
 }
 
 /* Events stay as they are for as many batches as was asked for. */
-Test(roundtrip_events, kept_batches)
+static void check_batches(uint32_t opened)
 {
     struct model m;
     struct ttd_memory_output memory;
@@ -243,10 +243,11 @@ Test(roundtrip_events, kept_batches)
     struct ttd_input input;
     struct ttd_reader *reader;
     struct ttd_reader_options options = ttd_reader_options_default();
-    options.event_batches = KEPT_BATCHES;
+    options.event_batches = opened;
     cr_assert_eq(ttd_input_memory(memory.data, memory.size, NULL, &input), TTD_OK);
     cr_assert_eq(ttd_reader_open(&input, &options, NULL, &reader, NULL), TTD_OK);
-    cr_assert_eq(ttd_reader_event_batches(reader), KEPT_BATCHES);
+    cr_assert_eq(ttd_reader_event_batches(reader), opened);
+    cr_assert_eq(ttd_reader_keep_batches(reader, KEPT_BATCHES), TTD_OK);
     struct kept batches[KEPT_BATCHES] = {0};
     struct address_book book = {.items = NULL};
     size_t count = 0;
@@ -266,6 +267,55 @@ Test(roundtrip_events, kept_batches)
     cr_assert_gt(count, 4 * KEPT_BATCHES);
     for (size_t i = 0; i < KEPT_BATCHES; i++)
         text_free(&batches[i].text);
+    ttd_reader_close(reader);
+    ttd_memory_output_free(&memory);
+    model_free(&m);
+}
+
+Test(roundtrip_events, kept_batches)
+{
+    check_batches(KEPT_BATCHES);
+    check_batches(OPENED_BATCHES);
+}
+
+/* Reads batches of events while so many are kept. Returns the number of places that they took. */
+static size_t count_places(struct ttd_reader *reader, uint32_t kept, size_t batches)
+{
+    const struct ttd_event *places[OPENED_BATCHES] = {NULL};
+    size_t count = 0;
+    struct ttd_batch batch;
+    cr_assert_eq(ttd_reader_keep_batches(reader, kept), TTD_OK);
+    while (batches) {
+        size_t i = 0;
+        cr_assert_eq(ttd_reader_next(reader, &batch, NULL), TTD_OK);
+        if (batch.kind != TTD_KIND_EVENTS)
+            continue;
+        while (i < count && places[i] != batch.u.events)
+            i++;
+        if (i == count)
+            places[count++] = batch.u.events;
+        batches--;
+    }
+    return count;
+}
+
+/* Fewer batches take less memory, so that it stays in the cache; more can be asked for again. */
+Test(roundtrip_events, batches_take_turns_in_the_memory_of_those_that_are_kept)
+{
+    struct model m;
+    struct ttd_memory_output memory;
+    struct ttd_writer_options written = fixture_options(TTD_CODEC_LZ4, 0, 150);
+    fixture_write_model(&m, entropy_of_seed(12), MODEL_ANYTHING, &written, 4000, &memory);
+    struct ttd_input input;
+    struct ttd_reader *reader;
+    struct ttd_reader_options options = ttd_reader_options_default();
+    options.event_batches = OPENED_BATCHES;
+    cr_assert_eq(ttd_input_memory(memory.data, memory.size, NULL, &input), TTD_OK);
+    cr_assert_eq(ttd_reader_open(&input, &options, NULL, &reader, NULL), TTD_OK);
+    cr_assert_eq(count_places(reader, 1, 3), 1);
+    cr_assert_eq(count_places(reader, 3, 3), 3);
+    cr_assert_leq(count_places(reader, 1, 3), 2);
+    cr_assert_eq(count_places(reader, OPENED_BATCHES, OPENED_BATCHES), OPENED_BATCHES);
     ttd_reader_close(reader);
     ttd_memory_output_free(&memory);
     model_free(&m);

@@ -22,7 +22,7 @@
  * each ordinal from ttd_batch.first_ordinal on.
  *
  * Batches of events: with ttd_reader_options.event_batches above 1, batches stay valid while later
- * ones are read, so that another thread can use them meanwhile.
+ * ones are read, so that another thread can use them meanwhile; see ttd_reader_keep_batches().
  *
  * Lazy stacks: with ttd_reader_options.lazy_stacks, chunks of stacks are returned as they are
  * stored (spec, "Stacks") and decoded on demand: a report shows few of the many stacks of a trace.
@@ -63,6 +63,15 @@ TTD_BEGIN_DECLS
 
 /** Returns the ttd_reader_options.event_batches that the reader was opened with. */
 TTD_EXPORT uint32_t ttd_reader_event_batches(const struct ttd_reader *reader);
+
+/**
+ * Changes how many batches of events stay valid, from the next one on: a single one stays in the
+ * processor's cache, so that it is decoded in less time than many in turn.
+ *
+ * @param count  from 1 to ttd_reader_event_batches(), which a reader begins with
+ * @return TTD_OK; TTD_ERROR_ARGUMENT (another number), and nothing has changed.
+ */
+TTD_EXPORT enum ttd_status ttd_reader_keep_batches(struct ttd_reader *reader, uint32_t count);
 
 /**
  * Reads one chunk of pages. Afterwards the reader stands before the first chunk, as after

@@ -169,6 +169,14 @@ uint32_t ttd_reader_event_batches(const struct ttd_reader *reader)
     return reader->options.event_batches;
 }
 
+enum ttd_status ttd_reader_keep_batches(struct ttd_reader *reader, uint32_t count)
+{
+    if (!count || count > reader->options.event_batches)
+        return TTD_ERROR_ARGUMENT;
+    reader->events.buffers_kept = count;
+    return TTD_OK;
+}
+
 const struct ttd_trace *ttd_reader_trace(const struct ttd_reader *reader)
 {
     return &reader->trace;

@@ -214,7 +214,7 @@ void ttd_events_decoder_init(struct ttd_events_decoder *decoder,
                              const struct ttd_allocator *allocator, size_t batches)
 {
     memset(decoder, 0, sizeof *decoder);
-    decoder->buffer_count = batches;
+    decoder->buffer_count = decoder->buffers_kept = batches;
     ttd_event_state_init(&decoder->state, allocator);
     ttd_map_init(&decoder->threads, allocator);
 }
@@ -383,7 +383,7 @@ enum ttd_status ttd_events_decoder_next(struct ttd_events_decoder *decoder, size
     if (ttd_events_decoder_has_failed(decoder))
         return TTD_ERROR_CORRUPT;
     /* Only now: a batch that is damaged takes the place of none but the oldest. */
-    decoder->buffer_next = (decoder->buffer_next + 1) % decoder->buffer_count;
+    decoder->buffer_next = (decoder->buffer_next + 1) % decoder->buffers_kept;
     *count = n;
     return TTD_OK;
 }

@@ -353,9 +353,10 @@ struct ttd_events_decoder {
     uint64_t clock_change;
     /** Description of the first error, static. */
     const char *error;
-    /** Used in turn; allocated when the first chunk begins. */
+    /** Allocated when the first chunk begins; the first `buffers_kept` are used in turn. */
     struct ttd_event_buffer *buffers;
     size_t buffer_count;
+    size_t buffers_kept;
     size_t buffer_next;
     /** Number of buffers, from the first on, that have been used or cleared. */
     size_t buffers_cleared;
