@@ -46,7 +46,7 @@ static inline void heap_live_discard(struct heap_live *live, struct heap_block *
 
 #define FIRST_CAPACITY 1024
 
-/* A slot holds 32 bits of hash; this bounds the number of slots. */
+/* A slot has 32 bits; this bounds the number of slots. */
 #define CAPACITY_MAX ((size_t)1 << 31)
 
 /* Bytes of records that are mapped at once. */
@@ -67,23 +67,29 @@ static size_t live_record_bytes(size_t slots)
 
 static size_t live_slot_bytes(size_t slots)
 {
-    return slots * sizeof(struct heap_slot);
+    return slots * sizeof(uint32_t);
 }
 
-/* Moves the contents of the slots to `capacity` empty ones. */
-static void live_move_slots(struct heap_live *live, struct heap_slot *slots, size_t capacity)
+/* Returns the empty slot where another record of a hash belongs. */
+static size_t live_empty_slot(const struct heap_live *live, uint32_t hash)
 {
-    for (size_t i = 0; i < live->slot_capacity; i++) {
-        if (!live->slots[i].record)
+    uint32_t mask = heap_live_slot_mask(live);
+    size_t slot = hash & mask;
+    while (live->slots[slot])
+        slot = (slot + 1) & mask;
+    return slot;
+}
+
+/* Enters all records into the empty slots. */
+static void live_fill_slots(struct heap_live *live)
+{
+    for (uint32_t record = 0; record < live->block_count; record++) {
+        uint64_t address = live->blocks[record].address;
+        if (!address)
             continue;
-        size_t slot = live->slots[i].hash & (capacity - 1);
-        while (slots[slot].record)
-            slot = (slot + 1) & (capacity - 1);
-        slots[slot] = live->slots[i];
+        uint32_t hash = heap_live_hash(live, address);
+        heap_live_fill_slot(live, live_empty_slot(live, hash), hash, record);
     }
-    table_give_back(live->slots, live_slot_bytes(live->slot_capacity));
-    live->slots = slots;
-    live->slot_capacity = capacity;
 }
 
 static enum ttd_status live_grow(struct heap_live *live, size_t capacity)
@@ -92,7 +98,7 @@ static enum ttd_status live_grow(struct heap_live *live, size_t capacity)
     if (!unused)
         return TTD_ERROR_NO_MEMORY;
     live->unused = unused;
-    struct heap_slot *slots = table_resize(NULL, 0, live_slot_bytes(capacity));
+    uint32_t *slots = table_resize(NULL, 0, live_slot_bytes(capacity));
     if (!slots)
         return TTD_ERROR_NO_MEMORY;
     struct heap_block *blocks = table_resize(live->blocks, live_record_bytes(live->slot_capacity),
@@ -105,7 +111,10 @@ static enum ttd_status live_grow(struct heap_live *live, size_t capacity)
     /* A sidecar may claim any number of records, and have room made for them at once. */
     if (live->used_records > live_records_of(capacity) / 4)
         pages_map(slots, live_slot_bytes(capacity));
-    live_move_slots(live, slots, capacity);
+    table_give_back(live->slots, live_slot_bytes(live->slot_capacity));
+    live->slots = slots;
+    live->slot_capacity = capacity;
+    live_fill_slots(live);
     return TTD_OK;
 }
 
@@ -133,22 +142,6 @@ void heap_live_drop_index(struct heap_live *live)
     live->slots = NULL;
 }
 
-/* Enters all records into the empty slots. */
-static void live_fill_slots(struct heap_live *live)
-{
-    size_t mask = live->slot_capacity - 1;
-    for (uint32_t record = 0; record < live->block_count; record++) {
-        uint64_t address = live->blocks[record].address;
-        if (!address)
-            continue;
-        uint32_t hash = heap_live_hash(live, address);
-        size_t slot = hash & mask;
-        while (live->slots[slot].record)
-            slot = (slot + 1) & mask;
-        live->slots[slot] = (struct heap_slot){hash, record + 1};
-    }
-}
-
 enum ttd_status heap_live_make_index(struct heap_live *live)
 {
     if (live->slots)
@@ -172,19 +165,6 @@ void heap_live_free(struct heap_live *live)
     *live = (struct heap_live){0};
 }
 
-/* The slot of the address, or the empty one where it belongs. */
-static inline struct heap_slot *live_probe(const struct heap_live *live, uint64_t address,
-                                           uint32_t hash)
-{
-    size_t mask = live->slot_capacity - 1;
-    for (size_t i = hash & mask;; i = (i + 1) & mask) {
-        struct heap_slot *slot = &live->slots[i];
-        if (!slot->record ||
-            (slot->hash == hash && live->blocks[slot->record - 1].address == address))
-            return slot;
-    }
-}
-
 enum ttd_status heap_live_reserve(struct heap_live *live, uint64_t count)
 {
     size_t capacity = live->slot_capacity;
@@ -201,8 +181,9 @@ enum ttd_status heap_live_reserve(struct heap_live *live, uint64_t count)
 
 uint32_t heap_live_record_slow(struct heap_live *live, uint64_t address, uint32_t hash)
 {
-    struct heap_slot *slot = live_probe(live, address, hash);
-    return slot->record ? slot->record - 1 : heap_live_add_record(live, slot, address, hash);
+    size_t slot = heap_live_probe(live, address, hash);
+    return live->slots[slot] ? heap_live_slot_record(live, slot)
+                             : heap_live_add_record(live, slot, address, hash);
 }
 
 static enum ttd_status live_new_generation(struct heap_live *live, ttd_id heap,
@@ -242,8 +223,9 @@ static enum ttd_status heap_live_use(struct heap_live *live, ttd_id heap)
 
 struct heap_block *heap_live_find(const struct heap_live *live, uint64_t address, ttd_id heap)
 {
-    const struct heap_slot *slot = live_probe(live, address, heap_live_hash(live, address));
-    uint32_t record = slot->record ? heap_live_own(live, slot->record - 1, heap) : HEAP_NO_RECORD;
+    uint32_t record = heap_live_known_record(live, address, heap_live_hash(live, address));
+    if (record != HEAP_NO_RECORD)
+        record = heap_live_own(live, record, heap);
     return record == HEAP_NO_RECORD ? NULL : &live->blocks[record];
 }
 
@@ -371,10 +353,11 @@ static struct view live_look(const struct heap_live *live, uint32_t record, ttd_
     }
     uint64_t address = live->blocks[record].address;
     uint32_t hash = heap_live_hash(live, address);
-    size_t mask = live->slot_capacity - 1;
-    for (size_t i = hash & mask; live->slots[i].record; i = (i + 1) & mask) {
-        uint32_t candidate = live->slots[i].record - 1;
-        if (live->slots[i].hash == hash && live->blocks[candidate].address == address)
+    uint32_t mask = heap_live_slot_mask(live);
+    for (size_t slot = heap_live_find_slot(live, hash); live->slots[slot];
+         slot = heap_live_next_slot(live, (slot + 1) & mask, hash)) {
+        uint32_t candidate = heap_live_slot_record(live, slot);
+        if (live->blocks[candidate].address == address)
             live_look_at(live, candidate, heap, &view);
     }
     return view;
@@ -393,12 +376,8 @@ static enum ttd_status live_share(struct heap_live *live, uint32_t *record)
         return status;
     uint64_t address = live->blocks[*record].address;
     uint32_t hash = heap_live_hash(live, address);
-    size_t mask = live->slot_capacity - 1;
-    size_t slot = hash & mask;
-    while (live->slots[slot].record)
-        slot = (slot + 1) & mask;
     live->blocks[*record].is_shared = true;
-    *record = heap_live_add_record(live, &live->slots[slot], address, hash);
+    *record = heap_live_add_record(live, live_empty_slot(live, hash), address, hash);
     live->blocks[*record].is_shared = true;
     return TTD_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * The table of live blocks, by address and heap (spec, "Blocks and heaps"). It allocates nothing
- * per block; a block takes 64 bytes of record and some 15 of index.
+ * per block; a block takes 64 bytes of record and some 8 of index.
  *
  * A *record* describes a block at an address, live or not. A caller that releases and acquires at
  * one address again and again keeps the number of the record, and looks it up only once. Records
@@ -150,14 +150,6 @@ struct heap_block {
     bool is_shared;
 };
 
-/** A slot of the index. */
-struct heap_slot {
-    /** 32 bits of the hash of the address. Their low bits give the slot where it belongs. */
-    uint32_t hash;
-    /** 1 more than the number of the record; 0 in an empty slot. */
-    uint32_t record;
-};
-
 #define HEAP_NO_GENERATION UINT32_MAX
 
 /** A value that is no ttd_id. */
@@ -191,7 +183,12 @@ typedef void (*heap_discard_function)(void *context, const struct heap_block *bl
                                       struct ttd_position end);
 
 struct heap_live {
-    struct heap_slot *slots;
+    /**
+     * The index. The low bits of an address's hash give the slot where it belongs; as many low bits
+     * of the slot are 1 more than the number of the record, the others are those of the hash. 0 in
+     * an empty slot.
+     */
+    uint32_t *slots;
     size_t slot_capacity;
     /** Records in use: live, stale or neither. */
     size_t used_records;
@@ -249,29 +246,64 @@ static inline __attribute__((always_inline)) void heap_live_prefetch(const struc
 /** Makes room for `count` records. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status heap_live_reserve(struct heap_live *live, uint64_t count);
 
+/** The bits of a hash, or of a slot, that give a slot, or a record. */
+static inline uint32_t heap_live_slot_mask(const struct heap_live *live)
+{
+    return (uint32_t)live->slot_capacity - 1;
+}
+
+/** Returns the record in a slot; HEAP_NO_RECORD in an empty one. */
+static inline uint32_t heap_live_slot_record(const struct heap_live *live, size_t slot)
+{
+    return (live->slots[slot] & heap_live_slot_mask(live)) - 1;
+}
+
+_Static_assert(HEAP_NO_RECORD == UINT32_MAX, "1 less than the record of an empty slot");
+
+/** Prefetches the record in a slot. Always inlined, because gcc removes calls of a function that
+ * does nothing but prefetch. */
+static inline __attribute__((always_inline)) void
+heap_live_prefetch_record(const struct heap_live *live, size_t slot)
+{
+    uint32_t record = heap_live_slot_record(live, slot);
+    __builtin_prefetch(&live->blocks[record == HEAP_NO_RECORD ? 0 : record], 1);
+}
+
+/** Enters a record into the empty slot where it belongs. */
+static inline void heap_live_fill_slot(struct heap_live *live, size_t slot, uint32_t hash,
+                                       uint32_t record)
+{
+    live->slots[slot] = (hash & ~heap_live_slot_mask(live)) | (record + 1);
+}
+
 /** Adds the record of an address that has none, in the slot where it belongs. The caller has made
  * room for it. */
-static inline uint32_t heap_live_add_record(struct heap_live *live, struct heap_slot *slot,
-                                            uint64_t address, uint32_t hash)
+static inline uint32_t heap_live_add_record(struct heap_live *live, size_t slot, uint64_t address,
+                                            uint32_t hash)
 {
     uint32_t record = live->unused_count ? live->unused[--live->unused_count] : live->block_count++;
     live->blocks[record].address = address;
     live->blocks[record].is_held = false;
     live->blocks[record].is_shared = false;
-    *slot = (struct heap_slot){hash, record + 1};
+    heap_live_fill_slot(live, slot, hash, record);
     live->used_records++;
     return record;
 }
 
-/** Returns the first slot that holds this hash, or the empty one where it belongs. The slot may
- * belong to another address of the same hash. */
-static inline size_t heap_live_find_slot(const struct heap_live *live, uint32_t hash)
+/** Returns the first slot from one on that is empty, or may hold a record of a hash: the record may
+ * be of another address. */
+static inline size_t heap_live_next_slot(const struct heap_live *live, size_t slot, uint32_t hash)
 {
-    size_t mask = live->slot_capacity - 1;
-    size_t slot = hash & mask;
-    while (live->slots[slot].record && live->slots[slot].hash != hash)
+    uint32_t mask = heap_live_slot_mask(live);
+    while (live->slots[slot] && (live->slots[slot] ^ hash) & ~mask)
         slot = (slot + 1) & mask;
     return slot;
+}
+
+/** Returns the same from the slot on where the hash belongs. */
+static inline size_t heap_live_find_slot(const struct heap_live *live, uint32_t hash)
+{
+    return heap_live_next_slot(live, hash & heap_live_slot_mask(live), hash);
 }
 
 /** The general case of heap_live_record_at(). */
@@ -280,30 +312,31 @@ uint32_t heap_live_record_slow(struct heap_live *live, uint64_t address, uint32_
 /** heap_live_record(), given a result of heap_live_find_slot(), of now or when there were fewer
  * records. There must have been room already: see heap_live_reserve(). */
 static inline uint32_t heap_live_record_at(struct heap_live *live, uint64_t address, uint32_t hash,
-                                           size_t slot_index)
+                                           size_t slot)
 {
-    struct heap_slot *slot = &live->slots[slot_index];
-    if (!slot->record)
+    uint32_t record = heap_live_slot_record(live, slot);
+    if (record == HEAP_NO_RECORD)
         return heap_live_add_record(live, slot, address, hash);
-    if (slot->hash != hash || live->blocks[slot->record - 1].address != address)
-        return heap_live_record_slow(live, address, hash);
-    return slot->record - 1;
+    return live->blocks[record].address == address ? record
+                                                   : heap_live_record_slow(live, address, hash);
+}
+
+/** Returns the slot of a record of an address, or the empty one where it belongs. `hash` is
+ * heap_live_hash(). */
+static inline size_t heap_live_probe(const struct heap_live *live, uint64_t address, uint32_t hash)
+{
+    size_t slot = heap_live_find_slot(live, hash);
+    while (live->slots[slot] && live->blocks[heap_live_slot_record(live, slot)].address != address)
+        slot = heap_live_next_slot(live, (slot + 1) & heap_live_slot_mask(live), hash);
+    return slot;
 }
 
 /** Returns a record of an address; HEAP_NO_RECORD if there is none. `hash` is heap_live_hash(). */
 static inline uint32_t heap_live_known_record(const struct heap_live *live, uint64_t address,
                                               uint32_t hash)
 {
-    size_t mask = live->slot_capacity - 1;
-    size_t slot = heap_live_find_slot(live, hash);
-    while (live->slots[slot].record &&
-           (live->slots[slot].hash != hash ||
-            live->blocks[live->slots[slot].record - 1].address != address))
-        slot = (slot + 1) & mask;
-    return live->slots[slot].record - 1;
+    return heap_live_slot_record(live, heap_live_probe(live, address, hash));
 }
-
-_Static_assert(HEAP_NO_RECORD == UINT32_MAX, "1 less than the record of an empty slot");
 
 /**
  * Returns a record of an address (not 0). Adds one if there is none.
@@ -327,7 +360,7 @@ enum ttd_status heap_live_init(struct heap_live *live);
 void heap_live_free(struct heap_live *live);
 
 /**
- * Frees the index, a third of the table, until heap_live_make_index(). Meanwhile only
+ * Frees the index, a tenth of the table, until heap_live_make_index(). Meanwhile only
  * heap_live_each() may be called.
  */
 void heap_live_drop_index(struct heap_live *live);

@@ -55,8 +55,7 @@ static enum ttd_status replay_ordinals_find_records(struct heap_live *live,
     }
     for (size_t i = 0; i < count; i++) {
         slots[i] = heap_live_find_slot(live, hashes[i]);
-        uint32_t record = live->slots[slots[i]].record;
-        __builtin_prefetch(&live->blocks[record - (record != 0)], 1);
+        heap_live_prefetch_record(live, slots[i]);
     }
     for (size_t i = 0; i < count; i++)
         records[i] = heap_live_record_at(live, addresses[i], hashes[i], slots[i]);

@@ -77,8 +77,7 @@ static bool forward_find_together(struct forward_run *run, const struct ttd_nett
     }
     for (size_t i = first; i < end; i++) {
         slots[i - first] = heap_live_find_slot(live, hashes[i - first]);
-        uint32_t record = live->slots[slots[i - first]].record;
-        __builtin_prefetch(&live->blocks[record - (record != 0)], 1);
+        heap_live_prefetch_record(live, slots[i - first]);
     }
     for (size_t i = first; i < end; i++) {
         const struct ttd_net *net = &netted->nets[i];
