@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/sort.h"
 #include "report/sections/sections.h"
 #include "report/writers/out.h"
 #include "symbols/frames.h"
@@ -40,7 +41,7 @@ struct functions {
     struct function_groups *items;
     size_t count;
     size_t capacity;
-    /** By group: the next one of the same function. */
+    /** By group: its label; then, once it is added, the next one of the same function. */
     size_t *next;
     uint64_t weight;
 };
@@ -98,24 +99,46 @@ void report_function_place_text(struct report *report, ttd_id stack,
         say(output, " (", file, line, ")");
 }
 
-/* Finds the function of a group, and adds the group to its others. */
-static enum ttd_status functions_add(struct functions *functions, struct view *view,
+/* Finds the labels of all groups. In the order of their stacks, since neighbours have most callers
+ * in common: in the order of amounts, each would be looked up in other memory. */
+static enum ttd_status functions_find_labels(struct functions *functions, struct view *view,
+                                             const struct report_amounts *groups)
+{
+    struct sort_key *keys = malloc((2 * groups->count + 1) * sizeof *keys);
+    enum ttd_status status = keys ? TTD_OK : TTD_ERROR_NO_MEMORY;
+    for (size_t i = 0; i < groups->count && keys; i++) {
+        struct heap_key key = groups->at(groups->context, i).key;
+        keys[i] = (struct sort_key){(uint64_t)key.stack << 32 | key.property, (uint32_t)i};
+    }
+    if (keys)
+        sort_keys(keys, keys + groups->count, groups->count);
+    for (size_t i = 0; i < groups->count && status == TTD_OK; i++) {
+        struct heap_key key = {(ttd_id)(keys[i].value >> 32), (ttd_id)keys[i].value};
+        status = view_find_key(view, &key);
+        functions->next[keys[i].index] = key.property;
+    }
+    free(keys);
+    return status;
+}
+
+/* Adds a group to the others of its function. */
+static enum ttd_status functions_add(struct functions *functions,
                                      const struct report_amounts *groups, size_t index,
                                      bool is_by_count)
 {
     struct report_amount amount = groups->at(groups->context, index);
-    struct heap_key key = amount.key;
-    enum ttd_status status = view_find_key(view, &key);
+    size_t label = functions->next[index];
     size_t count = functions->count;
-    if (status == TTD_OK && key.property >= count)
-        status = grow_array((void **)&functions->items, &functions->capacity,
-                            (size_t)key.property + 1, sizeof *functions->items);
+    enum ttd_status status = TTD_OK;
+    if (label >= count)
+        status = grow_array((void **)&functions->items, &functions->capacity, label + 1,
+                            sizeof *functions->items);
     if (status != TTD_OK)
         return status;
-    for (; count <= key.property; count++)
+    for (; count <= label; count++)
         functions->items[count] = (struct function_groups){.stacks = 0};
     functions->count = count;
-    struct function_groups *function = &functions->items[key.property];
+    struct function_groups *function = &functions->items[label];
     uint64_t weight = is_by_count ? amount.count : amount.bytes;
     functions->next[index] = SIZE_MAX;
     if (function->stacks++)
@@ -309,12 +332,12 @@ static void functions_text_all(struct report *report, const struct report_functi
 void report_functions_text(struct report *report, const struct report_functions *data)
 {
     struct functions functions = {.items = NULL};
-    enum ttd_status status = TTD_OK;
     functions.next = malloc((data->groups->count + 1) * sizeof *functions.next);
-    if (!functions.next)
-        status = TTD_ERROR_NO_MEMORY;
+    enum ttd_status status =
+        functions.next ? functions_find_labels(&functions, report->functions, data->groups)
+                       : TTD_ERROR_NO_MEMORY;
     for (size_t i = 0; i < data->groups->count && status == TTD_OK; i++)
-        status = functions_add(&functions, report->functions, data->groups, i, data->is_by_count);
+        status = functions_add(&functions, data->groups, i, data->is_by_count);
     if (status == TTD_OK)
         functions_text_all(report, data, &functions, functions_sort(&functions));
     else
