@@ -51,6 +51,14 @@ static uint64_t attach_command_now(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* Takes back what is known of copies of the process: one may still have to be waited for. */
+static void attach_take_copies(const struct collector *collector)
+{
+    const struct process *process = processes_by_pid(&collector->processes, attachment.pid);
+    if (process)
+        attachment.copies = process->copies;
+}
+
 /* Ends the merge of a process with the calls that took effect before its hooks were taken away. */
 static void attach_end_merge(const struct collector *collector, uint32_t pid, uint64_t last)
 {
@@ -63,8 +71,10 @@ static void attach_end_merge(const struct collector *collector, uint32_t pid, ui
  * to be called again. */
 static bool attach_command_detach_step(struct collector *collector, uint64_t *since)
 {
-    if (*since == 0)
+    if (*since == 0) {
         *since = attach_command_now();
+        attach_take_copies(collector);
+    }
     attach_unhook(&attachment);
     attach_end_merge(collector, attachment.pid, attachment.last_sequence);
     if (attach_remove(&attachment))
@@ -177,6 +187,7 @@ static int attach_open(struct collector *collector, const struct options *option
         collector->earlier_reason = attachment.known_reason;
         collector->unreturned = attachment.in_call;
         collector->unreturned_count = attachment.in_call_count;
+        collector->copies = attachment.copies;
         return EXIT_SUCCESS;
     }
     collector_close(collector);

@@ -424,6 +424,7 @@ static bool remove_take_away(struct attachment *attachment, struct threads *thre
     if (!attach_cave_open(attachment, threads, &cave))
         return false;
     attachment->is_to_wait = false;
+    copy_bury(threads, &cave.code, &attachment->copies);
     remove_close_channel(attachment, threads, &cave.code);
     remove_unmap_own(attachment, threads, &cave.code);
     remove_drop_pages(attachment, threads, &cave.code);

@@ -234,6 +234,7 @@ static void collector_add_earlier(const struct collector *collector, struct proc
     static const struct known_blocks none;
     bool is_chosen = (collector->recording.flags & CHANNEL_CHOOSES) != 0;
     process_begin_unreturned(process, collector->unreturned, collector->unreturned_count, begin);
+    process->copies = collector->copies;
     earlier_write(process->trace, is_chosen ? &none : collector->earlier,
                   is_chosen ? "their releases are not recorded" : collector->earlier_reason, begin);
 }

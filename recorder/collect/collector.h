@@ -100,6 +100,7 @@ struct collector {
     const char *earlier_reason;
     const uint32_t *unreturned; /* its threads in calls: see process_begin_unreturned() */
     size_t unreturned_count;
+    struct copy_history copies; /* of that process */
     /** Called in each round; detaches on request, and then sets the flag that ends
      * collector_run(). */
     void (*step)(struct collector *collector);

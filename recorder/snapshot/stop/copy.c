@@ -38,9 +38,8 @@ static bool copy_call_by_any(struct threads *threads, struct borrowed_call *call
     return result == BORROW_DONE;
 }
 
-/* Waits for the dead copy as its parent, so that nothing of it is left. */
-static void copy_bury(struct threads *threads, const struct borrowed_code *code,
-                      struct copy_history *history)
+void copy_bury(struct threads *threads, const struct borrowed_code *code,
+               struct copy_history *history)
 {
     struct borrowed_call call = {
         .code = code, .number = SYS_wait4, .arguments = {history->dead, 0, __WALL | WNOHANG, 0}};

@@ -44,6 +44,11 @@ void copy_gaps_free(struct copy_gaps *gaps);
 bool copy_make(struct copy *copy, struct threads *threads, const struct borrowed_code *code,
                struct copy_history *history);
 
+/** Waits for an ended copy, if there is one, as its parent, so that nothing of it is left: in a
+ * stopped thread that can be made to call. */
+void copy_bury(struct threads *threads, const struct borrowed_code *code,
+               struct copy_history *history);
+
 /** Ends a copy, if there is one, while the threads are still stopped. */
 void copy_drop(struct copy *copy, struct threads *threads, const struct borrowed_code *code,
                struct copy_history *history);

@@ -428,6 +428,30 @@ class Restless(Attach):
         self.assert_right()
 
 
+class Copies(Attach):
+    def ended_children(self, process):
+        """Children that nobody has waited for."""
+        found = []
+        for thread in pathlib.Path(f'/proc/{process.pid}/task').iterdir():
+            for child in (thread / 'children').read_text().split():
+                stat = pathlib.Path(f'/proc/{child}/stat').read_text()
+                found += [child] if stat.rsplit(')', 1)[1].split()[0] == 'Z' else []
+        return found
+
+    def test_one_that_could_not_be_waited_for(self):
+        """As on a machine that has no time for any thread: detaching does so."""
+        process = self.start(program('counted'))
+        recorder = subprocess.Popen(
+            [os.environ['TTDRECORD_BOUNDED'], 'attach', '-q', '--no-snapshot', '-o', self.trace,
+             str(process.pid)], stderr=subprocess.PIPE, env={**os.environ, 'BURY_LATE': '1'})
+        self.addCleanup(self.end, recorder)
+        wait_for(lambda: self.ended_children(process), 'no copy has ended')
+        recorder.send_signal(signal.SIGINT)
+        self.assertEqual(recorder.communicate(timeout=PATIENCE)[1], b'')
+        self.assertEqual(recorder.returncode, 0)
+        self.assertEqual(self.ended_children(process), [])
+
+
 class Ends(Attach):
 
     def finish(self, command):
