@@ -51,7 +51,7 @@ static uint64_t attach_command_now(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Takes back what is known of copies of the process: one may still have to be waited for. */
+/* Takes the history of the process's copies: one may still have to be waited for. */
 static void attach_take_copies(const struct collector *collector)
 {
     const struct process *process = processes_by_pid(&collector->processes, attachment.pid);

@@ -185,7 +185,7 @@ typedef void (*heap_discard_function)(void *context, const struct heap_block *bl
 struct heap_live {
     /**
      * The index. The low bits of an address's hash give the slot where it belongs; as many low bits
-     * of the slot are 1 more than the number of the record, the others are those of the hash. 0 in
+     * of the slot are 1 more than the number of the record, the others are bits of the hash. 0 in
      * an empty slot.
      */
     uint32_t *slots;

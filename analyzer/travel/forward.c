@@ -63,8 +63,8 @@ static enum ttd_status forward_replay_chunk(struct forward_run *run, const struc
 
 /* ---- Whether the sums of a chunk say all ---- */
 
-/* Finds the records of the nets' addresses, and adds those of blocks that are left where there was
- * none. False if one holds something else than a net says. There is room for all. */
+/* Finds the records of the nets' addresses; where there is none, adds a record for a block that is
+ * left. False if one holds something else than a net says. There is room for all. */
 static bool forward_find_together(struct forward_run *run, const struct ttd_netted *netted,
                                   size_t first, size_t end)
 {

@@ -263,7 +263,7 @@ enum take_result snapshots_take(struct collector *collector, struct process *pro
     return snapshots_take_one(&taking, NULL);
 }
 
-/* Notes that the snapshot of the end was taken: it has to show what the process could reach. */
+/* Notes that the snapshot of the end was taken: it has to show the pointers of the process. */
 static void collect_note_end_snapshot(const struct collector *collector, struct process *process,
                                       enum take_result result)
 {

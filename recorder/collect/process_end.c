@@ -301,7 +301,7 @@ static void process_end_note_refused(struct collector *collector, struct trace *
 }
 
 /* States that the snapshot of the end is missing: of the program's, if one was to be taken; of the
- * recording's, if the process goes on, since an earlier snapshot does not show what it holds. */
+ * recording's, if the process goes on, since an earlier snapshot does not show its pointers. */
 static void process_end_note_snapshot(const struct collector *collector,
                                       const struct process *process, const struct ttd_end *end)
 {

@@ -233,19 +233,40 @@ static void check_kept(const struct kept *batches, size_t count)
     }
 }
 
+/* A trace in memory that is read in batches. */
+struct batched {
+    struct model model;
+    struct ttd_memory_output memory;
+    struct ttd_input input;
+    struct ttd_reader *reader;
+};
+
+static void batched_open(struct batched *batched, uint64_t seed, uint32_t event_batches)
+{
+    struct ttd_writer_options written = fixture_options(TTD_CODEC_LZ4, 0, 150);
+    struct ttd_reader_options options = ttd_reader_options_default();
+    options.event_batches = event_batches;
+    fixture_write_model(&batched->model, entropy_of_seed(seed), MODEL_ANYTHING, &written, 4000,
+                        &batched->memory);
+    cr_assert_eq(
+        ttd_input_memory(batched->memory.data, batched->memory.size, NULL, &batched->input),
+        TTD_OK);
+    cr_assert_eq(ttd_reader_open(&batched->input, &options, NULL, &batched->reader, NULL), TTD_OK);
+}
+
+static void batched_close(struct batched *batched)
+{
+    ttd_reader_close(batched->reader);
+    ttd_memory_output_free(&batched->memory);
+    model_free(&batched->model);
+}
+
 /* Events stay as they are for as many batches as was asked for. */
 static void check_batches(uint32_t opened)
 {
-    struct model m;
-    struct ttd_memory_output memory;
-    struct ttd_writer_options written = fixture_options(TTD_CODEC_LZ4, 0, 150);
-    fixture_write_model(&m, entropy_of_seed(11), MODEL_ANYTHING, &written, 4000, &memory);
-    struct ttd_input input;
-    struct ttd_reader *reader;
-    struct ttd_reader_options options = ttd_reader_options_default();
-    options.event_batches = opened;
-    cr_assert_eq(ttd_input_memory(memory.data, memory.size, NULL, &input), TTD_OK);
-    cr_assert_eq(ttd_reader_open(&input, &options, NULL, &reader, NULL), TTD_OK);
+    struct batched batched;
+    batched_open(&batched, 11, opened);
+    struct ttd_reader *reader = batched.reader;
     cr_assert_eq(ttd_reader_event_batches(reader), opened);
     cr_assert_eq(ttd_reader_keep_batches(reader, KEPT_BATCHES), TTD_OK);
     struct kept batches[KEPT_BATCHES] = {0};
@@ -267,9 +288,7 @@ static void check_batches(uint32_t opened)
     cr_assert_gt(count, 4 * KEPT_BATCHES);
     for (size_t i = 0; i < KEPT_BATCHES; i++)
         text_free(&batches[i].text);
-    ttd_reader_close(reader);
-    ttd_memory_output_free(&memory);
-    model_free(&m);
+    batched_close(&batched);
 }
 
 Test(roundtrip_events, kept_batches)
@@ -302,23 +321,14 @@ static size_t count_places(struct ttd_reader *reader, uint32_t kept, size_t batc
 /* Fewer batches take less memory, so that it stays in the cache; more can be asked for again. */
 Test(roundtrip_events, batches_take_turns_in_the_memory_of_those_that_are_kept)
 {
-    struct model m;
-    struct ttd_memory_output memory;
-    struct ttd_writer_options written = fixture_options(TTD_CODEC_LZ4, 0, 150);
-    fixture_write_model(&m, entropy_of_seed(12), MODEL_ANYTHING, &written, 4000, &memory);
-    struct ttd_input input;
-    struct ttd_reader *reader;
-    struct ttd_reader_options options = ttd_reader_options_default();
-    options.event_batches = OPENED_BATCHES;
-    cr_assert_eq(ttd_input_memory(memory.data, memory.size, NULL, &input), TTD_OK);
-    cr_assert_eq(ttd_reader_open(&input, &options, NULL, &reader, NULL), TTD_OK);
+    struct batched batched;
+    batched_open(&batched, 12, OPENED_BATCHES);
+    struct ttd_reader *reader = batched.reader;
     cr_assert_eq(count_places(reader, 1, 3), 1);
     cr_assert_eq(count_places(reader, 3, 3), 3);
     cr_assert_leq(count_places(reader, 1, 3), 2);
     cr_assert_eq(count_places(reader, OPENED_BATCHES, OPENED_BATCHES), OPENED_BATCHES);
-    ttd_reader_close(reader);
-    ttd_memory_output_free(&memory);
-    model_free(&m);
+    batched_close(&batched);
 }
 
 /* Which of 3000 blocks is allocated or freed next: at random, last in first out, or in a ring. */
