@@ -205,8 +205,9 @@ static bool cmd_errors_counts(const struct heap_finding *finding)
     return finding->kind != HEAP_ERROR_TRACE_INCONSISTENCY && !finding->may_lack_calls;
 }
 
-/* Whether the trace shows errors that count, a fatal signal or a finding. Otherwise sets
- * session->report.unjudged if it shows others. */
+/* Whether the trace shows errors that count, a fatal signal or a finding: then there is an answer,
+ * whatever is missing. Otherwise there is none if it shows others. Sets session->report.unjudged.
+ */
 static bool cmd_errors_has_any(struct session *session, const struct heap_errors *errors,
                                bool has_fatal)
 {
@@ -216,7 +217,9 @@ static bool cmd_errors_has_any(struct session *session, const struct heap_errors
         has_any |= cmd_errors_counts(finding);
         has_others |= finding->may_lack_calls && finding->kind != HEAP_ERROR_TRACE_INCONSISTENCY;
     }
-    if (!has_any && has_others)
+    if (has_any)
+        session->report.unjudged = NULL;
+    else if (has_others)
         session->report.unjudged = "calls are missing that may explain the findings";
     return has_any;
 }

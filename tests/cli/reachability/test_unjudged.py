@@ -123,6 +123,7 @@ class Unjudged(AnswerCase):
         script.free(0x1000)
         path = self.write(cut(script).close(), "found")
         self.assertEqual(run("errors", "--error-exitcode", "9", path).status, 9)
+        self.assertIs(self.json_of("errors", path)["judged"], True)
 
     def test_all_released_before_the_end_of_the_recording(self):
         script = live()
