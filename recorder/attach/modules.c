@@ -74,8 +74,11 @@ bool attach_modules_read(struct attach_modules *modules, uint32_t pid, uint32_t 
     for (size_t i = 0; i < modules->maps.count; i++) {
         const struct mapping *mapping = &modules->maps.items[i];
         struct attach_module *module = &modules->items[modules->count];
-        if (mapping->begin < end || !mapping->is_readable || !mapping->is_file ||
-            mapping->is_shared || mapping->name[0] != '/')
+        /* Functions that read the clock call the vDSO, which is no file. */
+        bool is_vdso = strcmp(mapping->name, "[vdso]") == 0;
+        bool is_file = mapping->is_file && mapping->name[0] == '/';
+        if (mapping->begin < end || !mapping->is_readable || mapping->is_shared ||
+            (!is_file && !is_vdso))
             continue;
         *module =
             (struct attach_module){.path = mapping->name, .begin = mapping->begin, .file = -1};
@@ -83,7 +86,7 @@ bool attach_modules_read(struct attach_modules *modules, uint32_t pid, uint32_t 
             free(module->segments);
             continue;
         }
-        module->file = attach_modules_open_file(pid, tid, mapping);
+        module->file = is_vdso ? -1 : attach_modules_open_file(pid, tid, mapping);
         end = module->end;
         modules->count++;
     }

@@ -228,7 +228,7 @@ static bool attach_is_zero(const struct attachment *attachment, uint64_t address
     return parts_is_unused(attachment, address, nothing);
 }
 
-/* Finds unused bytes behind the code of a module. */
+/* Finds unused bytes behind the code of a module that is a file: all processes share the vDSO's. */
 static uint64_t parts_find_padding(const struct attachment *attachment, const void *left)
 {
     for (size_t i = 0; i < attachment->modules.count; i++) {
@@ -237,7 +237,8 @@ static uint64_t parts_find_padding(const struct attachment *attachment, const vo
             const Elf64_Phdr *segment = &module->segments[k];
             uint64_t end = module->bias + segment->p_vaddr + segment->p_memsz;
             uint64_t begin = (end + 63) & -UINT64_C(64);
-            if (segment->p_type == PT_LOAD && segment->p_flags == (PF_R | PF_X) &&
+            if (module->path[0] == '/' && segment->p_type == PT_LOAD &&
+                segment->p_flags == (PF_R | PF_X) &&
                 (end & -(uint64_t)ATTACH_PAGE) == (begin & -(uint64_t)ATTACH_PAGE) &&
                 (begin & (ATTACH_PAGE - 1)) + CAVE_CODE <= ATTACH_PAGE &&
                 parts_is_unused(attachment, begin, left))

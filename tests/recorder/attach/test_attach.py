@@ -140,6 +140,61 @@ int main(int, char **arguments)
 """
 
 
+# Its allocator, which has one block for these sizes, reads the clock while it allocates in the thread,
+# until the main thread has had that block.
+CLOCKED = r"""
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <thread>
+#include <unistd.h>
+enum { MAIN_SIZE = 4001, THREAD_SIZE = 4002 };
+alignas(16) static char pool[1 << 20], block[4096];
+static std::atomic<std::size_t> used;
+static std::atomic<bool> is_had;
+extern "C" void *malloc(std::size_t size)
+{
+    struct timespec now;
+    while (size == THREAD_SIZE && !is_had)
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    return size == MAIN_SIZE || size == THREAD_SIZE ? block : pool + used.fetch_add((size + 31) & -16);
+}
+extern "C" void free(void *)
+{
+    sched_yield();
+}
+extern "C" void *calloc(std::size_t count, std::size_t size)
+{
+    return malloc(count * size);
+}
+extern "C" void *realloc(void *old, std::size_t size)
+{
+    void *grown = malloc(size);
+    return old ? std::memcpy(grown, old, size) : grown;
+}
+static void *(*volatile allocate)(std::size_t) = malloc;
+static void (*volatile release)(void *) = std::free;
+int main()
+{
+    char byte;
+    std::thread thread([] { release(allocate(THREAD_SIZE)); });
+    prctl(PR_SET_PTRACER, -1UL, 0, 0, 0);
+    std::puts("ready");
+    std::fflush(stdout);
+    if (read(0, &byte, 1) < 0)
+        return 1;
+    release(allocate(MAIN_SIZE));
+    is_had = true;
+    thread.join();
+    _exit(0);
+}
+"""
+
+
 # Loses blocks of 104 usable bytes. Behind each lies free memory, which the allocator links to the
 # next: it points at the last word of the block before. The free memory of "kept" has the address of
 # the last block.
@@ -758,6 +813,18 @@ class Moments(Attach):
                 self.assertNotIn('remains', said.stdout + said.stderr)
             self.assertEqual((recorder.returncode, recorder.stderr.read()), (0, ''))
             self.assertIsNone(process.poll())
+
+    def test_a_call_that_reads_the_clock(self):
+        """It is in the vDSO, which is no file, and its block was another one's meanwhile."""
+        clocked = self.compile('clocked', CLOCKED)
+        for _ in range(3):
+            process = self.start(clocked)
+            recorder = self.attach(process, '--no-snapshot')
+            process.stdin.close()
+            self.assertEqual(recorder.wait(PATIENCE), 0)
+            errors = analyze('errors', self.trace)
+            self.assertEqual((errors['findings'], errors['certain']), ([], False))
+            self.trace.unlink()
 
     def test_a_call_is_left_by_a_jump(self):
         """Its frames are on the stack, among those of what goes on deeper."""
