@@ -9,6 +9,7 @@
 
 #include "arrays.h"
 #include "attach/parts.h"
+#include "patch/instruction.h"
 
 /* How long threads are waited for, the first pause, how often it doubles, and where and how long a
  * function may be that another one jumps to. Of an allocator with more or longer functions than the
@@ -43,9 +44,8 @@ static uint64_t leave_next_entry(const struct attachment *attachment, uint64_t a
     return before < attachment->function_count ? attachment->functions[before].entry : UINT64_MAX;
 }
 
-/* Adds the functions of the allocator that a function ends by jumping to, as memalign() does,
- * whether or not a table has them: where they end is not known. The limit of the search matters
- * only without a table, by which leave_follow_jumps() searches all. */
+/* Adds the functions that a function of a module without a table ends by jumping to, as memalign()
+ * does: where they end is not known. */
 static bool leave_add_tails(struct attachment *attachment, const struct attach_function *function)
 {
     enum { JUMP = 0xe9, JUMP_SIZE = 5 };
@@ -132,38 +132,79 @@ static void leave_find_begins(const struct attachment *attachment, uint64_t addr
             leave_read_begins(attachment, &begins->module->segments[i], begins);
 }
 
-/* Adds the function that begins at an address, if one does that is not known yet. */
+/* Adds the function that an address lies in, unless it is known. */
 static bool leave_add_function(struct attachment *attachment, const struct leave_begins *begins,
                                uint64_t address)
 {
     size_t up_to =
         array_count_up_to(begins->items, begins->count, sizeof *begins->items, 0, address);
-    if (up_to == 0 || begins->items[up_to - 1] != address)
+    if (up_to == 0)
         return true;
+    uint64_t begin = begins->items[up_to - 1];
     for (size_t i = 0; i < attachment->body_count; i++)
-        if (attachment->bodies[i].begin == address)
+        if (attachment->bodies[i].begin == begin)
             return true;
     uint64_t end = up_to < begins->count ? begins->items[up_to] : begins->module->end;
-    return leave_add(attachment, address, end - 1);
+    return leave_add(attachment, begin, end - 1);
 }
 
-/* Adds the functions that a function jumps to, by a jump with or without a condition. */
+/* Whether an instruction jumps to an address that is in memory, and has no register: a part of a
+ * table of functions, as the linkage table's. */
+static bool leave_is_table_jump(const struct instruction *instruction, const unsigned char *code)
+{
+    enum { GROUP = 0xff, JUMP_BY_RIP = 0x25 };
+    return instruction->flow == FLOW_END && instruction->relative_at != 0 &&
+           code[instruction->opcode_at] == GROUP && code[instruction->modrm_at] == JUMP_BY_RIP;
+}
+
+/* Whether an address is in the linkage table: functions of other modules are no part of an
+ * allocator. */
+static bool leave_is_linkage(const struct attachment *attachment, uint64_t address)
+{
+    static const unsigned char mark[] = {0xf3, 0x0f, 0x1e, 0xfa}; /* endbr64 */
+    unsigned char code[sizeof mark + INSTRUCTION_MAX];
+    struct instruction instruction;
+    if (!attach_read(attachment, address, code, sizeof code))
+        return false;
+    const unsigned char *bytes = code + (memcmp(code, mark, sizeof mark) == 0 ? sizeof mark : 0);
+    return instruction_decode(bytes, INSTRUCTION_MAX, &instruction) &&
+           leave_is_table_jump(&instruction, bytes);
+}
+
+/* Returns where an instruction jumps to; 0 if it does not jump, or if that is not known. */
+static uint64_t leave_target_of(const struct attachment *attachment,
+                                const struct instruction *instruction, const unsigned char *code,
+                                uint64_t address)
+{
+    uint64_t target = 0;
+    if (instruction->flow == FLOW_JUMP || instruction->flow == FLOW_BRANCH)
+        target = instruction_target(instruction, code, address);
+    else if (leave_is_table_jump(instruction, code) &&
+             !attach_read(attachment, instruction_target(instruction, code, address), &target,
+                          sizeof target))
+        target = 0;
+    return target;
+}
+
+/* Adds the functions of its module that a function jumps to, and parts of it that are elsewhere. */
 static bool leave_follow_jumps(struct attachment *attachment, const struct leave_begins *begins,
                                struct memory_span body)
 {
-    enum { JUMP = 0xe9, CONDITION = 0x0f, CONDITIONAL = 0x80, CONDITIONS = 0xf0, DISTANCE = 4 };
+    const struct attach_module *module = begins->module;
     size_t size = body.end - body.begin < LEAVE_SCAN_MAX ? body.end - body.begin : LEAVE_SCAN_MAX;
     attachment->has_unknown_calls |= size < body.end - body.begin;
     unsigned char *code = malloc(size + 1);
     bool is_done = code && attach_read(attachment, body.begin, code, size);
-    for (size_t i = 1; is_done && i + DISTANCE <= size; i++) {
-        int32_t offset;
-        if (code[i - 1] != JUMP &&
-            (i < 2 || code[i - 2] != CONDITION || (code[i - 1] & CONDITIONS) != CONDITIONAL))
+    struct instruction instruction;
+    for (size_t i = 0; is_done && i < size; i += instruction.size) {
+        if (!instruction_decode(code + i, size - i, &instruction)) {
+            instruction.size = 1; /* data, or the rest of one */
             continue;
-        memcpy(&offset, code + i, sizeof offset);
-        is_done = leave_add_function(attachment, begins,
-                                     body.begin + i + DISTANCE + (uint64_t)(int64_t)offset);
+        }
+        uint64_t target = leave_target_of(attachment, &instruction, code + i, body.begin + i);
+        if (target - module->begin < module->end - module->begin &&
+            target - body.begin >= body.end - body.begin && !leave_is_linkage(attachment, target))
+            is_done = leave_add_function(attachment, begins, target);
     }
     free(code);
     return is_done;
@@ -203,10 +244,7 @@ static bool leave_add_callers(struct attachment *attachment, struct leave_begins
         if (!is_done || !leave_is_entry(attachment, site + (uint64_t)(int64_t)offset))
             continue;
         leave_find_begins(attachment, site, begins);
-        size_t up_to =
-            array_count_up_to(begins->items, begins->count, sizeof *begins->items, 0, site - 1);
-        if (up_to != 0)
-            is_done = leave_add_function(attachment, begins, begins->items[up_to - 1]);
+        is_done = leave_add_function(attachment, begins, site - 1);
     }
     return is_done;
 }
@@ -245,7 +283,10 @@ bool attach_find_bodies(struct attachment *attachment)
         is_done && leave_add_callers(attachment, &begins) && leave_follow_all(attachment, &begins);
     for (size_t i = 0; i < attachment->function_count && is_done; i++) {
         const struct attach_function *function = &attachment->functions[i];
-        if (function->hook->place <= ATTACHED_IN_ALLOCATOR)
+        if (function->hook->place > ATTACHED_IN_ALLOCATOR)
+            continue;
+        leave_find_begins(attachment, function->entry, &begins);
+        if (!begins.items)
             is_done = leave_add_tails(attachment, function);
     }
     free(begins.items);

@@ -140,9 +140,9 @@ int main(int, char **arguments)
 """
 
 
-# Its allocator, which has one block for these sizes, reads the clock while it allocates in the thread,
-# until the main thread has had that block.
-CLOCKED = r"""
+# Its allocator, which has one block for these sizes, waits while it allocates in the thread, until the
+# main thread has had that block; and reads the clock meanwhile or not.
+WAITING = r"""
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -156,27 +156,37 @@ enum { MAIN_SIZE = 4001, THREAD_SIZE = 4002 };
 alignas(16) static char pool[1 << 20], block[4096];
 static std::atomic<std::size_t> used;
 static std::atomic<bool> is_had;
-extern "C" void *malloc(std::size_t size)
+__attribute__((noinline)) static void *take(std::size_t size)
+{
+    sched_yield();
+    return pool + used.fetch_add((size + 31) & -16);
+}
+__attribute__((noinline)) static void *allocate_for(bool waits, std::size_t size)
 {
     struct timespec now;
-    while (size == THREAD_SIZE && !is_had)
-        clock_gettime(CLOCK_MONOTONIC, &now);
-    return size == MAIN_SIZE || size == THREAD_SIZE ? block : pool + used.fetch_add((size + 31) & -16);
+    while (waits && !is_had)
+        if (READS_CLOCK)
+            clock_gettime(CLOCK_MONOTONIC, &now);
+    return waits || size == MAIN_SIZE ? block : take(size);
 }
+extern "C" void *malloc(std::size_t size)
+{
+    return allocate_for(size == THREAD_SIZE, size);
+}
+static void *(*volatile allocate)(std::size_t) = malloc;
 extern "C" void free(void *)
 {
     sched_yield();
 }
 extern "C" void *calloc(std::size_t count, std::size_t size)
 {
-    return malloc(count * size);
+    return allocate(count * size);
 }
 extern "C" void *realloc(void *old, std::size_t size)
 {
     void *grown = malloc(size);
     return old ? std::memcpy(grown, old, size) : grown;
 }
-static void *(*volatile allocate)(std::size_t) = malloc;
 static void (*volatile release)(void *) = std::free;
 int main()
 {
@@ -814,11 +824,12 @@ class Moments(Attach):
             self.assertEqual((recorder.returncode, recorder.stderr.read()), (0, ''))
             self.assertIsNone(process.poll())
 
-    def test_a_call_that_reads_the_clock(self):
-        """It is in the vDSO, which is no file, and its block was another one's meanwhile."""
-        clocked = self.compile('clocked', CLOCKED)
-        for _ in range(3):
-            process = self.start(clocked)
+    def test_a_call_without_a_frame_of_its_function(self):
+        """That ends by a jump to another one. The thread is in this one, or in the vDSO, which is no
+        file; and its block is another one's meanwhile."""
+        for reads_clock in '0', '1', '1':
+            process = self.start(self.compile(f'waiting{reads_clock}', WAITING, '-O2',
+                                              f'-DREADS_CLOCK={reads_clock}'))
             recorder = self.attach(process, '--no-snapshot')
             process.stdin.close()
             self.assertEqual(recorder.wait(PATIENCE), 0)

@@ -119,6 +119,16 @@ static uint32_t put_jump(uint32_t offset, unsigned char code, uint32_t target)
     return offset + JUMP_SIZE;
 }
 
+/* Writes a jump to a function by an address in a table. */
+static void put_table_jump(uint32_t offset, uint32_t table, uint32_t target)
+{
+    uint64_t address = at(target);
+    memcpy(bytes + table, &address, sizeof address);
+    bytes[offset] = 0xff;
+    bytes[offset + 1] = 0x25;
+    put32(offset + 2, table - offset - 6);
+}
+
 static void begin(void)
 {
     static const unsigned char usual[] = {1, 0x1b, 0x03, 0x3b};
@@ -176,6 +186,53 @@ Test(leave, functions_that_are_jumped_to)
     cr_assert(has_body(CODE_AT + 200 * FUNCTION_SIZE + 1));
     cr_assert_not(has_body(CODE_AT + 201 * FUNCTION_SIZE + 1));
     cr_assert_not(attachment.has_unknown_calls);
+}
+
+/* Assemblers make the shortest jump, and a compiler puts a part that is seldom run elsewhere: the
+ * second jump leads into the middle of it. The third one goes by a table of functions. */
+Test(leave, other_jumps)
+{
+    enum { CLOSE = CODE_AT + FUNCTION_SIZE, COLD = CODE_AT + 0x800, FAR = CODE_AT + 0x1000 };
+    uint32_t functions[] = {CODE_AT,
+                            CLOSE,
+                            CLOSE + FUNCTION_SIZE,
+                            COLD,
+                            COLD + FUNCTION_SIZE,
+                            FAR,
+                            FAR + FUNCTION_SIZE};
+    uint32_t table = CODE_AT + 0x2000;
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        add_function(functions[i]);
+    bytes[CODE_AT + 1] = 0x75;
+    bytes[CODE_AT + 2] = CLOSE - CODE_AT - 3;
+    put_jump(CODE_AT + 3, 0xe9, COLD + 7);
+    put_table_jump(CODE_AT + 9, table, FAR);
+    cr_assert(attach_find_bodies(&attachment));
+    cr_assert(has_body(CLOSE + 1));
+    cr_assert(has_body(COLD + 1));
+    cr_assert(has_body(FAR + 1));
+    cr_assert_not(has_body(CLOSE + FUNCTION_SIZE + 1));
+    cr_assert_not(has_body(COLD + FUNCTION_SIZE + 1));
+    cr_assert_not(has_body(FAR + FUNCTION_SIZE + 1));
+    cr_assert_not(attachment.has_unknown_calls);
+}
+
+/* The linkage table leads to other modules, and to functions that wait for long. */
+Test(leave, jump_to_the_linkage_table)
+{
+    uint32_t linkage = CODE_AT + 0x1000, other = CODE_AT + 0x2000;
+    static const unsigned char mark[] = {0xf3, 0x0f, 0x1e, 0xfa}; /* endbr64 */
+    add_function(CODE_AT);
+    add_function(CODE_AT + FUNCTION_SIZE);
+    add_function(linkage);
+    add_function(linkage + FUNCTION_SIZE);
+    add_function(other);
+    put_jump(CODE_AT + 3, 0xe9, linkage + 16);
+    memcpy(bytes + linkage + 16, mark, sizeof mark);
+    put_table_jump(linkage + 16 + sizeof mark, CODE_AT + 0x3000, other);
+    cr_assert(attach_find_bodies(&attachment));
+    cr_assert_not(has_body(linkage + 17));
+    cr_assert_not(has_body(other + 1));
 }
 
 Test(leave, more_functions_than_are_followed)
