@@ -51,7 +51,8 @@ static void main_print_commands(void)
     puts("Usage: ttdanalyze TRACE                      a summary\n"
          "       ttdanalyze COMMAND [OPTIONS] [TRACE]\n"
          "\n"
-         "Answers questions about a heap trace: 'trace.bin' if none is named, standard input if\n"
+         "Answers questions about a heap trace: 'trace.bin' if none is named, standard\n"
+         "input if\n"
          "it is '-'. The trace is only read, never changed.");
     for (size_t i = 0; command_table[i].command; i++) {
         const struct command *command = command_table[i].command;
@@ -59,7 +60,7 @@ static void main_print_commands(void)
             printf("\n%s:\n", command_table[i].group);
         printf("  %-13s %s\n", command->name, command->summary);
     }
-    puts("\n'ttdanalyze COMMAND --help' says more; 'ttdanalyze --version' prints the version.");
+    puts("\n'ttdanalyze COMMAND --help' says more; 'ttdanalyze --version' is the version.");
 }
 
 static int main_print_help(void)
@@ -67,8 +68,9 @@ static int main_print_help(void)
     main_print_commands();
     puts("A damaged trace is read as far as possible; 'verify' lists its problems.\n"
          "\n"
-         "Exit status: 0 fine, 1 problems found (verify) or growth (--fail-on-growth), 2 wrong\n"
-         "usage, 3 the trace cannot be opened or is none, 4 damaged beyond use, 5 out of memory,\n"
+         "Exit status: 0 fine, 1 problems found (verify) or growth (--fail-on-growth), 2\n"
+         "wrong usage, 3 the trace cannot be opened or is none, 4 damaged beyond use, 5\n"
+         "out of memory,\n"
          "more than --max-memory needed, or output failed, 6 no answer (--error-exitcode).");
     return output_end_standard();
 }

@@ -19,14 +19,14 @@ static const char help[] =
     "Usage: ttdrecord [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
     "Run PROGRAM and record every heap call that it makes into a trace.\n"
     "  or:  ttdrecord attach [OPTION]... PID\n"
-    "Record a process that runs, until it ends, or until ^C or 'ttdrecord detach PID'.\n"
+    "Record a process that runs, until it ends, or ^C, or 'ttdrecord detach PID'.\n"
     "  or:  ttdrecord suspend [--] PROGRAM [ARGUMENT]...\n"
     "Start PROGRAM stopped before its first instruction, for 'attach'; 'resume' then.\n"
     "  or:  ttdrecord status|snapshot|pause|resume PID\n"
     "  or:  ttdrecord mark PID TEXT\n"
     "  or:  ttdrecord snapshots PID --every SECONDS|off\n"
-    "Say how far the recording of process PID is, take a snapshot of it, pause or resume\n"
-    "its recording, mark the present moment, or change how often snapshots are taken.\n"
+    "Print how far the recording of process PID is, take a snapshot, pause or resume,\n"
+    "mark the present moment, or change how often snapshots are taken.\n"
     "  or:  ttdrecord session start|update|status|snapshot|pause|resume|stop NAME ...\n"
     "Record a set of processes: see the manual.\n"
     "  or:  ttdrecord enable|disable|query [--name PROGRAM] [OPTION]...\n"
@@ -38,7 +38,7 @@ static const char help[] =
     "                      file is replaced. Child processes that allocate get\n"
     "                      files of their own beside it: FILE.PID.NAME\n"
     "      --no-children   record PROGRAM itself only\n"
-    "      --children      attach: record the child processes that PID has already, too\n"
+    "      --children      attach: also record the children that PID has already\n"
     "      --no-stacks     record calls without their stacks\n"
     "      --stacks=KINDS  record stacks of these calls only: alloc,realloc,free\n"
     "      --stack-depth=N record the innermost N frames of a stack\n"
@@ -62,8 +62,8 @@ static const char help[] =
     "                      take a snapshot of each process so often\n"
     "      --snapshot=KIND the contents of such a snapshot: references (default),\n"
     "                      blocks or memory\n"
-    "      --fail-on=KINDS ask the analyzer for leaks,errors at the end; findings make\n"
-    "                      the exit status 116, if PROGRAM succeeds\n"
+    "      --fail-on=KINDS ask the analyzer for leaks,errors at the end; findings\n"
+    "                      make the exit status 116, if PROGRAM succeeds\n"
     "  -q, --quiet         no summary at the end\n"
     "  -h, --help          print this and exit\n"
     "  -V, --version       print the version and exit\n"
@@ -76,6 +76,86 @@ static const char help[] =
     "  124  static without symbols, or musl   127  PROGRAM is not found\n"
     "\n"
     "Then ask the trace:  ttdanalyze trace.bin\n";
+
+/* The commands that ask a recorder or a session; "attach" and "symbolize" have options. */
+static const struct command_help {
+    const char *name;
+    const char *usage;
+    const char *text;
+} command_helps[] = {
+    {"status", "status PID",
+     "Print the trace of process PID, how many events it has, and how many were lost.\n"},
+    {"snapshot", "snapshot PID",
+     "Take a snapshot of process PID, and print its number in the trace.\n"},
+    {"snapshots", "snapshots PID --every SECONDS|off",
+     "Take a snapshot of process PID so often from now on, or no more.\n"},
+    {"mark", "mark PID TEXT",
+     "Mark the present moment in the trace of process PID: position mark:TEXT.\n"},
+    {"pause", "pause PID",
+     "Stop recording calls of process PID. The trace says that they are missing.\n"},
+    {"resume", "resume PID",
+     "Go on recording process PID after 'pause'; or let a process go on that 'suspend'\n"
+     "has started.\n"},
+    {"detach", "detach PID",
+     "End the recording of process PID, which goes on. The trace is complete when the\n"
+     "command returns. What a killed recorder has left in the process is removed, too.\n"},
+    {"suspend", "suspend [--] PROGRAM [ARGUMENT]...",
+     "Become PROGRAM, stopped before its first instruction. 'ttdrecord attach PID' or\n"
+     "a\n"
+     "session then records all of its calls, and 'ttdrecord resume PID' lets it run.\n"},
+    {"session", "session COMMAND [NAME] [OPTION]...",
+     "Record a set of processes; each has a recorder and a trace of its own.\n"
+     "\n"
+     "  start NAME           begin: --pid PID and --name PROGRAM (both repeatable),\n"
+     "                       -o FOLDER, and the options of 'ttdrecord --help'\n"
+     "  update NAME          --pid PID, --remove-pid PID, --name PROGRAM,\n"
+     "                       --remove-name PROGRAM, --snapshot-every SECONDS|off,\n"
+     "                       --stacks KINDS, --stack-depth N|off\n"
+     "  status NAME          a line for each process; --watch, --format json\n"
+     "  snapshot|pause|resume NAME\n"
+     "                       the same with each process\n"
+     "  stop NAME            end all recordings; the processes go on\n"
+     "  list                 the sessions of this user\n"},
+    {"enable", "enable --name PROGRAM [OPTION]...",
+     "Record every process that executes PROGRAM from now on, until 'disable'. Traces\n"
+     "are in the folder by-name, or in -o FOLDER; also the options of\n"
+     "'ttdrecord --help'.\n"},
+    {"query", "query [--name PROGRAM] [--watch] [--format json]",
+     "Print the programs that are enabled, and their processes.\n"},
+    {"disable", "disable [--name PROGRAM]",
+     "Record new processes of PROGRAM no more, or of any program.\n"},
+};
+
+static const struct command_help *options_find_command(const char *name)
+{
+    for (size_t i = 0; i < sizeof command_helps / sizeof *command_helps; i++)
+        if (strcmp(name, command_helps[i].name) == 0)
+            return &command_helps[i];
+    return NULL;
+}
+
+const char *options_usage_of(const char *command)
+{
+    const struct command_help *help_of = options_find_command(command);
+    return help_of ? help_of->usage : NULL;
+}
+
+static bool options_is_help(const char *argument)
+{
+    return strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
+}
+
+bool options_help_of_command(int argc, char **argv)
+{
+    const struct command_help *help_of = argc > 2 ? options_find_command(argv[1]) : NULL;
+    if (!help_of)
+        return false;
+    bool is_asked = options_is_help(argv[2]) ||
+                    (strcmp(argv[1], "session") == 0 && options_is_help(argv[argc - 1]));
+    if (is_asked)
+        printf("Usage: ttdrecord %s\n%s", help_of->usage, help_of->text);
+    return is_asked;
+}
 
 enum {
     OPTION_NO_CHILDREN = 256,

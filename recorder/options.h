@@ -29,6 +29,14 @@ extern const struct option options_long[];
  * a message, if they are wrong, or if they only ask for the usage or the version. */
 void options_parse(int argc, char **argv, bool is_attach, struct options *options);
 
+/** Prints the help of a command that has no parser of options, if the command line asks for it, as
+ * `ttdrecord detach --help` does. Returns whether it did. */
+bool options_help_of_command(int argc, char **argv);
+
+/** Returns the arguments that such a command takes, behind its name, as "detach PID"; NULL if there
+ * is none of that name. Static. */
+const char *options_usage_of(const char *command);
+
 /** Returns the nanoseconds of a number of seconds. Ends this process, with a message, if it is
  * none.
  */

@@ -56,8 +56,8 @@ static int activity_rank_usage(struct session *session, const struct usage_quest
 static const char hot_help[] =
     "Usage: ttdanalyze hot [OPTIONS] [TRACE]\n"
     "\n"
-    "Shows which stacks allocate most: number of calls, bytes, and bytes times the seconds\n"
-    "for which they lived.\n"
+    "Shows which stacks allocate most: number of calls, bytes, and bytes times the\n"
+    "seconds for which they lived.\n"
     "\n"
     "      --sort ORDER        the order: most calls, bytes (the default) or "
     "lifetime\n" ISLAND_OPTIONS_HELP VIEW_HELP COMMAND_COMMON_HELP;
@@ -111,8 +111,8 @@ const struct command command_hot = {
 static const char temporary_help[] =
     "Usage: ttdanalyze temporary [OPTIONS] [TRACE]\n"
     "\n"
-    "Finds blocks that were allocated and freed by the same thread with no other heap call\n"
-    "of it between: the stacks that allocate them might do without.\n"
+    "Finds blocks that were allocated and freed by the same thread with no other heap\n"
+    "call of it between: the stacks that allocate them might do without.\n"
     "\n"
     "      --steps N           with at most N other calls of the thread between "
     "(0)\n" ISLAND_OPTIONS_HELP VIEW_HELP COMMAND_COMMON_HELP;
@@ -155,9 +155,9 @@ const struct command command_temporary = {
 static const char lifetimes_help[] =
     "Usage: ttdanalyze lifetimes [OPTIONS] [TRACE]\n"
     "\n"
-    "Shows how long blocks live: how many, and how many bytes, by time and by the number\n"
-    "of heap calls from their allocation to their release. A reallocation releases a\n"
-    "block and allocates another.\n"
+    "Shows how long blocks live: how many, and how many bytes, by time and by the\n"
+    "number of heap calls from their allocation to their release. A reallocation\n"
+    "releases a block and allocates another.\n"
     "\n" ISLAND_OPTIONS_HELP VIEW_FILTERS_HELP COMMAND_COMMON_HELP;
 
 struct lifetimes_options {
@@ -230,16 +230,19 @@ const struct command command_lifetimes = {
 static const char moves_help[] =
     "Usage: ttdanalyze moves [OPTIONS] [TRACE]\n"
     "\n"
-    "Shows the cost of reallocations: how often they moved the block, and how many bytes\n"
-    "were copied, for each calling stack; and the blocks that were reallocated most.\n"
+    "Shows the cost of reallocations: how often they moved the block, and how many\n"
+    "bytes were copied, for each calling stack; and the blocks that were reallocated\n"
+    "most.\n"
     "\n"
     "      --chains N          show at most N blocks (10)\n" ISLAND_OPTIONS_HELP VIEW_HELP
         COMMAND_COMMON_HELP "\n"
-    "A stack that grows blocks linearly, by the same number of bytes each time, and whose\n"
-    "blocks move, copies in total the square of the final size: let it grow by a factor.\n"
+    "A stack that grows blocks linearly, by the same number of bytes each time, and\n"
+    "whose blocks move, copies in total the square of the final size: let it grow by\n"
+    "a factor.\n"
     "\n"
-    "Apart, and inferred: where a container of C++ seems to grow, because a larger block\n"
-    "is allocated and, a few calls later, a smaller one of the same stack released.\n";
+    "Apart, and inferred: where a container of C++ seems to grow, because a larger\n"
+    "block is allocated and, a few calls later, a smaller one of the same stack\n"
+    "released.\n";
 
 struct moves_options {
     struct heap_island_filter island;
@@ -325,14 +328,14 @@ const struct command command_moves = {
 static const char timeline_help[] =
     "Usage: ttdanalyze timeline [OPTIONS] [TRACE]\n"
     "\n"
-    "Plots how many bytes were live in the course of the trace, of the memory that the\n"
-    "process had, with the number of allocations and releases; or how much was\n"
+    "Plots how many bytes were live in the course of the trace, of the memory that\n"
+    "the process had, with the number of allocations and releases; or how much was\n"
     "allocated per second.\n"
     "\n"
-    "      --over AXIS  time (the default): seconds from the start; or position: as many\n"
-    "                   events in each point, with the position where it begins\n"
-    "      --points N   at most N points (50), so many that each covers a round number;\n"
-    "                   each shows the most that was live until the next\n"
+    "      --over AXIS  time (the default): seconds from the start; or position: as\n"
+    "                   many events in each point, with the position where it begins\n"
+    "      --points N   at most N points (50), so many that each covers a round\n"
+    "                   number; each shows the most that was live until the next\n"
     "      --plot WHAT  live (the default): bytes; allocations: calls per second;\n"
     "                   allocated: bytes per second; or resident: the memory of the\n"
     "                   process, heap or not. JSON and CSV have all\n" ISLAND_OPTIONS_HELP

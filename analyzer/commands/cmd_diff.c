@@ -295,27 +295,28 @@ static const char diff_help[] =
     "Usage: ttdanalyze diff [--from POSITION] [--to POSITION] [OPTIONS] [TRACE]\n"
     "       ttdanalyze diff [--from POSITION] [--to POSITION] [OPTIONS] OLD NEW\n"
     "\n"
-    "Shows the fate of blocks in a range of positions, by the stack that allocated them:\n"
-    "AIFI, allocated inside the range and freed inside; AIFO, allocated inside and not\n"
-    "freed in it, the range's additions; AOFI, allocated before and freed inside; and\n"
-    "AOFO, allocated before and not freed in it. If there is a snapshot of references,\n"
-    "shows which of AIFO are lost: by the first one after the range, or the last before.\n"
+    "Shows the fate of blocks in a range of positions, by the stack that allocated\n"
+    "them: AIFI, allocated inside the range and freed inside; AIFO, allocated inside\n"
+    "and not freed in it, the range's additions; AOFI, allocated before and freed\n"
+    "inside; and AOFO, allocated before and not freed in it. If there is a snapshot\n"
+    "of references, shows which of AIFO are lost: by the first one after the range,\n"
+    "or the last before.\n"
     "\n"
-    "Of two traces, which live blocks are more or fewer in NEW than in OLD: the largest\n"
-    "changes first. Stacks are the same if the functions of the program in them are, or\n"
-    "without names their places in modules, wherever these were loaded; lines do not\n"
-    "matter.\n"
+    "Of two traces, which live blocks are more or fewer in NEW than in OLD: the\n"
+    "largest changes first. Stacks are the same if the functions of the program in\n"
+    "them are, or without names their places in modules, wherever these were loaded;\n"
+    "lines do not matter.\n"
     "\n"
-    "      --from POSITION     the first position of the range (start); of two traces,\n"
-    "                          the position in OLD (end)\n"
+    "      --from POSITION     the first position of the range (start); of two\n"
+    "                          traces, the position in OLD (end)\n"
     "      --to POSITION       the first position after it (end); of two traces, the\n"
     "                          position in NEW (end)\n"
     "      --changes           of one trace, compare the heap at --to with that at\n"
     "                          --from, as if of two\n"
     "      --quadrant NAME     of a range, make the tree of --tree of aifi, aifo (the\n"
     "                          default), aofi or aofo\n"
-    "      --show-runtime      list also the blocks that the C and C++ runtimes keep for\n"
-    "                          themselves until the end, or of two heaps count "
+    "      --show-runtime      list also the blocks that the C and C++ runtimes keep\n"
+    "                          for themselves until the end, or of two heaps count "
     "it\n" ISLAND_OPTIONS_HELP VIEW_HELP_WITH_CLASS COMMAND_COMMON_HELP "\n"
     "A POSITION is one of:\n" POSITION_SPEC_FORMS;
 
@@ -555,7 +556,7 @@ static int diff_run(const struct command *command, int count, char **arguments)
 
 const struct command command_diff = {
     .name = "diff",
-    .summary = "what a range of positions has added and freed; what two heaps differ in",
+    .summary = "what a range has added and freed; what two heaps differ in",
     .help = diff_help,
     .shares = COMMAND_VIEWS | COMMAND_CLASSES,
     .own = {diff_own, &diff_defaults, sizeof diff_defaults},

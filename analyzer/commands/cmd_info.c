@@ -25,13 +25,13 @@
 static const char info_help[] =
     "Usage: ttdanalyze info [OPTIONS] [TRACE]\n"
     "\n"
-    "Shows the contents of a trace: the recorded process, how it ended, how many events\n"
-    "of which threads there are, how many were lost, the clients and the activities of the\n"
-    "live API, the modules, and how well the file is compressed.\n"
+    "Shows the contents of a trace: the recorded process, how it ended, how many\n"
+    "events of which threads there are, how many were lost, the clients and the\n"
+    "activities of the live API, the modules, and how well the file is compressed.\n"
     "\n"
-    "      --group               list the traces that were recorded together with it, and\n"
-    "                            are beside it: of the program and its child "
-    "processes\n" COMMAND_COMMON_HELP;
+    "      --group               list the traces that were recorded together with it,\n"
+    "                            and are beside it: of the program and its "
+    "children\n" COMMAND_COMMON_HELP;
 
 /* Copies a text: in a batch it is valid only until the next one. */
 static enum ttd_status info_keep_text(struct info_findings *findings, struct ttd_string string,
@@ -244,8 +244,9 @@ const struct command command_info = {
 static const char snapshots_help[] =
     "Usage: ttdanalyze snapshots [OPTIONS] [TRACE]\n"
     "\n"
-    "Lists the snapshots of a trace: when and why each was taken, its contents, for how\n"
-    "long the program was held, and whether it is consistent and complete.\n" COMMAND_COMMON_HELP;
+    "Lists the snapshots of a trace: when and why each was taken, its contents, for\n"
+    "how long the program was held, and whether it is consistent and "
+    "complete.\n" COMMAND_COMMON_HELP;
 
 static int snapshots_execute(struct session *session, const void *context)
 {
@@ -275,14 +276,15 @@ const struct command command_snapshots = {
 static const char marks_help[] =
     "Usage: ttdanalyze marks [OPTIONS] [TRACE]\n"
     "\n"
-    "Lists the marks of a trace, in the order of the file: events that the program added by\n"
-    "the live API, where it switched recording of a thread off and on, and the texts of\n"
-    "'ttdrecord mark'. 'mark:TEXT' is the position of the first mark with that text,\n"
-    "wherever a position is accepted.\n"
+    "Lists the marks of a trace, in the order of the file: events that the program\n"
+    "added by the live API, where it switched recording of a thread off and on, and\n"
+    "the texts of 'ttdrecord mark'. 'mark:TEXT' is the position of the first mark\n"
+    "with that text, wherever a position is accepted.\n"
     "\n"
     "      --from POSITION    not before this position\n"
     "      --to POSITION      before this position\n"
-    "      --thread N         of the thread with this number in the trace; 0 for global ones\n"
+    "      --thread N         of the thread with this number in the trace; 0 for\n"
+    "                         global ones\n"
     "      --client GUID      of this client\n"
     "      --activity N       where recording of this activity begins, ends or pauses\n"
     "      --limit N          stop after N marks (0 for all, the default)\n" COMMAND_COMMON_HELP
@@ -425,13 +427,13 @@ const struct command command_marks = {
 static const char verify_help[] =
     "Usage: ttdanalyze verify [OPTIONS] [TRACE]\n"
     "\n"
-    "Checks everything: every checksum, that nothing is missing, swapped or left over,\n"
-    "that every part can be decoded and refers only to defined ids, and that the\n"
-    "recording was closed. A line for each problem, then a line for the whole.\n"
-    "An index TRACE.idx, or one that is named, is compared with the trace.\n"
+    "Checks everything: every checksum, that nothing is missing, swapped or left\n"
+    "over, that every part can be decoded and refers only to defined ids, and that\n"
+    "the recording was closed. A line for each problem, then a line for the whole. An\n"
+    "index TRACE.idx, or one that is named, is compared with the trace.\n"
     "\n"
-    "Exit status 0: intact; 1: problems found. Every other command reads the intact parts\n"
-    "of a damaged trace; 'ttdanalyze recover' makes a clean trace of "
+    "Exit status 0: intact; 1: problems found. Every other command reads the intact\n"
+    "parts of a damaged trace; 'ttdanalyze recover' makes a clean trace of "
     "it.\n" COMMAND_COMMON_HELP;
 
 struct checker {

@@ -12,16 +12,16 @@
 static const char memory_help[] =
     "Usage: ttdanalyze memory --address A [OPTIONS] [TRACE]\n"
     "\n"
-    "Shows the contents of memory at a position, by snapshots of memory: each page comes\n"
-    "from the newest snapshot at the position or before. Between that snapshot and the position\n"
-    "the program may have written to it. [ and ] are the edges of the blocks that are live\n"
-    "at the position.\n"
+    "Shows the contents of memory at a position, by snapshots of memory: each page\n"
+    "comes from the newest snapshot at the position or before. Between that snapshot\n"
+    "and the position the program may have written to it. [ and ] are the edges of\n"
+    "the blocks that are live at the position.\n"
     "\n"
     "      --at POSITION  that position; the end if not given\n"
     "      --address A    from the address A on\n"
     "      --length N     N bytes (256), with a suffix K, M, G or T\n"
-    "      --raw          write the bytes themselves, to the file named by --output; those\n"
-    "                     that are not known are zeros\n" COMMAND_COMMON_HELP "\n"
+    "      --raw          write the bytes themselves, to the file named by --output;\n"
+    "                     those that are not known are zeros\n" COMMAND_COMMON_HELP "\n"
     "A POSITION is one of:\n" POSITION_SPEC_FORMS;
 
 struct memory_options {
@@ -146,16 +146,18 @@ const struct command command_memory = {
 #define POINTERS_MAX 1024
 
 static const char find_help[] =
-    "Usage: ttdanalyze find (--bytes|--string|--address|--pointer-to) X [OPTIONS] [TRACE]\n"
+    "Usage: ttdanalyze find --bytes|--string|--address|--pointer-to X [OPTIONS]\n"
+    "                       [TRACE]\n"
     "\n"
-    "Finds a value in memory at a position, by snapshots of memory: each page comes from\n"
-    "the newest snapshot at the position or before.\n"
+    "Finds a value in memory at a position, by snapshots of memory: each page comes\n"
+    "from the newest snapshot at the position or before.\n"
     "\n"
     "      --bytes HEX     these bytes, such as 'de ad be ef'\n"
     "      --string TEXT   this text\n"
     "      --address A     words that hold the address A\n"
-    "      --pointer-to A  words that hold an address in the block that A lies in; also by\n"
-    "                      the newest snapshot of references, which needs no contents\n"
+    "      --pointer-to A  words that hold an address in the block that A lies in;\n"
+    "                      also by the newest snapshot of references, which needs no\n"
+    "                      contents\n"
     "      --at POSITION   at that position; the end if not given\n"
     "      --limit N       show at most N places (50; 0 for all); all are "
     "counted\n" COMMAND_COMMON_HELP "\n"

@@ -490,19 +490,22 @@ static const struct query_table query_tables[] = {
 static const char query_help[] =
     "Usage: ttdanalyze query [OPTIONS] 'SELECT ...' [TRACE...]\n"
     "\n"
-    "Answers a question in SQL. Each table has the records of a command: events, blocks,\n"
-    "live, sites, leaks and more. Some take a position: SELECT * FROM live('50%'). The\n"
-    "query .schema lists all tables with their columns. A query can only read.\n"
+    "Answers a question in SQL. Each table has the records of a command: events,\n"
+    "blocks, live, sites, leaks and more. Some take a position: SELECT * FROM\n"
+    "live('50%'). The query .schema lists all tables with their columns. A query can\n"
+    "only read.\n"
     "\n"
     "      --timeout SECONDS   give up after so many seconds\n"
-    "      --interactive       read queries from standard input; all operands are traces\n"
-    "      --explain           also print how many events were read for the table of "
-    "them\n" COMMAND_COMMON_HELP "\n"
-    "A FILE whose name ends in .db, .sqlite or .sqlite3 becomes a database of SQLite with the\n"
-    "table 'result', and the reasons why it may be wrong in the table 'uncertain'. One that\n"
-    "ends in .jsonl or .ndjson has a line of JSON for each row.\n"
+    "      --interactive       read queries from standard input; all operands are\n"
+    "                          traces\n"
+    "      --explain           also print how many events were read for their "
+    "table\n" COMMAND_COMMON_HELP "\n"
+    "A FILE whose name ends in .db, .sqlite or .sqlite3 becomes a database of SQLite\n"
+    "with the table 'result', and the reasons why it may be wrong in the table\n"
+    "'uncertain'. One that ends in .jsonl or .ndjson has a line of JSON for each row.\n"
     "Positions are texts of a fixed width, printed short: compare them with\n"
-    "pos('FAB:17B1'), pos('50%') and so on. Addresses are numbers, printed in hexadecimal.\n";
+    "pos('FAB:17B1'), pos('50%') and so on. Addresses are numbers, printed in\n"
+    "hexadecimal.\n";
 
 static const struct own_option query_own[] = {
     OWN_OPTION("timeout", option_number, struct query_options, timeout),

@@ -18,19 +18,20 @@
 static const char state_help[] =
     "Usage: ttdanalyze state [OPTIONS] [TRACE]\n"
     "\n"
-    "Shows the heap as it was at a position: the live blocks by the stack that allocated\n"
-    "them, by heap, by thread and by size.\n"
+    "Shows the heap as it was at a position: the live blocks by the stack that\n"
+    "allocated them, by heap, by thread and by size.\n"
     "\n"
     "      --at POSITION       that position; the end if not given\n"
-    "      --address A         the address A at that position: the block it lies in, who\n"
-    "                          allocated and who will release it; or who released it\n"
-    "                          before, and whose it will be next\n"
+    "      --address A         the address A at that position: the block it lies in,\n"
+    "                          who allocated and who will release it; or who released\n"
+    "                          it before, and whose it will be next\n"
     "      --blocks            list all live blocks, by address (text and json)\n"
-    "      --heaps             show the heaps as a tree, each below the one in whose blocks\n"
-    "                          it lies, and which calls created them (text and json)\n"
-    "      --show-runtime      list also the blocks that the C and C++ runtimes keep for\n"
-    "                          themselves until the end\n" ISLAND_OPTIONS_HELP VIEW_HELP_WITH_CLASS
-        COMMAND_COMMON_HELP "\n"
+    "      --heaps             show the heaps as a tree, each below the one in whose\n"
+    "                          blocks it lies, and which calls created them (text and\n"
+    "                          json)\n"
+    "      --show-runtime      list also the blocks that the C and C++ runtimes keep\n"
+    "                          for themselves until the end\n" ISLAND_OPTIONS_HELP
+        VIEW_HELP_WITH_CLASS COMMAND_COMMON_HELP "\n"
     "A POSITION is one of:\n" POSITION_SPEC_FORMS;
 
 struct state_options {
@@ -245,9 +246,9 @@ static const char peak_help[] =
     "Finds the first position at which most bytes were live, and the stacks that had\n"
     "allocated them.\n"
     "\n"
-    "      --show-runtime      list also the blocks that the C and C++ runtimes keep for\n"
-    "                          themselves until the end\n" FAMILY_HELP ISLAND_OPTIONS_HELP VIEW_HELP
-        COMMAND_COMMON_HELP;
+    "      --show-runtime      list also the blocks that the C and C++ runtimes keep\n"
+    "                          for themselves until the end\n" FAMILY_HELP ISLAND_OPTIONS_HELP
+        VIEW_HELP COMMAND_COMMON_HELP;
 
 struct peak_options {
     struct heap_island_filter island;
@@ -366,11 +367,11 @@ const struct command command_peak = {
 static const char fragmentation_help[] =
     "Usage: ttdanalyze fragmentation [OPTIONS] [TRACE]\n"
     "\n"
-    "Shows how densely the live blocks lie in memory: the regions that they are in, how\n"
-    "much of them is used, and the gaps between blocks. Gaps under 32 bytes are what the\n"
-    "allocator itself needs; larger ones are mostly free memory that it keeps. Pages of\n"
-    "4,096 bytes with less than a quarter in blocks are sparse: the call sites whose\n"
-    "blocks keep most of them come last.\n"
+    "Shows how densely the live blocks lie in memory: the regions that they are in,\n"
+    "how much of them is used, and the gaps between blocks. Gaps under 32 bytes are\n"
+    "what the allocator itself needs; larger ones are mostly free memory that it\n"
+    "keeps. Pages of 4,096 bytes with less than a quarter in blocks are sparse: the\n"
+    "call sites whose blocks keep most of them come last.\n"
     "\n"
     "      --at POSITION  at that position; the end if not given\n"
     "      --gap N        a gap of N bytes or more separates regions (1M)\n"
@@ -440,9 +441,9 @@ const struct command command_fragmentation = {
 static const char history_help[] =
     "Usage: ttdanalyze history --address A [OPTIONS] [TRACE]\n"
     "\n"
-    "Shows the history of an address: every block that ever covered it, when, where and by\n"
-    "which thread it was allocated and released; and when it was lost, if a snapshot of\n"
-    "references shows it.\n"
+    "Shows the history of an address: every block that ever covered it, when, where\n"
+    "and by which thread it was allocated and released; and when it was lost, if a\n"
+    "snapshot of references shows it.\n"
     "\n"
     "      --address A  the address\n"
     "      --size N     as well as the N - 1 addresses after it\n"

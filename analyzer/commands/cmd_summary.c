@@ -14,9 +14,9 @@ static const char help[] =
     "Usage: ttdanalyze [summary] [OPTIONS] TRACE\n"
     "\n"
     "Sums up a trace in a dozen lines: how the program ended, errors, lost blocks,\n"
-    "the peak, temporary blocks and the cost of reallocations, each with the function of\n"
-    "the program that has most of it. The word at the beginning of an answer is the\n"
-    "command that shows more of it.\n"
+    "the peak, temporary blocks and the cost of reallocations, each with the function\n"
+    "of the program that has most of it. The word at the beginning of an answer is\n"
+    "the command that shows more of it.\n"
     "\n"
     "      --brief             only errors, what is lost and the peak, in a line each\n"
     "                          (text): what ttdrecord prints at its end\n" COMMAND_COMMON_HELP;

@@ -137,35 +137,38 @@ const char *view_options_check(struct view_options *options, enum report_form fo
 
 /** Help texts of groups, trees and filters; and of all. */
 #define VIEW_LIMIT_HELP                                                                            \
-    "      --limit N           show at most N groups, or N branches of each in a tree (20;\n"      \
-    "                          0 for all). Totals count all\n"
+    "      --limit N           show at most N groups, or N branches of each in a tree\n"           \
+    "                          (20; 0 for all). Totals count all\n"
 
 #define VIEW_KEYS_HELP                                                                             \
-    "      --by KEY            group by stack (the default), function, file, module, thread\n"     \
-    "                          or heap. Function, file and module belong to the last\n"
+    "      --by KEY            group by stack (the default), function, file, module,\n"            \
+    "                          thread or heap. The function is that of the program's\n"            \
+    "                          last call: of no C or C++ library, and no common\n"                 \
+    "                          wrapper of malloc(); so are file and module\n"
 
 /** For commands with COMMAND_CLASSES. */
 #define VIEW_KEYS_AND_CLASS_HELP                                                                   \
-    "      --by KEY            group by stack (the default), function, file, module, thread,\n"    \
-    "                          heap or class (of objects with virtual functions, by a\n"           \
-    "                          snapshot). Function, file and module belong to the last\n"
+    "      --by KEY            group by stack (the default), function, file, module,\n"            \
+    "                          thread, heap or class (of objects with virtual\n"                   \
+    "                          functions, by a snapshot). The function is that of the\n"           \
+    "                          program's last call: of no C or C++ library, and no\n"              \
+    "                          common wrapper of malloc(); so are file and module\n"
 
 #define VIEW_SKIP_HELP                                                                             \
-    "                          call that is of the program: of no C or C++ library and\n"          \
-    "                          no common wrapper of malloc()\n"                                    \
-    "      --skip FUNCTION     take FUNCTION for one that allocates, and begin stacks with\n"      \
-    "                          its caller; may have '*' and '?', and be repeated\n"
+    "      --skip FUNCTION     take FUNCTION for one that allocates, and begin stacks\n"           \
+    "                          with its caller; may have '*' and '?', and be repeated\n"
 
 #define VIEW_TREES_HELP                                                                            \
-    "      --tree ORDER        a tree of calls: top-down, from main() on, or bottom-up, from\n"    \
-    "                          those that allocate to their callers. --format folded\n"            \
-    "                          writes it as folded stacks, for flame graphs\n"                     \
+    "      --tree ORDER        a tree of calls: top-down, from main() on, or\n"                    \
+    "                          bottom-up, from those that allocate to their callers.\n"            \
+    "                          --format folded writes it as folded stacks, for flame\n"            \
+    "                          graphs\n"                                                           \
     "      --depth N           cut the tree after N levels\n"
 
 #define VIEW_FILTERS_HELP                                                                          \
-    "      --include PATTERN   only stacks with a function, file or module that has PATTERN\n"     \
-    "                          in its name, or matches it as a whole if it has '*' or '?';\n"      \
-    "                          may be repeated\n"                                                  \
+    "      --include PATTERN   only stacks with a function, file or module that has\n"             \
+    "                          PATTERN in its name, or matches it as a whole if it\n"              \
+    "                          has '*' or '?'; may be repeated\n"                                  \
     "      --exclude PATTERN   no stacks with such a one; may be repeated\n"
 
 #define VIEW_HELP VIEW_LIMIT_HELP VIEW_KEYS_HELP VIEW_SKIP_HELP VIEW_TREES_HELP VIEW_FILTERS_HELP

@@ -125,6 +125,14 @@ class Widths(TestCase):
                         with self.subTest(command=command, columns=columns, arguments=arguments):
                             self.check(command, path, arguments, columns)
 
+    def test_help(self):
+        for command in ([], *([name] for name in commands())):
+            result = run(*command, "--help")
+            self.assertEqual((result.status, result.errors), (0, ""), command)
+            self.assertGreater(len(result.text.splitlines()), 5, command)
+            self.assertEqual([line for line in result.text.splitlines() if len(line) > 80], [],
+                             command)
+
     def test_the_pager(self):
         """It gets lines of the terminal's width."""
         path = self.traces()[0]

@@ -208,8 +208,8 @@ class Events(TestCase):
     def test_what_is_valid(self):
         for arguments, valid in (
                 (["leaks", "--by", "colour"],
-                 "      --by KEY            group by stack (the default), function, file, module, "
-                 "thread,\n                          heap or class"),
+                 "      --by KEY            group by stack (the default), function, file, module,\n"
+                 "                          thread, heap or class"),
                 (["leaks", "--limit", "x"], "      --limit N           show at most N groups"),
                 (["hot", "--sort", "size"],
                  "      --sort ORDER        the order: most calls, bytes (the default) or "

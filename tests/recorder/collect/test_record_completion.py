@@ -52,6 +52,32 @@ class RecordCompletion(unittest.TestCase):
         words = re.search(r'ttdrecord session ([a-z|]+)', HELP)[1].split('|')
         self.assertEqual(self.ask('session', ''), words)
 
+    def test_help(self):
+        """Each command has one, within 80 columns; so have the commands of sessions."""
+        words = re.search(r'ttdrecord session ([a-z|]+)', HELP)[1].split('|')
+        asked = [[], *([name] for name in sorted(COMMANDS)),
+                 *(['session', word] for word in words), ['session', 'start', 'web']]
+        for command in asked:
+            for option in '--help', '-h':
+                said = subprocess.run([RECORDER, *command, option], capture_output=True, text=True,
+                                      timeout=PATIENCE)
+                self.assertEqual((said.returncode, said.stderr), (0, ''), command)
+                usage = ' '.join(command[:1]) if command != ['attach'] else ''
+                self.assertTrue(said.stdout.startswith(f'Usage: ttdrecord {usage}'), command)
+                self.assertEqual([line for line in said.stdout.splitlines() if len(line) > 80], [])
+        for word in words:
+            self.assertRegex(said.stdout, rf'(?m)^  (\w+\|)*{word}\b')
+
+    def test_commands_without_their_arguments(self):
+        """There is no such program; the user may have meant the command."""
+        for words, usage in ((['detach'], 'detach PID'), (['detach', 'name'], 'detach PID'),
+                             (['snapshots', '1'], 'snapshots PID --every SECONDS|off')):
+            said = subprocess.run([RECORDER, *words], capture_output=True, text=True,
+                                  timeout=PATIENCE, env={**os.environ, 'PATH': ''})
+            self.assertEqual((said.returncode, said.stderr),
+                             (127, f"ttdrecord: cannot find '{words[0]}' in PATH\n"
+                                   f"ttdrecord: the command is 'ttdrecord {usage}'\n"))
+
     def test_values(self):
         for option, values in LISTS.items():
             self.assertEqual(self.ask(option, ''), values)
