@@ -175,7 +175,12 @@ static bool process_refuse_permission(uint32_t pid, uint32_t tid, char *reason, 
         snprintf(reason, size, "it is one of the system's own, or ends just now");
     else if (error != EPERM && error != EACCES)
         snprintf(reason, size, "its memory cannot be opened: %s", strerror(error));
-    else if (scope != '0' && geteuid() != 0)
+    else if (geteuid() == 0)
+        snprintf(reason, size,
+                 "the system does not permit it, though ttdrecord runs as root: it takes "
+                 "CAP_SYS_PTRACE, which a container has by --cap-add=SYS_PTRACE, and that no "
+                 "security module protects the process");
+    else if (scope != '0')
         snprintf(reason, size,
                  "the system permits it to root only (kernel.yama.ptrace_scope is %c)", scope);
     else if (attach_process_status(pid, tid, "Uid") == (long)getuid())

@@ -322,6 +322,16 @@ class Permissions(Attach):
         process = self.start(PYTHON, '-c', PROTECTED, cwd='/', **self.user)
         self.assertRegex(self.refusal_to_user(process.pid), 'protects itself.*as root|to root only')
 
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which('setpriv'), 'only root gives it up')
+    def test_root_without_the_capability(self):
+        """As in a container: it is no use to tell root to be root."""
+        process = self.start(PYTHON, '-c', PROTECTED, cwd='/')
+        result = subprocess.run(['setpriv', '--bounding-set=-sys_ptrace', RECORDER, 'attach', '-o',
+                                 '/dev/null', str(process.pid)], capture_output=True, text=True,
+                                timeout=PATIENCE)
+        self.assertEqual((result.returncode, result.stderr.count('\n')), (125, 1))
+        self.assertRegex(result.stderr, 'takes CAP_SYS_PTRACE.*--cap-add=SYS_PTRACE')
+
     @unittest.skipUnless(os.geteuid() == 0, 'only root can make such a program')
     def test_set_user_id(self):
         path = self.directory / 'counted'
