@@ -79,11 +79,15 @@ void message_error(const char *prefix, const char *path, const struct ttd_error 
     if (error->chunk != TTD_NOWHERE)
         used += (size_t)snprintf(location + used, sizeof location - used, "%schunk %llu",
                                  used ? ", " : "", (unsigned long long)error->chunk);
-    const char *reason =
-        error->system_error ? strerror(error->system_error) : ttd_status_text(error->status);
     const char *description = error->what ? error->what : "";
-    message("%s%s: %s%s%s%s%s", prefix, path, location, used ? ": " : "", reason,
-            *description ? ": " : "", description);
+    const char *separator = *description ? ": " : "";
+    /* The name of a system call stands before its reason, a part of a trace behind it. */
+    if (error->system_error)
+        message("%s%s: %s%s%s%s%s", prefix, path, location, used ? ": " : "", description,
+                separator, strerror(error->system_error));
+    else
+        message("%s%s: %s%s%s%s%s", prefix, path, location, used ? ": " : "",
+                ttd_status_text(error->status), separator, description);
 }
 
 int message_unjudged(const char *path, const char *command, const char *reason)

@@ -187,7 +187,7 @@ class Recognised(OneTrace):
     def test_a_directory(self):
         result = run("leaks", self.directory)
         self.assertEqual(result.status, support.OPEN)
-        self.assertIn(f"{self.directory}: Is a directory", result.errors)
+        self.assertIn(f"{self.directory}: open: Is a directory", result.errors)
 
 
 if __name__ == "__main__":
