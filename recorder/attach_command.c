@@ -140,6 +140,8 @@ static void attach_step(struct collector *collector)
         return;
     next = now + (is_wanted ? LEAVE_LOOK_NS : GONE_LOOK_NS);
     bool is_gone = is_followed || attach_has_executed(&attachment);
+    if (is_gone && !origin_has_environment(attachment.pid))
+        return; /* it is still unknown whether that is recorded */
     is_followed = is_followed || (is_gone && attach_is_followed());
     if (is_followed && !is_wanted)
         return;

@@ -230,7 +230,7 @@ static uint64_t origin_field(const char *state, int index)
     return state ? strtoull(state, NULL, 10) : 0;
 }
 
-enum { FIELD_PARENT = 1, FIELD_START = 19 };
+enum { FIELD_PARENT = 1, FIELD_START = 19, FIELD_ENVIRONMENT_END = 48 };
 
 uint64_t origin_start_time(uint32_t pid)
 {
@@ -244,6 +244,19 @@ uint32_t origin_parent(uint32_t pid)
     char line[2048];
     const char *state = origin_read_state(pid, line);
     return state ? (uint32_t)origin_field(state, FIELD_PARENT) : 0;
+}
+
+bool origin_has_environment(uint32_t pid)
+{
+    char path[64], line[2048];
+    snprintf(path, sizeof path, "/proc/%u/environ", pid);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return true;
+    bool is_empty = fgetc(file) == EOF;
+    fclose(file);
+    const char *state = is_empty ? origin_read_state(pid, line) : NULL;
+    return !state || origin_field(state, FIELD_ENVIRONMENT_END) != 0;
 }
 
 bool origin_is_impossible(uint32_t pid, uint64_t start)

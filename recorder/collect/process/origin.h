@@ -24,6 +24,10 @@ void origin_image(struct trace *trace, const struct process_slot *slot, const ch
  * NAME=VALUE. False if it cannot be read. */
 bool origin_has_variable(uint32_t pid, const char *text);
 
+/** Whether a process has the environment of its program, which may be empty: while a program is
+ * being executed there is none yet. True if it cannot be read. */
+bool origin_has_environment(uint32_t pid);
+
 /** States that a module, by its path, keeps objects in pools of its own, unless the environment of
  * the process is seen to turn that off. `file` is the identity of the file at the path; its inode
  * is 0 if nothing is known. `stated` has a bit for each fact that the trace has already. */

@@ -38,6 +38,13 @@ for line in sys.stdin:
 """
 
 # Two children, each with a child of its own; each line of input makes one more child.
+EXECUTING = """
+import os, resource
+resource.setrlimit(resource.RLIMIT_STACK, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+print('ready', flush=True)
+input()
+os.execv('/bin/true', ['true'] + [''] * 500000)
+"""
 TREE = """
 import os, sys, time
 def work():
@@ -603,6 +610,18 @@ class Ends(Attach):
         self.detach(process, recorder)
         process.stdin.write('and here\n')
         self.assertEqual(process.stdout.readline(), 'and here\n')
+
+    def test_a_program_that_is_executed_slowly(self):
+        """While its arguments are copied, it has no environment yet that names the recorder."""
+        for number in range(4):
+            self.trace = self.directory / f'{number}.bin'
+            process = self.start(sys.executable, '-c', EXECUTING)
+            recorder = self.attach(process)
+            process.stdin.write('\n')
+            process.stdin.flush()
+            self.assertEqual(process.wait(PATIENCE), 0)
+            self.assertEqual(recorder.wait(PATIENCE), 0)
+            self.assertEqual(analyze('info', self.trace)['end_reason'], 'exited')
 
     def test_a_thread_confines_itself(self):
         """From then on a system call of the recorder in it would end it."""
