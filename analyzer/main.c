@@ -52,8 +52,7 @@ static void main_print_commands(void)
          "       ttdanalyze COMMAND [OPTIONS] [TRACE]\n"
          "\n"
          "Answers questions about a heap trace: 'trace.bin' if none is named, standard\n"
-         "input if\n"
-         "it is '-'. The trace is only read, never changed.");
+         "input if it is '-'. The trace is only read, never changed.");
     for (size_t i = 0; command_table[i].command; i++) {
         const struct command *command = command_table[i].command;
         if (command_table[i].group)
@@ -70,8 +69,8 @@ static int main_print_help(void)
          "\n"
          "Exit status: 0 fine, 1 problems found (verify) or growth (--fail-on-growth), 2\n"
          "wrong usage, 3 the trace cannot be opened or is none, 4 damaged beyond use, 5\n"
-         "out of memory,\n"
-         "more than --max-memory needed, or output failed, 6 no answer (--error-exitcode).");
+         "out of memory, more than --max-memory needed, or output failed, 6 no answer\n"
+         "(--error-exitcode).");
     return output_end_standard();
 }
 

@@ -28,7 +28,7 @@ static const char help[] =
     "Print how far the recording of process PID is, take a snapshot, pause or resume,\n"
     "mark the present moment, or change how often snapshots are taken.\n"
     "  or:  ttdrecord session start|update|status|snapshot|pause|resume|stop NAME ...\n"
-    "Record a set of processes: see the manual.\n"
+    "Record a set of processes: see 'ttdrecord session --help'.\n"
     "  or:  ttdrecord enable|disable|query [--name PROGRAM] [OPTION]...\n"
     "Record every process that executes PROGRAM from now on.\n"
     "  or:  ttdrecord symbolize [-q] [-o FILE] [--debug-path=DIRS] TRACE\n"
@@ -77,7 +77,8 @@ static const char help[] =
     "\n"
     "Then ask the trace:  ttdanalyze trace.bin\n";
 
-/* The commands that ask a recorder or a session; "attach" and "symbolize" have options. */
+/* Help of the commands without a parser of options of their own, which "attach" and "symbolize"
+ * have. */
 static const struct command_help {
     const char *name;
     const char *usage;
@@ -100,9 +101,8 @@ static const struct command_help {
      "End the recording of process PID, which goes on. The trace is complete when the\n"
      "command returns. What a killed recorder has left in the process is removed, too.\n"},
     {"suspend", "suspend [--] PROGRAM [ARGUMENT]...",
-     "Become PROGRAM, stopped before its first instruction. 'ttdrecord attach PID' or\n"
-     "a\n"
-     "session then records all of its calls, and 'ttdrecord resume PID' lets it run.\n"},
+     "Become PROGRAM, stopped before its first instruction. 'ttdrecord attach PID', or\n"
+     "a session, then records all of its calls; 'ttdrecord resume PID' lets it run.\n"},
     {"session", "session COMMAND [NAME] [OPTION]...",
      "Record a set of processes; each has a recorder and a trace of its own.\n"
      "\n"
@@ -145,7 +145,7 @@ static bool options_is_help(const char *argument)
     return strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
 }
 
-bool options_help_of_command(int argc, char **argv)
+bool options_print_command_help(int argc, char **argv)
 {
     const struct command_help *help_of = argc > 2 ? options_find_command(argv[1]) : NULL;
     if (!help_of)

@@ -29,12 +29,11 @@ extern const struct option options_long[];
  * a message, if they are wrong, or if they only ask for the usage or the version. */
 void options_parse(int argc, char **argv, bool is_attach, struct options *options);
 
-/** Prints the help of a command that has no parser of options, if the command line asks for it, as
- * `ttdrecord detach --help` does. Returns whether it did. */
-bool options_help_of_command(int argc, char **argv);
+/** If the command line asks for the help of a command without options of its own, such as
+ * `ttdrecord detach --help`, prints it and returns true. */
+bool options_print_command_help(int argc, char **argv);
 
-/** Returns the arguments that such a command takes, behind its name, as "detach PID"; NULL if there
- * is none of that name. Static. */
+/** Returns such a command with its arguments, as "detach PID"; NULL for an unknown name. Static. */
 const char *options_usage_of(const char *command);
 
 /** Returns the nanoseconds of a number of seconds. Ends this process, with a message, if it is

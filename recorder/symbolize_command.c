@@ -23,7 +23,7 @@ static const char help[] =
     "if the environment variable DEBUGINFOD_URLS names some.\n"
     "\n"
     "  -o, --output=FILE      write the trace with names to FILE; TRACE stays as it\n"
-    "                         is Without it TRACE is replaced, once all is written\n"
+    "                         is. Without it TRACE is replaced, once all is written\n"
     "      --debug-path=DIRS  more directories with debug files below .build-id,\n"
     "                         separated by colons\n"
     "  -q, --quiet            do not report which frames got names\n"

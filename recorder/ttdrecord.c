@@ -184,7 +184,7 @@ int main(int argc, char **argv)
     char path[LAUNCH_PATH_MAX], preload[LAUNCH_PATH_MAX];
     ttdrecord_inherited_note();
     standard_descriptors_open();
-    if (options_help_of_command(argc, argv))
+    if (options_print_command_help(argc, argv))
         return EXIT_SUCCESS;
     bool detaches = control_is_command(argc, argv) && strcmp(argv[1], "detach") == 0;
     int cleaned = detaches ? attach_clean_command(argv[2]) : -1;
@@ -209,7 +209,7 @@ int main(int argc, char **argv)
     int refused = launch_find(argv[optind], path, &is_static);
     const char *usage = options_usage_of(argv[optind]);
     if (refused == EXIT_NOT_FOUND && usage)
-        message("the command is 'ttdrecord %s'", usage);
+        message("did you mean 'ttdrecord %s'?", usage);
     if (refused != 0)
         return refused;
     if (!launch_find_preload(preload))

@@ -89,7 +89,6 @@ void sort_keys(struct sort_key *keys, struct sort_key *spare, size_t count)
 }
 
 /* Largest size of a record. */
-#define RECORD_MAX 256
 
 /* Distance of prefetching, in records. */
 #define AHEAD 8
@@ -97,7 +96,7 @@ void sort_keys(struct sort_key *keys, struct sort_key *spare, size_t count)
 /* Moves the records of a cycle, each to where the one before it in the cycle was. */
 static void sort_move_cycle(char *records, size_t size, struct sort_key *keys, size_t first)
 {
-    char record[RECORD_MAX];
+    char record[SORT_RECORD_MAX];
     size_t target = first;
     size_t ahead = first;
     for (int i = 0; i < AHEAD; i++)
@@ -116,7 +115,7 @@ static void sort_move_cycle(char *records, size_t size, struct sort_key *keys, s
 
 void sort_records(void *records, size_t size, struct sort_key *keys, size_t count)
 {
-    assert(size <= RECORD_MAX);
+    assert(size <= SORT_RECORD_MAX);
     for (size_t i = 0; i < count; i++) {
         if (keys[i].index != i)
             sort_move_cycle(records, size, keys, i);

@@ -19,11 +19,14 @@ struct __attribute__((packed, aligned(4))) sort_key {
  */
 void sort_keys(struct sort_key *keys, struct sort_key *spare, size_t count);
 
+/** The largest record that sort_records() moves, in bytes. */
+#define SORT_RECORD_MAX 256
+
 /**
  * Moves each record to where its key is, once. The indexes of the keys are the places of the
  * records; then they are in order.
  *
- * @param size  of a record, in bytes; at most 256
+ * @param size  of a record, in bytes; at most SORT_RECORD_MAX
  */
 void sort_records(void *records, size_t size, struct sort_key *keys, size_t count);
 

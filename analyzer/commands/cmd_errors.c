@@ -20,12 +20,14 @@ static const char help[] =
     "Finds calls that the program should not have made, each with the calls that it\n"
     "conflicts with: blocks released twice, by a function that does not fit, or never\n"
     "allocated; heaps used after their end; locks that do not match; calls that\n"
-    "failed. Damage of the heap comes first: headers of blocks that were overwritten,\n"
-    "as the newest snapshot shows. The call in which the process died of a fault,\n"
-    "such as an abort() in free(), comes first, with the blocks that lie beside the\n"
-    "one it was given. Before them comes the signal that the program died of, with\n"
-    "the blocks that its fault address and the registers point at: live ones,\n"
-    "released ones, or those beside it. Calls with the same stacks are one finding.\n"
+    "failed. Calls with the same stacks are one finding.\n"
+    "\n"
+    "First comes what explains a death: headers of blocks that were overwritten, as\n"
+    "the newest snapshot shows; and the call in which the process died of a fault,\n"
+    "such as an abort() in free(), with the blocks beside the one it was given. Then\n"
+    "the signal that the program died of, with the blocks that its fault address and\n"
+    "the registers point at: live ones, released ones, or those beside it. Then all\n"
+    "other findings.\n"
     "\n"
     "      --limit N           show at most N findings (20; 0 for all). Totals count\n"
     "                          all\n"
@@ -37,8 +39,7 @@ static const char help[] =
     "                          calls may explain, or a fatal signal\n" FAMILY_HELP
         ISLAND_OPTIONS_HELP KNOWN_FINDINGS_HELP VIEW_FILTERS_HELP COMMAND_COMMON_HELP "\n"
     "A trace-inconsistency is a block that was allocated where another was still\n"
-    "live:\n"
-    "the trace lacks something, the program is not to blame.\n";
+    "live: the trace lacks something, the program is not to blame.\n";
 
 struct errors_options {
     size_t limit;
@@ -207,11 +208,12 @@ static bool cmd_errors_counts(const struct heap_finding *finding)
     return finding->kind != HEAP_ERROR_TRACE_INCONSISTENCY && !finding->may_lack_calls;
 }
 
-/* Whether the trace shows errors that count, a fatal signal or a finding: then there is an answer,
- * whatever is missing. Otherwise there is none if it shows others. Sets session->report.unjudged.
+/* Returns whether the trace shows errors that count, a fatal signal or a finding: then there is an
+ * answer, whatever is missing. Otherwise there is none if it shows others. Sets the report's reason
+ * for having none.
  */
-static bool cmd_errors_has_any(struct session *session, const struct heap_errors *errors,
-                               bool has_fatal)
+static bool cmd_errors_judge_findings(struct session *session, const struct heap_errors *errors,
+                                      bool has_fatal)
 {
     bool has_any = has_fatal, has_others = false;
     for (size_t i = 0; i < errors->count; i++) {
@@ -283,7 +285,8 @@ static int errors_print_findings(struct session *session, size_t limit, struct h
     struct address_names names = {.are_known = false};
     errors_outcome(session, &errors->outcome);
     int status = errors_judge(session, errors, fatal, &has_fatal);
-    *has_errors = cmd_errors_has_any(session, errors, has_fatal);
+    if (status == STATUS_OK)
+        *has_errors = cmd_errors_judge_findings(session, errors, has_fatal);
     if (status == STATUS_OK && cmd_errors_has_stray_address(errors, has_fatal ? fatal : NULL))
         status = errors_find_names(session, fatal, &names);
     if (status == STATUS_OK)
@@ -302,7 +305,7 @@ static int errors_print_findings(struct session *session, size_t limit, struct h
 int errors_print(struct session *session, size_t limit, struct heap_errors *errors,
                  struct heap_fatal *fatal)
 {
-    bool has_errors;
+    bool has_errors = false;
     return errors_print_findings(session, limit, errors, fatal, &has_errors);
 }
 
@@ -378,7 +381,8 @@ static int errors_add_member(struct session *session, const void *options, struc
         is_certain &= found->is_certain;
         status = session_check(session, family_add(family, session, &finding));
     }
-    *is_error = cmd_errors_has_any(session, &errors, has_fatal);
+    if (status == STATUS_OK)
+        *is_error = cmd_errors_judge_findings(session, &errors, has_fatal);
     if (!is_certain)
         certainty_add_reason(&session->report.certainty, "some findings: see 'errors' of it alone");
     heap_errors_free(&errors);

@@ -177,6 +177,9 @@ static bool cmd_leaks_is_old(const struct heap_leaks *leaks)
 
 static const char cmd_leaks_no_end_snapshot[] = "no snapshot was taken when the program ended";
 
+static const char cmd_leaks_merged[] =
+    "'merge' has left out the snapshots: ask each trace, or 'leaks --group'";
+
 /* Returns why no answer is possible: text of the session, or NULL if it is. A snapshot where the
  * recording ended shows the losses up to then; the recorder takes one before it lets a process go,
  * or states that it is missing. */
@@ -188,7 +191,7 @@ static const char *cmd_leaks_unjudged(struct session *session, const struct heap
         snapshot->number && ttd_position_compare(snapshot->position, leaks->outcome.position) >= 0;
     switch (session->report.ending) {
     case ENDING_UNSHOWN:
-        return cmd_leaks_no_end_snapshot;
+        return session->source.choice.is_merged ? cmd_leaks_merged : cmd_leaks_no_end_snapshot;
     case ENDING_UNTOLD:
         return "how the program ended is not known: it may have been killed";
     case ENDING_KILLED:

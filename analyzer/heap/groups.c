@@ -43,6 +43,7 @@ static inline uint64_t group_sort_value(const struct heap_group *group, enum cri
 /* Sorts as qsort() with heap_group_compare() would, in time linear in the number of groups. */
 static void groups_order(struct heap_groups *groups, struct sort_key *keys, struct sort_key *spare)
 {
+    _Static_assert(sizeof *groups->items <= SORT_RECORD_MAX, "groups are moved as records");
     for (size_t i = 0; i < groups->count; i++)
         keys[i].index = (uint32_t)i;
     for (enum criterion criterion = BY_KEY; criterion < (groups->has_totals ? CRITERIA : BY_TOTAL);

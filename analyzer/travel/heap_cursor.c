@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "travel/heap_cursor.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <ttdtrace/advanced.h>
@@ -18,11 +19,19 @@ uint32_t heap_prefetch_batches(void)
     return task_has_processor() ? HEAP_PREFETCH_BATCHES : 1;
 }
 
+/* Has the reader keep batches: one, or SLOTS if it was opened with as many. */
+static void prefetcher_keep(struct heap_prefetcher *prefetcher, uint32_t batches)
+{
+    enum ttd_status status = ttd_reader_keep_batches(prefetcher->reader, batches);
+    assert(status == TTD_OK);
+    (void)status;
+}
+
 void heap_prefetcher_init(struct heap_prefetcher *prefetcher, struct ttd_reader *reader)
 {
     memset(prefetcher, 0, sizeof *prefetcher);
     prefetcher->reader = reader;
-    (void)ttd_reader_keep_batches(reader, 1);
+    prefetcher_keep(prefetcher, 1);
     ring_init(&prefetcher->ring, SLOTS);
 }
 
@@ -81,7 +90,7 @@ static void prefetcher_start(struct heap_prefetcher *prefetcher)
         return;
     if (!prefetcher->slots)
         prefetcher->slots = malloc(SLOTS * sizeof *prefetcher->slots);
-    (void)ttd_reader_keep_batches(prefetcher->reader, SLOTS);
+    prefetcher_keep(prefetcher, SLOTS);
     prefetcher->is_running =
         prefetcher->slots &&
         pthread_create(&prefetcher->thread, NULL, prefetcher_read_ahead, prefetcher) == 0;
@@ -94,7 +103,7 @@ void heap_prefetcher_pause(struct heap_prefetcher *prefetcher)
     ring_end_taking(&prefetcher->ring);
     pthread_join(prefetcher->thread, NULL);
     prefetcher->is_running = false;
-    (void)ttd_reader_keep_batches(prefetcher->reader, 1);
+    prefetcher_keep(prefetcher, 1);
     atomic_store(&prefetcher->ring.taker_ended, false);
 }
 

@@ -177,9 +177,8 @@ static bool process_refuse_permission(uint32_t pid, uint32_t tid, char *reason, 
         snprintf(reason, size, "its memory cannot be opened: %s", strerror(error));
     else if (geteuid() == 0)
         snprintf(reason, size,
-                 "the system does not permit it, though ttdrecord runs as root: it takes "
-                 "CAP_SYS_PTRACE, which a container has by --cap-add=SYS_PTRACE, and that no "
-                 "security module protects the process");
+                 "this root lacks CAP_SYS_PTRACE, which a container gets by --cap-add=SYS_PTRACE, "
+                 "or a security module protects the process");
     else if (scope != '0')
         snprintf(reason, size,
                  "the system permits it to root only (kernel.yama.ptrace_scope is %c)", scope);

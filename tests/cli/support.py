@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import shutil
 import struct
 import subprocess
@@ -121,6 +122,19 @@ class Result:
     @property
     def csv(self):
         return list(csv.DictReader(io.StringIO(self.raw.decode())))
+
+
+def badly_filled(text):
+    """The lines of a text that are wider than 80 columns, or that break although the next word of
+    their sentence has much room."""
+    lines = text.splitlines()
+    found = [line for line in lines if len(line) > 80]
+    for line, following in zip(lines, lines[1:]):
+        word = re.match(r"[A-Za-z'(]\S*", following)
+        is_open = re.match(r"[A-Za-z'(].*[^.:]$", line) and not line.startswith("Usage: ")
+        if word and is_open and len(line) + 1 + len(word[0]) <= 70:
+            found.append(line)
+    return found
 
 
 def run(*arguments, **options):

@@ -598,6 +598,7 @@ static uint64_t usage_value_from_largest(double value)
 /* Sorts in linear time; by qsort() if memory is short. The order is the same. */
 static void usage_order_sites(struct heap_usage *usage)
 {
+    _Static_assert(sizeof *usage->sites <= SORT_RECORD_MAX, "sites are moved as records");
     size_t count = usage->count;
     struct sort_key *keys = malloc(2 * count * sizeof *keys);
     if (!keys) {

@@ -44,12 +44,12 @@ const char *known_findings_check(const struct known_findings_options *options);
 #define KNOWN_FINDINGS_HELP                                                                        \
     "      --suppressions FILE leave out findings that match rules in FILE, in the\n"              \
     "                          form of LeakSanitizer or valgrind; may be repeated\n"               \
-    "      --baseline FILE     report only findings that a baseline has not, by the\n"             \
-    "                          functions on the stack; --error-exitcode counts these\n"            \
+    "      --baseline FILE     report, and count for --error-exitcode, only findings\n"            \
+    "                          whose stacks of functions are not in a baseline\n"                  \
     "      --write-baseline FILE\n"                                                                \
     "                          write a baseline of all that is not suppressed\n"                   \
-    "      --fail-on-growth    exit with the status of --error-exitcode, or 1, if a\n"             \
-    "                          finding of the baseline has grown, too\n"                           \
+    "      --fail-on-growth    exit with the status of --error-exitcode, or 1, also\n"             \
+    "                          if only a finding of the baseline has grown\n"                      \
     "      --format FORMAT     also sarif, junit or github\n"
 
 /** A finding: calls with the first stack, and the stacks that they conflict with. */

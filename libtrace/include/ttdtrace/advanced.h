@@ -61,15 +61,17 @@ TTD_BEGIN_DECLS
 /** The largest value of ttd_reader_options.event_batches. Each batch takes about 16 kB. */
 #define TTD_EVENT_BATCHES_MAX 1024u
 
-/** Returns the ttd_reader_options.event_batches that the reader was opened with. */
+/** Returns the ttd_reader_options.event_batches that the reader was opened with, whatever
+ * ttd_reader_keep_batches() has set since. */
 TTD_EXPORT uint32_t ttd_reader_event_batches(const struct ttd_reader *reader);
 
 /**
- * Changes how many batches of events stay valid, from the next one on: a single one stays in the
- * processor's cache, so that it is decoded in less time than many in turn.
+ * Changes how many batches of events stay valid. With fewer, the memory that they take turns in
+ * stays in the processor's cache, and they are decoded in less time. The batches that are valid
+ * when this is called may be overwritten by the next call on the reader.
  *
- * @param count  from 1 to ttd_reader_event_batches(), which a reader begins with
- * @return TTD_OK; TTD_ERROR_ARGUMENT (another number), and nothing has changed.
+ * @param count  from 1 to ttd_reader_event_batches(), the number that a reader begins with
+ * @return TTD_OK; TTD_ERROR_ARGUMENT (any other number), and nothing has changed.
  */
 TTD_EXPORT enum ttd_status ttd_reader_keep_batches(struct ttd_reader *reader, uint32_t count);
 

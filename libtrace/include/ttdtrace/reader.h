@@ -74,7 +74,8 @@ struct ttd_reader_options {
     /**
      * Number of batches of events that stay valid, the last one included: 1 to
      * TTD_EVENT_BATCHES_MAX. With more than one, another thread can use all but the oldest while
-     * the next one is being read; even a call that returns no events may overwrite the oldest.
+     * the next one is being read; even a call that returns no events may overwrite the oldest. See
+     * ttd_reader_keep_batches().
      */
     uint32_t event_batches;
     /**

@@ -130,8 +130,7 @@ class Widths(TestCase):
             result = run(*command, "--help")
             self.assertEqual((result.status, result.errors), (0, ""), command)
             self.assertGreater(len(result.text.splitlines()), 5, command)
-            self.assertEqual([line for line in result.text.splitlines() if len(line) > 80], [],
-                             command)
+            self.assertEqual(support.badly_filled(result.text), [], command)
 
     def test_the_pager(self):
         """It gets lines of the terminal's width."""

@@ -421,11 +421,13 @@ class Merge(Remade):
             paths.append(self.write(script.close(**ending), f"{number}.ttd"))
         target, _ = self.make("merge", *paths)
         info = self.ask(target, "info")
-        status = run("leaks", "--error-exitcode", "9", target).status
+        leaks = run("leaks", "--error-exitcode", "9", target)
+        self.assertEqual("'merge' has left out the snapshots: ask each trace" in leaks.text,
+                         snapshot)
         self.assertEqual(run("errors", "--error-exitcode", "9", target).status, 0)
         for path in target, *paths:
             os.remove(path)
-        return status, info["end_reason"], info["end_code"]
+        return leaks.status, info["end_reason"], info["end_code"]
 
     def test_how_the_last_process_ended(self):
         """A process that was killed had no chance to release its blocks. Of several whose blocks are

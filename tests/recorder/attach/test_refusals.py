@@ -330,7 +330,7 @@ class Permissions(Attach):
                                  '/dev/null', str(process.pid)], capture_output=True, text=True,
                                 timeout=PATIENCE)
         self.assertEqual((result.returncode, result.stderr.count('\n')), (125, 1))
-        self.assertRegex(result.stderr, 'takes CAP_SYS_PTRACE.*--cap-add=SYS_PTRACE')
+        self.assertRegex(result.stderr, 'lacks CAP_SYS_PTRACE.*--cap-add=SYS_PTRACE')
 
     @unittest.skipUnless(os.geteuid() == 0, 'only root can make such a program')
     def test_set_user_id(self):

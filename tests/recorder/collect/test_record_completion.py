@@ -64,7 +64,8 @@ class RecordCompletion(unittest.TestCase):
                 self.assertEqual((said.returncode, said.stderr), (0, ''), command)
                 usage = ' '.join(command[:1]) if command != ['attach'] else ''
                 self.assertTrue(said.stdout.startswith(f'Usage: ttdrecord {usage}'), command)
-                self.assertEqual([line for line in said.stdout.splitlines() if len(line) > 80], [])
+                badly_filled = re.findall(r'(?m)^(?:.{81,}|.{1,9})$', said.stdout)
+                self.assertEqual(badly_filled, [], command)
         for word in words:
             self.assertRegex(said.stdout, rf'(?m)^  (\w+\|)*{word}\b')
 
@@ -76,7 +77,7 @@ class RecordCompletion(unittest.TestCase):
                                   timeout=PATIENCE, env={**os.environ, 'PATH': ''})
             self.assertEqual((said.returncode, said.stderr),
                              (127, f"ttdrecord: cannot find '{words[0]}' in PATH\n"
-                                   f"ttdrecord: the command is 'ttdrecord {usage}'\n"))
+                                   f"ttdrecord: did you mean 'ttdrecord {usage}'?\n"))
 
     def test_values(self):
         for option, values in LISTS.items():

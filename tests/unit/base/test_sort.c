@@ -10,7 +10,6 @@
 /* So many that two threads sort them; most come twice or more often. */
 #define MANY 500001
 /* Bytes of the largest record. */
-#define RECORD_MAX 256
 
 static struct sort_key keys[COUNT];
 static struct sort_key spare[COUNT];
@@ -99,26 +98,26 @@ Test(sort, touches_nothing_behind_what_it_sorts)
 /* Records of some bytes, which are the low byte of the number where each was at first. */
 static void expect_moved_records(size_t size, size_t count)
 {
-    static unsigned char records[COUNT * RECORD_MAX];
+    static unsigned char records[COUNT * SORT_RECORD_MAX];
     static uint32_t places[COUNT];
     for (size_t i = 0; i < count; i++) {
         places[i] = keys[i].index;
         memset(records + i * size, (int)(i & 0xff), size);
     }
-    memset(records + count * size, 0xa5, RECORD_MAX);
+    memset(records + count * size, 0xa5, SORT_RECORD_MAX);
     sort_records(records, size, keys, count);
     for (size_t i = 0; i < count; i++) {
         cr_assert_eq(keys[i].index, i);
         for (size_t k = 0; k < size; k++)
             cr_assert_eq(records[i * size + k], places[i] & 0xff);
     }
-    for (size_t k = 0; k < RECORD_MAX; k++)
+    for (size_t k = 0; k < SORT_RECORD_MAX; k++)
         cr_assert_eq(records[count * size + k], 0xa5);
 }
 
 Test(sort, moves_each_record_to_its_key)
 {
-    static const size_t sizes[] = {1, 24, 64, 120, RECORD_MAX};
+    static const size_t sizes[] = {1, 24, 64, 120, SORT_RECORD_MAX};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         fill(i, 64, 0);
         sort_keys(keys, spare, COUNT - 1);

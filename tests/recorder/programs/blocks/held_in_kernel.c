@@ -106,7 +106,8 @@ static _Atomic int apart_count;
 
 static void *hold_apart(void *argument)
 {
-    unshare(CLONE_FILES);
+    if (unshare(CLONE_FILES) != 0)
+        abort();
     add(epoll_create1(0), 308 + (size_t)apart_count);
     clear_stack();
     apart_count++;
@@ -118,9 +119,11 @@ static void end_beside(int files)
 {
     pthread_t threads[2];
     struct rlimit limit = {4096, 4096};
-    setrlimit(RLIMIT_NOFILE, &limit);
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        abort();
     for (int i = 0; i < files; i++)
-        (void)!dup(STDIN_FILENO);
+        if (dup(STDIN_FILENO) < 0)
+            abort();
     for (int i = 0; i < 2; i++) {
         pthread_create(&threads[i], NULL, hold_apart, NULL);
         while (apart_count == i)
@@ -140,7 +143,8 @@ int main(int count, char **arguments)
         end_beside(strcmp(arguments[1], "apart") == 0 ? 30 : 3000);
     stays = strcmp(arguments[1], "stay") == 0;
     for (int i = 0; stays && i < 1500; i++)
-        (void)!dup(STDIN_FILENO);
+        if (dup(STDIN_FILENO) < 0)
+            abort();
     is_to_wait = stays || strcmp(arguments[1], "wait") == 0;
     if (strcmp(arguments[1], "many") == 0)
         file_count = 1500;
