@@ -197,11 +197,13 @@ struct attachment {
     uint32_t *in_call;
     size_t in_call_count, in_call_capacity;
     bool chooses;           /* not all blocks are recorded */
-    bool has_unknown_calls; /* a thread may be in a call without its being noticed */
-    bool is_filtered;       /* by seccomp: that is suspended while it is stopped */
-    bool is_to_wait;        /* a thread is where nothing can begin at this moment */
-    bool is_mapped;         /* all of the image */
-    bool has_run;           /* the library, so that any thread may be in it */
+    bool has_unknown_calls; /* not all code of its allocator was looked through */
+    bool
+        has_hidden_calls; /* that, or it jumps where a register says: a call needs no frame there */
+    bool is_filtered;     /* by seccomp: that is suspended while it is stopped */
+    bool is_to_wait;      /* a thread is where nothing can begin at this moment */
+    bool is_mapped;       /* all of the image */
+    bool has_run;         /* the library, so that any thread may be in it */
     /** The number of the newest fragment, in the channel; NULL before it is open. And the largest
      * number of a call that took effect before the hooks were taken away; 0 before that. */
     _Atomic uint64_t *sequence;

@@ -157,18 +157,39 @@ static bool leave_is_table_jump(const struct instruction *instruction, const uns
            code[instruction->opcode_at] == GROUP && code[instruction->modrm_at] == JUMP_BY_RIP;
 }
 
-/* Whether an address is in the linkage table: functions of other modules are no part of an
- * allocator. */
-static bool leave_is_linkage(const struct attachment *attachment, uint64_t address)
+/* Whether an instruction jumps to where a register says: as a function that ends by calling a
+ * virtual one does. */
+static bool leave_is_hidden_jump(const struct instruction *instruction, const unsigned char *code)
+{
+    enum { GROUP = 0xff, JUMP = 4 };
+    return instruction->flow == FLOW_END && instruction->relative_at == 0 &&
+           instruction->modrm_at != 0 && code[instruction->opcode_at] == GROUP &&
+           (code[instruction->modrm_at] >> 3 & 7) == JUMP;
+}
+
+/* Returns the function that the entry of the linkage table at an address leads to; the address
+ * itself if there is none. */
+static uint64_t leave_past_linkage(const struct attachment *attachment, uint64_t address)
 {
     static const unsigned char mark[] = {0xf3, 0x0f, 0x1e, 0xfa}; /* endbr64 */
     unsigned char code[sizeof mark + INSTRUCTION_MAX];
     struct instruction instruction;
+    uint64_t function;
     if (!attach_read(attachment, address, code, sizeof code))
-        return false;
-    const unsigned char *bytes = code + (memcmp(code, mark, sizeof mark) == 0 ? sizeof mark : 0);
-    return instruction_decode(bytes, INSTRUCTION_MAX, &instruction) &&
-           leave_is_table_jump(&instruction, bytes);
+        return address;
+    size_t skipped = memcmp(code, mark, sizeof mark) == 0 ? sizeof mark : 0;
+    if (!instruction_decode(code + skipped, INSTRUCTION_MAX, &instruction) ||
+        !leave_is_table_jump(&instruction, code + skipped))
+        return address;
+    uint64_t place = instruction_target(&instruction, code + skipped, address + skipped);
+    return attach_read(attachment, place, &function, sizeof function) ? function : address;
+}
+
+/* Whether an address is in the linkage table: functions of other modules are no part of an
+ * allocator. */
+static bool leave_is_linkage(const struct attachment *attachment, uint64_t address)
+{
+    return leave_past_linkage(attachment, address) != address;
 }
 
 /* Returns where an instruction jumps to; 0 if it does not jump, or if that is not known. */
@@ -202,6 +223,7 @@ static bool leave_follow_jumps(struct attachment *attachment, const struct leave
             continue;
         }
         uint64_t target = leave_target_of(attachment, &instruction, code + i, body.begin + i);
+        attachment->has_hidden_calls |= leave_is_hidden_jump(&instruction, code + i);
         if (target - module->begin < module->end - module->begin &&
             target - body.begin >= body.end - body.begin && !leave_is_linkage(attachment, target))
             is_done = leave_add_function(attachment, begins, target);
@@ -224,6 +246,7 @@ static bool leave_follow_all(struct attachment *attachment, struct leave_begins 
                 attachment->bodies[i].end - attachment->bodies[i].begin > LEAVE_TAIL_MAX;
     }
     attachment->has_unknown_calls |= attachment->body_count > LEAVE_BODIES_MAX;
+    attachment->has_hidden_calls |= attachment->has_unknown_calls;
     return is_done;
 }
 
@@ -310,6 +333,30 @@ static bool leave_is_in_body(const struct attachment *attachment, uint64_t addre
     return address <= bodies[before - 1].end;
 }
 
+/* Returns where a call leads that returns to an address: to a function, past the linkage table; 0
+ * if that is not in the code. */
+static uint64_t leave_callee_of(const struct attachment *attachment, uint64_t address)
+{
+    enum { CALL = 0xe8, CALL_SIZE = 5, GROUP = 0xff, CALL_BY_RIP = 0x15, CALL_BY_RIP_SIZE = 6 };
+    unsigned char code[CALL_BY_RIP_SIZE];
+    int32_t offset;
+    uint64_t callee;
+    if (!attach_read(attachment, address - sizeof code, code, sizeof code))
+        return 0;
+    memcpy(&offset, code + sizeof code - sizeof offset, sizeof offset);
+    callee = address + (uint64_t)(int64_t)offset;
+    if (code[sizeof code - CALL_SIZE] == CALL)
+        return leave_past_linkage(attachment, callee);
+    bool is_by_table = code[0] == GROUP && code[1] == CALL_BY_RIP;
+    return is_by_table && attach_read(attachment, callee, &callee, sizeof callee) ? callee : 0;
+}
+
+/* Whether a frame goes on at an address behind a call of an allocator's function. */
+static bool leave_has_called(const struct attachment *attachment, uint64_t address)
+{
+    return leave_is_entry(attachment, leave_callee_of(attachment, address));
+}
+
 /* Whether frames could not be followed in the allocator's own module: there is none of its call
  * frame information, neither in memory nor in a file that can be opened here. */
 static bool leave_is_undescribed(const struct attach_stacks *stacks)
@@ -367,6 +414,8 @@ static struct leave_thread leave_look_at(struct attach_stacks *stacks,
             frames == FRAMES_HAVE_ONE ||
             (frames == FRAMES_UNKNOWN && (stack.has_frame || leave_is_undescribed(stacks)));
     }
+    if (stacks->attachment->has_hidden_calls && !found.is_in_call)
+        found.is_in_call = attach_stack_follow(stacks, thread, leave_has_called) == FRAMES_HAVE_ONE;
     /* Frames that cannot be followed are no reason to wait for a handler of other code. */
     found.returns_there =
         stack.has_frame && attach_stack_look(stacks, thread, leave_is_replaced).has_frame &&

@@ -176,8 +176,14 @@ __attribute__((noinline)) static void *allocate_for(bool waits, std::size_t size
             clock_gettime(CLOCK_MONOTONIC, &now);
     return waits || size == MAIN_SIZE ? block : take(size);
 }
-extern "C" void *malloc(std::size_t size)
+struct Allocator {
+    virtual void *allocate(bool waits, std::size_t size) { return allocate_for(waits, size); }
+};
+static Allocator allocator, *volatile chosen = &allocator;
+extern "C" __attribute__((noipa)) void *malloc(std::size_t size)
 {
+    if (IS_VIRTUAL)
+        return chosen->allocate(size == THREAD_SIZE, size);
     return allocate_for(size == THREAD_SIZE, size);
 }
 static void *(*volatile allocate)(std::size_t) = malloc;
@@ -198,7 +204,7 @@ static void (*volatile release)(void *) = std::free;
 int main()
 {
     char byte;
-    std::thread thread([] { release(allocate(THREAD_SIZE)); });
+    std::thread thread([] { release(IS_VIRTUAL ? malloc(THREAD_SIZE) : allocate(THREAD_SIZE)); });
     prctl(PR_SET_PTRACER, -1UL, 0, 0, 0);
     std::puts("ready");
     std::fflush(stdout);
@@ -844,10 +850,12 @@ class Moments(Attach):
             self.assertIsNone(process.poll())
 
     def test_a_call_without_a_frame_of_its_function(self):
-        """That ends by a jump to another one. The thread is in this one, or in the vDSO, which is no
-        file; and its block is another one's meanwhile."""
-        for reads_clock in '0', '1', '1':
-            process = self.start(self.compile(f'waiting{reads_clock}', WAITING, '-O2',
+        """That ends by a jump to another one, or to a virtual one. The thread is in this one, or in
+        the vDSO, which is no file; and its block is another one's meanwhile."""
+        for is_virtual, reads_clock in (0, 0), (0, 1), (1, 0), (1, 1):
+            process = self.start(self.compile(f'waiting{is_virtual}{reads_clock}', WAITING, '-O2',
+                                              '-fno-devirtualize-speculatively',
+                                              f'-DIS_VIRTUAL={is_virtual}',
                                               f'-DREADS_CLOCK={reads_clock}'))
             recorder = self.attach(process, '--no-snapshot')
             process.stdin.close()

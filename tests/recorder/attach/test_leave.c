@@ -21,6 +21,7 @@ static const struct attached_hook hook = {"malloc", 0, 1, ATTACHED_EVERYWHERE, 0
 static struct attach_module module;
 static Elf64_Phdr segment;
 static uint64_t interrupted; /* where a handler of a signal returns to; 0 for none */
+static uint64_t caller;      /* where the only frame goes on; 0 if frames cannot be followed */
 static uint64_t time_now;
 
 /* The rest of the recorder. */
@@ -73,8 +74,10 @@ enum attach_frames attach_stack_follow(struct attach_stacks *stacks,
                                        const struct thread_state *thread,
                                        attach_is_sought *is_sought)
 {
-    (void)stacks, (void)thread, (void)is_sought;
-    return FRAMES_UNKNOWN;
+    (void)thread;
+    if (caller == 0)
+        return FRAMES_UNKNOWN;
+    return is_sought(stacks->attachment, caller) ? FRAMES_HAVE_ONE : FRAMES_HAVE_NONE;
 }
 
 uint64_t attach_now(void)
@@ -304,6 +307,51 @@ Test(leave, functions_that_call)
     cr_assert_not(has_body(frees + FUNCTION_SIZE + 1));
     cr_assert_not(has_body(calls + 3));
     cr_assert_not(attachment.has_unknown_calls);
+}
+
+/* Stops a thread with one frame, which goes on at an offset. Returns whether it is in a call. */
+static bool is_in_call_from(uint32_t offset)
+{
+    struct thread_state thread = {.tid = 1, .is_stopped = true};
+    struct threads threads = {.items = &thread, .count = 1, .are_stopped = true};
+    caller = at(offset);
+    cr_assert(attach_leave_calls(&attachment, &threads));
+    size_t count = attachment.in_call_count;
+    free(attachment.in_call);
+    attachment.in_call = NULL;
+    attachment.in_call_capacity = attachment.in_call_count = 0;
+    return count != 0;
+}
+
+/* A function that ends by a jump where a register says: the thread may be anywhere. Then the
+ * callers of its frames are looked at, which call directly, by a table, or by the linkage table. */
+Test(leave, hidden_jumps)
+{
+    enum { CALLER = CODE_AT + 0x1000, LINKAGE = CODE_AT + 0x2000, TABLE = CODE_AT + 0x3000 };
+    add_function(CODE_AT);
+    add_function(CODE_AT + FUNCTION_SIZE);
+    add_function(CALLER);
+    uint32_t direct = put_jump(CALLER, 0xe8, CODE_AT);
+    put_table_jump(CALLER + 0x10, TABLE, CODE_AT);
+    bytes[CALLER + 0x11] = 0x15; /* a call */
+    put_table_jump(LINKAGE, TABLE, CODE_AT);
+    uint32_t linked = put_jump(CALLER + 0x20, 0xe8, LINKAGE);
+    uint32_t other = put_jump(CALLER + 0x30, 0xe8, CALLER);
+    cr_assert(attach_find_bodies(&attachment));
+    cr_assert_not(attachment.has_hidden_calls);
+    cr_assert_not(is_in_call_from(direct));
+    bytes[CODE_AT + 9] = 0xff;
+    bytes[CODE_AT + 10] = 0x60; /* jmp *24(%rax) */
+    bytes[CODE_AT + 11] = 24;
+    attachment.body_count = 0;
+    cr_assert(attach_find_bodies(&attachment));
+    cr_assert(attachment.has_hidden_calls);
+    cr_assert_not(attachment.has_unknown_calls);
+    cr_assert(is_in_call_from(direct));
+    cr_assert(is_in_call_from(CALLER + 0x16));
+    cr_assert(is_in_call_from(linked));
+    cr_assert_not(is_in_call_from(other));
+    cr_assert_not(is_in_call_from(CALLER + 0x3f));
 }
 
 /* Stops a thread in a handler whose frames cannot be followed. Returns whether it is waited for. */
