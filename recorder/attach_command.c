@@ -33,6 +33,10 @@
 #define LEAVE_NS UINT64_C(5000000000)
 enum { GONE_LOOK_NS = 50 * 1000 * 1000, LEAVE_LOOK_NS = 5 * 1000 * 1000 };
 
+/* The same of a program that the process is about to execute, or its loader to load. */
+#define PROGRAM_NS UINT64_C(1000000000)
+enum { PROGRAM_LOOK_NS = 1000 * 1000 };
+
 static struct attachment attachment;
 static char library[LAUNCH_PATH_MAX];
 static unsigned children_left; /* with the library in them */
@@ -201,6 +205,7 @@ static int attach_record(const struct options *options)
     static struct collector collector; /* larger than the stack may be */
     char command[ATTACHED_COMMAND + 1];
     join_command(command);
+    memset(&collector, 0, sizeof collector);
     collector.command = command;
     collector.recording = options->recording;
     collector.snapshots = options->snapshots;
@@ -308,6 +313,25 @@ int attach_clean_command(const char *text)
     return EXIT_RECORDER;
 }
 
+/* Attaches to the process and records it. Waits for a program that the process is about to execute
+ * or to load. */
+static int attach_record_program(const struct options *options, uint32_t pid)
+{
+    const struct timespec pause = {.tv_nsec = PROGRAM_LOOK_NS};
+    uint64_t begin = attach_command_now();
+    for (;;) {
+        int status = EXIT_RECORDER;
+        if (attach_plan(&attachment, pid, library))
+            status = attach_record(options);
+        bool is_for_now = attachment.is_early || attach_is_past(&attachment);
+        if (attachment.reason[0] == '\0' || !is_for_now ||
+            attach_command_now() - begin > PROGRAM_NS)
+            return status;
+        attach_forget(&attachment);
+        nanosleep(&pause, NULL);
+    }
+}
+
 int attach_process(const struct options *options, uint32_t pid)
 {
     if (!launch_find_attached(library))
@@ -316,7 +340,7 @@ int attach_process(const struct options *options, uint32_t pid)
     signals_catch(0);
     if (arm_seize(pid) == ARM_READY)
         return armed_record(options, pid, true);
-    int status = attach_plan(&attachment, pid, library) ? attach_record(options) : EXIT_RECORDER;
+    int status = attach_record_program(options, pid);
     if (attachment.reason[0] != '\0')
         message("cannot attach to process %u: %s", pid, attachment.reason);
     attachment_free(&attachment);

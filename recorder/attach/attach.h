@@ -201,6 +201,7 @@ struct attachment {
     bool
         has_hidden_calls; /* that, or it jumps where a register says: a call needs no frame there */
     bool is_filtered;     /* by seccomp: that is suspended while it is stopped */
+    bool is_early;        /* its C library is not loaded yet */
     bool is_to_wait;      /* a thread is where nothing can begin at this moment */
     bool is_mapped;       /* all of the image */
     bool has_run;         /* the library, so that any thread may be in it */
@@ -230,8 +231,9 @@ struct attachment {
     char reason[ATTACH_REASON_SIZE]; /* of a refusal */
 };
 
-/** Examines the process and plans all; `attachment` is zeros, but for the hold. Returns false with
- * the reason if it cannot be attached to; nothing was changed then. */
+/** Examines the process and plans all; `attachment` is zeros, but for the hold. Waits a second for
+ * a program that is being executed or loaded. Returns false with the reason if it cannot be
+ * attached to; nothing was changed then. */
 bool attach_plan(struct attachment *attachment, uint32_t pid, const char *library);
 
 /** Only removes the remains of a killed recorder. Returns whether there was anything, and it is
@@ -242,6 +244,13 @@ bool attach_clean_left(uint32_t pid, const char *library, char reason[ATTACH_REA
  * stays there, unused. `sequence` and `last` are as in struct attachment. */
 bool attach_clean_child(uint32_t pid, const char *library, _Atomic uint64_t *sequence,
                         uint64_t *last);
+
+/** Whether the memory that was opened is no process's any more: the program has ended, or the
+ * process has executed another one. */
+bool attach_is_past(const struct attachment *attachment);
+
+/** Forgets all but the hold, so that the process can be examined anew. */
+void attach_forget(struct attachment *attachment);
 
 /** Maps the library and makes the channel's file, `channel`. Returns false likewise.
  */

@@ -26,7 +26,8 @@ struct controls {
     size_t count;
 };
 
-static bool begin_read_controls(const struct attachment *attachment, const struct threads *threads,
+/* Reads them. A thread without one is the first, before the loader has made it. */
+static bool begin_read_controls(struct attachment *attachment, const struct threads *threads,
                                 struct controls *controls)
 {
     *controls = (struct controls){calloc(threads->count + 1, sizeof *controls->items), 0};
@@ -35,6 +36,7 @@ static bool begin_read_controls(const struct attachment *attachment, const struc
         struct control *control = &controls->items[controls->count];
         if (thread->has_ended)
             continue;
+        attachment->is_early |= thread->thread_pointer == 0;
         control->address = thread->thread_pointer;
         control->id = attachment->is_elsewhere ? attach_process_inner(attachment->pid, thread->tid)
                                                : thread->tid;
@@ -102,6 +104,8 @@ static bool begin_find_fields(struct attachment *attachment, const struct thread
         is_known = begin_clear(attachment, &controls);
     }
     free(controls.items);
+    if (attachment->is_early)
+        return attach_refuse(attachment, ATTACH_EARLY);
     return is_known || attach_refuse(attachment, "the control blocks of its threads are not as "
                                                  "those of the GNU C library");
 }

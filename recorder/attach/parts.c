@@ -24,10 +24,18 @@ bool attach_refuse(struct attachment *attachment, const char *format, ...)
     va_list list;
     if (attachment->reason[0] != '\0')
         return false;
+    if (attach_is_past(attachment))
+        format = "it has ended, or executed another program, meanwhile; try again";
     va_start(list, format);
     vsnprintf(attachment->reason, sizeof attachment->reason, format, list);
     va_end(list);
     return false;
+}
+
+bool attach_is_past(const struct attachment *attachment)
+{
+    char byte;
+    return attachment->memory >= 0 && pread(attachment->memory, &byte, 1, 0) == 0;
 }
 
 bool attach_read(const struct attachment *attachment, uint64_t address, void *bytes, size_t size)

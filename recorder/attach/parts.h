@@ -14,6 +14,9 @@
 
 enum { ATTACH_PAGE = 4096 };
 
+/** Refuses a process with attachment.is_early. */
+#define ATTACH_EARLY "its C library is not loaded yet; try again"
+
 /** Says why nothing came of it, unless that was said already. Returns false. */
 __attribute__((format(printf, 2, 3))) bool attach_refuse(struct attachment *attachment,
                                                          const char *format, ...);

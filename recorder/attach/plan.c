@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +57,21 @@ static bool plan_check_static(struct attachment *attachment)
     return true;
 }
 
+/* Whether the program is to be loaded by the loader of the GNU C library; or there is none yet. */
+static bool plan_has_loader(const struct attachment *attachment)
+{
+    static const char name[] = "/ld-linux-x86-64.so.2";
+    const struct attach_module *program = attachment->program;
+    const Elf64_Phdr *segment = program ? attach_module_segment(program, PT_INTERP) : NULL;
+    char path[PATH_MAX];
+    if (!program)
+        return true;
+    if (!segment || segment->p_filesz < sizeof name || segment->p_filesz > sizeof path ||
+        !attach_read(attachment, program->bias + segment->p_vaddr, path, segment->p_filesz))
+        return false;
+    return memcmp(path + segment->p_filesz - sizeof name, name, sizeof name) == 0;
+}
+
 static bool plan_check_modules(struct attachment *attachment)
 {
     struct attach_modules *modules = &attachment->modules;
@@ -73,6 +89,9 @@ static bool plan_check_modules(struct attachment *attachment)
                             !attach_module_segment(attachment->program, PT_INTERP);
     if (attachment->is_static)
         return plan_check_static(attachment);
+    attachment->is_early = !libc && plan_has_loader(attachment);
+    if (attachment->is_early)
+        return attach_refuse(attachment, ATTACH_EARLY);
     if (!libc || !loader)
         return attach_refuse(attachment,
                              "it has no GNU C library as a module of its own: programs that are "
@@ -169,6 +188,13 @@ bool attach_plan(struct attachment *attachment, uint32_t pid, const char *librar
         return false;
     plan_find_live(attachment);
     return true;
+}
+
+void attach_forget(struct attachment *attachment)
+{
+    struct attach_hold *hold = attachment->hold;
+    attachment_free(attachment);
+    *attachment = (struct attachment){.hold = hold, .memory = -1};
 }
 
 void attachment_free(struct attachment *attachment)

@@ -9,6 +9,7 @@ import signal
 import struct
 import subprocess
 import sys
+import threading
 import time
 import unittest
 
@@ -100,6 +101,27 @@ def tracer_of(pid):
     return int(re.search(r'TracerPid:\t(\d+)', status)[1])
 
 
+# Executes itself some times.
+EXECUTING = r"""
+#include <cstdio>
+#include <cstdlib>
+#include <sys/prctl.h>
+#include <unistd.h>
+int main(int count, char **arguments)
+{
+    char rest[32];
+    int left = count > 1 ? std::atoi(arguments[1]) : 20;
+    prctl(PR_SET_PTRACER, -1UL, 0, 0, 0);
+    if (count == 1)
+        std::puts("ready");
+    std::fflush(stdout);
+    std::sprintf(rest, "%d", left - 1);
+    usleep(left != 0 ? 3000 : 100000000);
+    execl("/proc/self/exe", "executing", rest, nullptr);
+}
+"""
+
+
 class Refusals(Attach):
 
     def refusal_of(self, process):
@@ -123,6 +145,38 @@ class Refusals(Attach):
         self.addCleanup(process.wait)
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         self.assertIn('it has ended', self.refusal(process.pid))
+
+    def test_executing(self):
+        """Programs that the process executes one after the other, quicker than one is examined; the
+        last one stays."""
+        for _ in range(4):
+            process = self.start(self.compile('executing', EXECUTING, '-O1'))
+            recorder = self.attach(process)
+            self.detach(process, recorder)
+
+    def start_loading(self):
+        """A process whose loader waits for a library; and what it waits for."""
+        library = self.directory / 'library'
+        if not library.exists():
+            os.mkfifo(library)
+        process = subprocess.Popen(['cat'], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL, text=True,
+                                   env={**os.environ, 'LD_PRELOAD': str(library)})
+        self.addCleanup(self.end, process)
+        until(lambda: pathlib.Path(f'/proc/{process.pid}/comm').read_text() == 'cat\n',
+              'not executed')
+        return process, library
+
+    def test_loading(self):
+        process, library = self.start_loading()
+        self.assertIn('its C library is not loaded yet; try again\n', self.refusal(process.pid))
+        library.write_text('')
+        process, library = self.start_loading()
+        writer = threading.Timer(0.3, lambda: library.write_text(''))
+        writer.start()
+        recorder = self.attach(process)
+        writer.join()
+        self.detach(process, recorder)
 
     def test_ending(self):
         """Its memory is gone, and the system does not forbid it."""
