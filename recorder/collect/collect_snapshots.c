@@ -286,7 +286,9 @@ static void collect_take_asked(struct collector *collector, struct process *proc
         .own_memory = request.own_memory,
         .borrowed = request.borrowed,
         /* No more than the request. */
-        .snapshot = {.contents = request.contents & collector->snapshots.at_exit,
+        .snapshot = {.contents = collector->is_letting_go
+                                     ? 0
+                                     : request.contents & collector->snapshots.at_exit,
                      .reason = request.reason <= INT32_MAX ? request.reason : 0},
     };
     enum take_result result =
@@ -377,7 +379,7 @@ bool snapshots_answer(struct collector *collector)
 
 void snapshots_step(struct collector *collector, uint64_t now)
 {
-    for (size_t i = 0; i < collector->processes.count; i++) {
+    for (size_t i = 0; i < collector->processes.count && !collector->is_letting_go; i++) {
         struct process *process = collector->processes.items[i];
         if (process->every == 0)
             continue;
@@ -399,6 +401,7 @@ void snapshots_take_last(struct collector *collector)
         processes_by_pid(&collector->processes, (uint32_t)collector->launched);
     const struct ttd_snapshot snapshot = {.reason = TTD_SNAPSHOT_REQUESTED,
                                           .contents = collector->snapshots.at_exit};
+    collector->is_letting_go = true;
     if (!process || snapshot.contents == 0)
         return;
     enum take_result result = snapshots_take(collector, process, &snapshot);

@@ -94,6 +94,7 @@ struct collector {
     struct control control;
     pid_t launched;                     /* or the process that was attached to */
     bool is_to_detach;                  /* somebody has asked for that */
+    bool is_letting_go;                 /* not all calls are recorded any more: no snapshots */
     bool is_attached;                   /* no child of this process then */
     bool had_run;                       /* before it was attached to */
     const struct known_blocks *earlier; /* that process's, from before: see earlier_write() */
@@ -256,7 +257,8 @@ void snapshots_note_missing(struct collector *collector, const struct process *p
                             enum take_result result);
 
 /** Takes the snapshot before the recorder lets go of the launched process; otherwise it would be
- * taken at the process's end. */
+ * taken at the process's end. No other is taken from then on: it would show memory of calls that
+ * are not recorded. */
 void snapshots_take_last(struct collector *collector);
 
 #endif

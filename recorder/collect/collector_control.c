@@ -200,6 +200,10 @@ static void upkeep_answer_snapshot(struct collector *collector, struct process *
                                     .contents = collector->snapshots.contents};
     if (upkeep_requests_refuse_stopped(process, answer))
         return;
+    if (collector->is_letting_go) {
+        snprintf(answer->text, sizeof answer->text, "its recording is just ending");
+        return;
+    }
     enum take_result result = snapshots_take(collector, process, &snapshot);
     if (result != TAKE_DONE) {
         snprintf(answer->text, sizeof answer->text, "a snapshot could not be taken%s",

@@ -218,6 +218,40 @@ int main()
 """
 
 
+# Threads that hold all their blocks in a table.
+HOLDING = r"""
+#include <cstdio>
+#include <cstdlib>
+#include <sys/prctl.h>
+#include <thread>
+static void *volatile held[4][300];
+static void work(int number)
+{
+    for (unsigned state = 7919 * number + 1;;) {
+        state = state * 1103515245 + 12345;
+        void *volatile &block = held[number][(state >> 8) % 300];
+        void *old = block;
+        if (old == nullptr) {
+            block = std::malloc(16 + (state >> 8) % 900);
+            continue;
+        }
+        block = nullptr;
+        std::free(old);
+    }
+}
+int main()
+{
+    prctl(PR_SET_PTRACER, -1UL, 0, 0, 0);
+    for (int i = 0; i < 4; i++)
+        std::thread(work, i).detach();
+    std::puts("ready");
+    std::fflush(stdout);
+    std::getchar();
+    std::_Exit(0);
+}
+"""
+
+
 # Loses blocks of 104 usable bytes. Behind each lies free memory, which the allocator links to the
 # next: it points at the last word of the block before. The free memory of "kept" has the address of
 # the last block.
@@ -848,6 +882,19 @@ class Moments(Attach):
                 self.assertNotIn('remains', said.stdout + said.stderr)
             self.assertEqual((recorder.returncode, recorder.stderr.read()), (0, ''))
             self.assertIsNone(process.poll())
+
+    def test_no_snapshot_while_the_process_is_let_go(self):
+        """It would show the memory of calls that are not recorded any more: blocks that are held
+        would be lost."""
+        process = self.start(self.compile('holding', HOLDING))
+        for _ in range(2):
+            recorder = self.attach(process, '--snapshot-every=0.01')
+            time.sleep(0.1)
+            self.detach(process, recorder)
+            leaks = analyze('leaks', self.trace)
+            self.assertEqual(leaks['snapshot']['reason'], 'requested')
+            self.assertEqual(leaks['classes']['definitely_lost']['blocks'], 0)
+            self.trace.unlink()
 
     def test_a_call_without_a_frame_of_its_function(self):
         """That ends by a jump to another one, or to a virtual one. The thread is in this one, or in
