@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "preload/channel/target.h"
-#include "preload/hooks/symbols.h"
+#include "preload/system/symbols.h"
 
 extern struct redirection first_entry __asm__("__start_entries")
     __attribute__((visibility("hidden")));

@@ -18,7 +18,7 @@
 #include "allocator_names.h"
 #include "preload/hooks/entries.h"
 #include "preload/hooks/patched.h"
-#include "preload/hooks/symbols.h"
+#include "preload/system/symbols.h"
 
 extern const struct patched_hook first_hook __asm__("__start_patched_hooks")
     __attribute__((visibility("hidden")));

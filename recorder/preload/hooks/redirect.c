@@ -8,7 +8,7 @@
 #include "preload/system/real.h"
 #include "preload/system/sys.h"
 #include "preload/channel/target.h"
-#include "preload/hooks/symbols.h"
+#include "preload/system/symbols.h"
 
 /*
  * Binds modules to the hooks that are bound to the functions behind them already. An executable

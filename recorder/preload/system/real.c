@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "preload/system/replaced.h"
+#include "preload/system/symbols.h"
 #include "preload/system/sys.h"
 
 /* The C library's other names; no header declares them; hooks here. */
@@ -138,20 +139,31 @@ static void real_find_whether_plain(void)
                                  dlsym(RTLD_DEFAULT, "realloc") == (void *)(uintptr_t)realloc;
 }
 
-static int real_is_cxx(struct dl_phdr_info *info, size_t size, void *unused)
+/* Whether a module has a function that RTLD_NEXT may find. */
+static int real_is_defined(struct dl_phdr_info *info, size_t size, void *name)
 {
+    struct dl_find_object object, own;
+    struct symbols symbols;
+    const ElfW(Phdr) *segment = info->dlpi_phdr;
     (void)size;
-    (void)unused;
-    return strstr(info->dlpi_name, "c++") || strstr(info->dlpi_name, "malloc");
+    for (unsigned i = 0; i < info->dlpi_phnum && segment->p_type != PT_LOAD; i++)
+        segment++;
+    if (segment == info->dlpi_phdr + info->dlpi_phnum)
+        return 0;
+    return _dl_find_object((void *)(info->dlpi_addr + segment->p_vaddr), &object) == 0 &&
+           _dl_find_object(&real, &own) == 0 && object.dlfo_link_map != own.dlfo_link_map &&
+           object.dlfo_link_map->l_prev && symbols_of(&object, &symbols) &&
+           symbols_find(&symbols, name, 0);
 }
 
 void real_find_later(void)
 {
     real_find_whether_plain();
-    /* A failure leaves memory behind that the next lookup frees; others may not expect it. */
-    bool cxx = dl_iterate_phdr(real_is_cxx, NULL) != 0;
+    /* A lookup that fails calls malloc(), and leaves memory behind that the next one frees; others
+     * may not expect it. Most programs lack the operators of C++. */
     for (struct real_later *later = &first_later; later < &last_later; later++)
-        if (cxx || strncmp(later->name, "_Z", 2) != 0)
+        if (strncmp(later->name, "_Z", 2) != 0 ||
+            dl_iterate_phdr(real_is_defined, (void *)(uintptr_t)later->name) != 0)
             *later->function = dlsym(RTLD_NEXT, later->name);
 }
 

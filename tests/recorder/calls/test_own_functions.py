@@ -175,6 +175,38 @@ class LibcNames(Programs):
         self.assertEqual([size for size in sizes if size >= 4321], [4321])
 
 
+class LibraryOperators(Programs):
+    """Operators of a library, in a program without a C++ runtime."""
+
+    LIBRARY = '''
+        #include <cstdlib>
+        #include <cstring>
+        #include <new>
+        void *operator new(size_t size) { return std::memset(std::malloc(size), 90, size); }
+        void operator delete(void *block) noexcept { std::free(block); }
+    '''
+    PROGRAM = '''
+        #include <new>
+        int main()
+        {
+            unsigned char *block = static_cast<unsigned char *>(operator new(4321));
+            int status = block[4320] == 90 ? 0 : 1;
+            operator delete(block);
+            return status;
+        }
+    '''
+
+    def test_are_called(self):
+        library = self.build(self.LIBRARY, '-shared', '-fPIC', '-Wl,--as-needed',
+                             compiler='COMPILER_CXX', name='operators.so')
+        path = self.build(self.PROGRAM, library, '-Wl,--as-needed', compiler='COMPILER_CXX')
+        self.assertEqual(self.run_recorded(path), '')
+        self.assertEqual(analyze('errors', self.trace)['findings'], [])
+        apis = [event['api'] for event in analyze('events', self.trace)
+                if event.get('size') == 4321 or event['action'] == 'Free']
+        self.assertEqual(apis, ['operator new', 'operator delete'])
+
+
 # Functions that are built on the C library's, each of which a program may define by itself.
 ABOVE = {
     'malloc': 'void *malloc(size_t n) { NEXT(void *, malloc, size_t); return next(n); }',

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /** The tables of a loaded module for the loader's search of symbols. */
-#ifndef RECORDER_PRELOAD_HOOKS_SYMBOLS_H
-#define RECORDER_PRELOAD_HOOKS_SYMBOLS_H
+#ifndef RECORDER_PRELOAD_SYSTEM_SYMBOLS_H
+#define RECORDER_PRELOAD_SYSTEM_SYMBOLS_H
 
 #include <dlfcn.h>
 #include <link.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "preload/hooks/symbols.h"
+#include "preload/system/symbols.h"
 
 #include <elf.h>
 #include <fcntl.h>
