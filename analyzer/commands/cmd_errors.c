@@ -202,10 +202,12 @@ int errors_judge(struct session *session, struct heap_errors *errors, struct hea
 }
 
 /* Whether a finding fails a test. Calls that are missing in the trace may have released a block, or
- * allocated one: then the program is not to blame for sure. */
+ * allocated one, and a function on top of the allocator may have kept one: then the program is not
+ * to blame for sure. */
 static bool cmd_errors_counts(const struct heap_finding *finding)
 {
-    return finding->kind != HEAP_ERROR_TRACE_INCONSISTENCY && !finding->may_lack_calls;
+    return finding->kind != HEAP_ERROR_TRACE_INCONSISTENCY && !finding->may_lack_calls &&
+           !finding->may_be_deferred;
 }
 
 /* Returns whether the trace shows errors that count, a fatal signal or a finding: then there is an
@@ -215,16 +217,19 @@ static bool cmd_errors_counts(const struct heap_finding *finding)
 static bool cmd_errors_judge_findings(struct session *session, const struct heap_errors *errors,
                                       bool has_fatal)
 {
-    bool has_any = has_fatal, has_others = false;
+    bool has_any = has_fatal, has_others = false, has_deferred = false;
     for (size_t i = 0; i < errors->count; i++) {
         const struct heap_finding *finding = &errors->findings[i];
         has_any |= cmd_errors_counts(finding);
         has_others |= finding->may_lack_calls && finding->kind != HEAP_ERROR_TRACE_INCONSISTENCY;
+        has_deferred |= finding->may_be_deferred;
     }
     if (has_any)
         session->report.unjudged = NULL;
     else if (has_others)
         session->report.unjudged = "calls are missing that may explain the findings";
+    else if (has_deferred)
+        session->report.unjudged = "an allocator on top of another may explain the findings";
     return has_any;
 }
 

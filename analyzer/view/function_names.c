@@ -436,6 +436,42 @@ static bool judge_may_be_hidden(const struct heap_call *call, const struct frame
            !runtime_has_module(frame->module);
 }
 
+/* Whether a function is one that releases blocks, or reallocates them. */
+static bool judge_releases(struct ttd_string function)
+{
+    static const char *const names[] = {"free", "cfree", "realloc", "reallocarray"};
+    struct ttd_string name = canonical_without_clone(function);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (name.size == strlen(names[i]) && memcmp(name.data, names[i], name.size) == 0)
+            return true;
+    return allocators_are_operator(function);
+}
+
+/* Sets `is_layer` to whether a call was made by such a function: one on top of the allocator. */
+static enum ttd_status judge_is_layer(struct definitions *definitions, const struct heap_call *call,
+                                      bool *is_layer)
+{
+    struct frame_list frames = {0};
+    enum ttd_status status = frame_list_begin(&frames, definitions,
+                                              heap_call_is_known(call) ? call->stack : TTD_NONE, 1);
+    *is_layer = status == TTD_OK && frames.count && judge_releases(frames.frames[0].function);
+    frame_list_free(&frames);
+    return status;
+}
+
+/* Whether the program released the block once: a free() on top of the allocator's may keep it, and
+ * release it in a later call. */
+static enum ttd_status judge_deferral(struct definitions *definitions, struct heap_finding *finding)
+{
+    bool is_layer = false, was_layer = false;
+    enum ttd_status status = judge_is_layer(definitions, &finding->call, &is_layer);
+    if (status == TTD_OK && is_layer)
+        status = judge_is_layer(definitions, &finding->released, &was_layer);
+    finding->may_be_deferred = is_layer && !was_layer;
+    finding->is_certain &= !finding->may_be_deferred;
+    return status;
+}
+
 enum ttd_status finding_pairs_operators(struct definitions *definitions,
                                         struct heap_finding *finding, bool *pairs)
 {
@@ -445,6 +481,8 @@ enum ttd_status finding_pairs_operators(struct definitions *definitions,
     int known = 0;
     enum ttd_status status = TTD_OK;
     *pairs = false;
+    if (finding->kind == HEAP_ERROR_DOUBLE_FREE || finding->kind == HEAP_ERROR_REALLOC_OF_FREED)
+        return judge_deferral(definitions, finding);
     if (finding->kind != HEAP_ERROR_MISMATCHED_FREE)
         return TTD_OK;
     bool has_operator = judge_is_operator(calls[0]) != judge_is_operator(calls[1]);

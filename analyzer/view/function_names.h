@@ -69,7 +69,8 @@ void runtime_judge_attach(struct runtime_judge *judge, struct heap_trace *trace)
  * Sets `pairs` to whether a mismatch comes from operators of C++ that the program defines itself.
  * The recorder sees only the malloc() inside such an operator new, while a delete in another module
  * is recorded as delete. The pair is correct, and must not be reported. Where inlined functions are
- * unknown, the finding becomes uncertain.
+ * unknown, the finding becomes uncertain; so does a second release by a function such as free(),
+ * which may keep blocks that were released and release them later.
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT.
  */

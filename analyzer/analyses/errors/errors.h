@@ -244,6 +244,9 @@ struct heap_finding {
     bool may_be_inlined;
     /** The same if such an operator, of a module that does not export it, ends in that call. */
     bool may_be_hidden;
+    /** A second release that is none if the function that called it keeps released blocks: a free()
+     * on top of the allocator's. Set by the command likewise. */
+    bool may_be_deferred;
 };
 
 struct heap_errors_options {

@@ -107,6 +107,8 @@ static const char *errors_uncertain_text(const struct heap_finding *finding)
         return ": an operator of the program may be inlined there, where no line is known\n";
     if (finding->may_be_hidden)
         return ": an operator of the module's own may end in the call, and have no frame\n";
+    if (finding->may_be_deferred)
+        return ": the function that called it may release blocks later than its own callers\n";
     return finding->kind == HEAP_ERROR_DIED_IN_CALL
                ? ": another thread may have died, or a return may be missing\n"
                : ": not everything before it is known\n";

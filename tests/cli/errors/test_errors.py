@@ -170,6 +170,32 @@ class Errors(ErrorCase):
             said = self.run_ok("errors", self.path(name)).text
             self.assertEqual(text in said, not certain)
 
+    def test_releases_that_are_deferred(self):
+        """A free() on top of the allocator's keeps a block, and releases it in a later call. One that
+        was called twice by the program, or has called twice, is to blame."""
+        text = "uncertain: the function that called it may release blocks later"
+        for function, first, again, certain in (
+                ("free", 2, 5, False), ("realloc", 2, 5, False), ("_ZdlPv", 2, 5, False),
+                ("_ZdlPvm", 2, 5, False), ("free", 2, 2, True), ("free", 5, 5, True),
+                ("free", 5, 2, True), ("_ZN4shop4freeEPv", 2, 5, True),
+                ("_ZN4shopdlEPv", 2, 5, True), ("free_all", 2, 5, True)):
+            for action in "Free", "ReAlloc":
+                script = Script().basics()
+                script.add("stack", parent=1, module=2, offset=0x400)  # 5
+                script.add("symbol", module=2, offset=0x400, frames=f"{function}@layer.cc@7")
+                script.event("Alloc", address=0x1000, size=16, api=MALLOC, stack=2)
+                script.event("Free", base=0x1000, api=FREE, stack=first)
+                if action == "Free":
+                    script.event("Free", base=0x1000, api=FREE, stack=again)
+                else:
+                    script.event("ReAlloc", base=0x1000, address=0x2000, size=8, api=3, stack=again)
+                name = f"{function}-{first}-{again}-{action}.ttd"
+                finding, = self.findings(script, name=name)["findings"]
+                self.assertEqual(finding["certain"], certain, name)
+                said = run("errors", "--error-exitcode", "9", self.path(name))
+                self.assertEqual((text in said.text, said.status),
+                                 (not certain, 9 if certain else UNJUDGED), name)
+
     def test_operators_that_leave_no_frame(self):
         """A module that contains the C++ library has operators that nobody else takes: one that
         ends in a call of free() is not seen between that and its caller."""
