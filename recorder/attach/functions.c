@@ -29,6 +29,7 @@ struct function_search {
     struct attach_function *found;
     size_t count, capacity;
     bool is_out_of_memory;
+    bool has_families_as_one; /* set by the search */
 };
 
 static int functions_compare_rows(const void *left, const void *right)
@@ -247,10 +248,11 @@ static char functions_family_of(const struct attached_hook *hook)
     return known ? known->family : 'c';
 }
 
-/* Whether functions of two families are one: functions of C, and operators for objects and
- * arrays. */
-static bool functions_are_families_one(const struct function_search *search)
+/* Sorts the functions of a module. Returns whether functions of two families are one: functions of
+ * C, and operators for objects and arrays. */
+static bool functions_are_families_one(struct function_search *search)
 {
+    qsort(search->found, search->count, sizeof *search->found, compare_functions);
     for (size_t i = 1; i < search->count; i++)
         if (search->found[i].entry == search->found[i - 1].entry &&
             functions_family_of(search->found[i].hook) !=
@@ -260,18 +262,16 @@ static bool functions_are_families_one(const struct function_search *search)
 }
 
 /* Where a function belongs to two families, calls do not show the meant one: all are recorded as
- * functions of C. */
-static void functions_search_unite(struct function_search *search)
+ * functions of C, of other modules too, as the operators that the allocator's lacks. */
+static void functions_unite_families(struct attachment *attachment,
+                                     const struct function_table *table)
 {
-    qsort(search->found, search->count, sizeof *search->found, compare_functions);
-    if (!functions_are_families_one(search))
-        return;
-    for (size_t i = 0; i < search->count; i++) {
-        const struct function_operator *known = functions_operator_of(search->found[i].hook);
+    for (size_t i = 0; i < attachment->function_count; i++) {
+        const struct function_operator *known =
+            functions_operator_of(attachment->functions[i].hook);
         if (known)
-            search->found[i].hook = functions_table_find(search->table, known->plain);
+            attachment->functions[i].hook = functions_table_find(table, known->plain);
     }
-    qsort(search->found, search->count, sizeof *search->found, compare_functions);
 }
 
 /* ---- Whether they can be patched ---- */
@@ -356,7 +356,7 @@ static bool functions_search_module(struct function_search *search)
         functions_search_symbols(search, attach_module_symbols(module, true), false);
     if (search->is_out_of_memory)
         return attach_refuse(search->attachment, "no memory");
-    functions_search_unite(search);
+    search->has_families_as_one = functions_are_families_one(search);
     return functions_search_take(search);
 }
 
@@ -492,7 +492,7 @@ bool attach_find_functions(struct attachment *attachment)
     const struct attach_module *libc = attach_modules_named(modules, "libc.so.6");
     const struct attach_module *loader = attach_modules_named(modules, "ld-linux-x86-64.so.2");
     const struct attach_module *program = attachment->program;
-    bool is_done = functions_table_open(&table, &attachment->image);
+    bool is_done = functions_table_open(&table, &attachment->image), are_families_one = false;
     if (!is_done)
         return attach_refuse(attachment, "no memory");
     for (size_t i = 0; i < modules->count && is_done; i++) {
@@ -509,8 +509,11 @@ bool attach_find_functions(struct attachment *attachment)
                                          .is_loader = module == loader,
                                          .is_program = module == program};
         is_done = functions_search_module(&search);
+        are_families_one |= search.has_families_as_one;
         free(search.found);
     }
+    if (is_done && are_families_one)
+        functions_unite_families(attachment, &table);
     free(table.rows);
     if (is_done && attachment->is_static && !functions_have_malloc(attachment))
         return attach_refuse(attachment, "it is statically linked, and has no malloc() among its "

@@ -218,6 +218,35 @@ int main()
 """
 
 
+# Allocates and releases by operators that do not throw.
+QUIET_OPERATORS = r"""
+#include <cstdio>
+#include <new>
+#include <sys/prctl.h>
+#include <unistd.h>
+static void *volatile block;
+int main()
+{
+    char byte;
+    std::align_val_t alignment{64};
+    prctl(PR_SET_PTRACER, -1UL, 0, 0, 0);
+    std::puts("ready");
+    std::fflush(stdout);
+    if (read(0, &byte, 1) < 0)
+        return 1;
+    block = operator new(5, std::nothrow);
+    operator delete(block, std::nothrow);
+    block = operator new[](6, std::nothrow);
+    operator delete[](block, std::nothrow);
+    block = operator new(65, alignment, std::nothrow);
+    operator delete(block, alignment, std::nothrow);
+    block = operator new[](66, alignment);
+    operator delete[](block, 66, alignment);
+    _exit(0);
+}
+"""
+
+
 # Threads that hold all their blocks in a table.
 HOLDING = r"""
 #include <cstdio>
@@ -991,6 +1020,23 @@ class Allocators(Calls):
         metadata = {entry['key']: entry['value'] for entry in
                     analyze('info', self.trace)['metadata']}
         self.assertIn("its allocator is not the GNU C library's", metadata['unrecorded'])
+
+
+class Operators(Attach):
+
+    def test_operators_beside_those_of_the_allocator(self):
+        """mimalloc's operators new are malloc() by another name, and it leaves operators delete with
+        std::nothrow to the C++ library: their calls match."""
+        process = self.start(self.compile('quiet', QUIET_OPERATORS),
+                             env=dict(os.environ, LD_PRELOAD='libmimalloc.so.2'))
+        if 'mimalloc' not in pathlib.Path(f'/proc/{process.pid}/maps').read_text():
+            self.skipTest('no mimalloc here')
+        recorder = self.attach(process)
+        process.stdin.close()
+        self.assertEqual(recorder.wait(PATIENCE), 0)
+        errors = analyze('errors', self.trace)
+        self.assertEqual((errors['findings'], errors['certain']), ([], True))
+        self.assertEqual(len(analyze('events', self.trace)), 8)
 
 
 class Pid:
