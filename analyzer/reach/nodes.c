@@ -76,22 +76,27 @@ static void nodes_list_blocks(struct heap_nodes *nodes, const struct heap_live *
     }
 }
 
-/* The rows of the nodes, in the order of their blocks. */
+/* A half of the rows of the nodes, in the order of their blocks. */
 struct filling {
     struct packed_table *table;
     const struct heap_block *blocks;
     const uint32_t *order;
+    bool has_nested; /* some block begins within the one before */
 };
 
 static enum ttd_status nodes_fill_half(void *context, size_t begin, size_t end)
 {
-    const struct filling *filling = context;
+    struct filling *filling = context;
+    const struct heap_block *before = begin ? &filling->blocks[filling->order[begin - 1]] : NULL;
     for (size_t i = begin; i < end; i++) {
         uint64_t values[HEAP_NODE_FIELDS];
+        const struct heap_block *block = &filling->blocks[filling->order[i]];
         if (i + AHEAD < end)
             __builtin_prefetch(&filling->blocks[filling->order[i + AHEAD]]);
-        nodes_get_fields(&filling->blocks[filling->order[i]], values);
+        nodes_get_fields(block, values);
         packed_table_fill(filling->table, i, end, values, HEAP_NODE_FIELDS);
+        filling->has_nested |= before && block->address - before->address < before->size;
+        before = block;
     }
     return TTD_OK;
 }
@@ -108,9 +113,9 @@ static uint32_t *nodes_make_order(struct sort_key *keys, uint32_t count)
 }
 
 /* Copies the live blocks in the order of their addresses. `keys` has room for them, of `size`
- * bytes. */
+ * bytes. Sets `has_nested` to whether some lie in others. */
 static enum ttd_status nodes_copy_blocks(struct heap_nodes *nodes, const struct heap_live *live,
-                                         struct sort_key *keys, size_t size)
+                                         struct sort_key *keys, size_t size, bool *has_nested)
 {
     struct value_range ranges[HEAP_NODE_FIELDS];
     struct sort_key *spare = table_resize(NULL, 0, size);
@@ -122,8 +127,11 @@ static enum ttd_status nodes_copy_blocks(struct heap_nodes *nodes, const struct 
     const uint32_t *order = nodes_make_order(keys, nodes->count);
     enum ttd_status status =
         packed_table_init(&nodes->table, nodes->count, ranges, HEAP_NODE_FIELDS);
-    struct filling filling = {&nodes->table, live->blocks, order};
-    return status == TTD_OK ? halves_do(nodes_fill_half, &filling, &filling, nodes->count) : status;
+    struct filling first = {&nodes->table, live->blocks, order, false}, second = first;
+    if (status == TTD_OK)
+        status = halves_do(nodes_fill_half, &first, &second, nodes->count);
+    *has_nested = first.has_nested || second.has_nested;
+    return status;
 }
 
 /* Blocks that begin before the next one, innermost last: each may hold that one. */
@@ -132,24 +140,27 @@ struct open_nodes {
     size_t count;
 };
 
-/* The innermost open block that a block of a heap with a parent lies in. A parent has a lower id.
- * Blocks of other heaps in between (only in a faulty trace) are looked at up to a limit. */
+/* The innermost open block that a block lies in. A parent has a lower id. Blocks of other heaps in
+ * between (only in a faulty trace) are looked at up to a limit. */
 static uint32_t nodes_holder_of(const struct heap_nodes *nodes, const struct open_nodes *open,
-                                uint32_t node)
+                                uint32_t node, bool has_parent)
 {
     uint64_t heap = heap_nodes_get(nodes, node, HEAP_NODE_HEAP);
     uint64_t last = heap_nodes_last(nodes, node);
     size_t least = open->count > HEAP_SHARED_MAX ? open->count - HEAP_SHARED_MAX : 0;
     for (size_t i = open->count; i > least; i--) {
         uint32_t candidate = open->nodes[i - 1];
-        if (heap_nodes_get(nodes, candidate, HEAP_NODE_HEAP) < heap &&
+        uint64_t other = heap_nodes_get(nodes, candidate, HEAP_NODE_HEAP);
+        if ((has_parent ? other < heap : other == heap) &&
             heap_nodes_last(nodes, candidate) >= last)
             return candidate;
     }
     return HEAP_NO_NODE;
 }
 
-/* Finds the blocks that lie in others. A heap that has no parent has its blocks from the system. */
+/* Finds the blocks that lie in others. A heap that has no parent has its blocks from the system;
+ * but a function on top of the allocator, as an operator new that puts a header before each block,
+ * returns a part of the block that it got, and both are blocks of one heap. */
 static enum ttd_status nodes_find_outer(struct heap_nodes *nodes,
                                         const struct heap_parents *parents)
 {
@@ -164,9 +175,8 @@ static enum ttd_status nodes_find_outer(struct heap_nodes *nodes,
         ttd_id heap = (ttd_id)heap_nodes_get(nodes, node, HEAP_NODE_HEAP);
         while (open.count && heap_nodes_last(nodes, open.nodes[open.count - 1]) < address)
             open.count--;
-        nodes->outer[node] = heap_parents_get(parents, heap) != TTD_NONE
-                                 ? nodes_holder_of(nodes, &open, node)
-                                 : HEAP_NO_NODE;
+        nodes->outer[node] =
+            nodes_holder_of(nodes, &open, node, heap_parents_get(parents, heap) != TTD_NONE);
         open.nodes[open.count++] = node;
     }
     free(open.nodes);
@@ -183,9 +193,10 @@ enum ttd_status heap_nodes_copy(struct heap_nodes *nodes, struct heap_live *live
     struct sort_key *keys = table_resize(NULL, 0, size);
     if (!keys)
         return TTD_ERROR_NO_MEMORY;
-    enum ttd_status status = nodes_copy_blocks(nodes, live, keys, size);
+    bool has_nested = false;
+    enum ttd_status status = nodes_copy_blocks(nodes, live, keys, size, &has_nested);
     table_free(keys, size);
-    if (status == TTD_OK && live->outer_count < live->count)
+    if (status == TTD_OK && (has_nested || live->outer_count < live->count))
         status = nodes_find_outer(nodes, &live->parents);
     return status == TTD_OK
                ? address_index_init(&nodes->index, &nodes->table, HEAP_NODE_ADDRESS, nodes->count)

@@ -24,6 +24,21 @@ class Classes(SnapshotCase):
                         (IN_BSS, 16, F + 10))
         return script
 
+    def test_blocks_within_blocks(self):
+        """A function on top of the allocator returns a part of the block that it got, behind a
+        header, and both are blocks of one heap: as long as the part is held, the whole is in use."""
+        for held, expected in ((0x20010, {"still_reachable": (4, 396)}),
+                               (0x20040, {"possibly_lost": (4, 396)}),
+                               (0, {"definitely_lost": (1, 100), "indirectly_lost": (3, 296)})):
+            script = SnapshotScript().basics()
+            script.alloc(0x20000, 116)
+            script.alloc(0x20010, 100)
+            script.alloc(0x30000, 140)
+            script.alloc(0x40000, 40)
+            roots = [(IN_BSS, 0, held)] if held else []
+            script.snapshot(*roots, (0x20018, 0x30000), (0x30008, 0x40000))
+            self.assertEqual(self.classes(script.close(), name=f"{held:x}.ttd"), expected)
+
     def test_sums(self):
         self.assertEqual(self.classes(self.small().close()), {
             "definitely_lost": (2, 40), "indirectly_lost": (1, 1000), "possibly_lost": (1, 16),
