@@ -188,7 +188,7 @@ static inline void *realloc_real(void *(*function)(void *, size_t), void *base, 
             return function(base, size);                                                           \
         if (UNLIKELY(!base && thread->outer)) {                                                    \
             void *block = function(base, size);                                                    \
-            REALLOCATION_WITHIN_END(thread, size, block);                                          \
+            REALLOCATION_WITHIN_END(thread, TTD_API_REALLOC, block, 0, size);                      \
             return block;                                                                          \
         }                                                                                          \
         bool is_begun;                                                                             \

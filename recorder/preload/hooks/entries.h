@@ -79,7 +79,8 @@ struct redirection *entries_named(const char *name);
             release_hook_end(thread);                                                              \
     }
 
-/** A function that reallocates `base`, its first operand. It calls `real`, mostly itself, whose
+/** A function that reallocates `base`, its first operand. Without one, and within another call, it
+ * acquires a block, which the outer call may return. It calls `real`, mostly itself, whose
  * result `result` is the block as `block` says; NULL if the block stays as it was. */
 #define ENTRY_RESIZES(type, function, real, operation, parameters, arguments, block, ...)          \
     ENTRY(type, function, parameters)                                                              \
@@ -87,10 +88,15 @@ struct redirection *entries_named(const char *name);
         HOOK_FRAME();                                                                              \
         bool begun = false;                                                                        \
         struct thread *thread = target_enter((uintptr_t)base);                                     \
-        if (LIKELY(thread))                                                                        \
+        bool is_acquisition =                                                                      \
+            ((operation) == TTD_API_REALLOC || (operation) == TTD_API_REALLOCARRAY) && !base &&    \
+            thread && thread->outer;                                                               \
+        if (LIKELY(thread && !is_acquisition))                                                     \
             REALLOCATION_BEGIN(thread, begun, operation, __VA_ARGS__);                             \
         type result = ENTRY_CALL(type, real, parameters, arguments);                               \
-        if (LIKELY(thread))                                                                        \
+        if (UNLIKELY(is_acquisition))                                                              \
+            REALLOCATION_WITHIN_END(thread, operation, block, __VA_ARGS__);                        \
+        else if (LIKELY(thread))                                                                   \
             reallocation_hook_end(thread, begun, OP_REALLOC_END, block);                           \
         return result;                                                                             \
     }

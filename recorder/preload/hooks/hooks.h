@@ -93,15 +93,16 @@ static inline enum level_next acquisition_hook_next(struct thread *thread, uint6
         target_leave(thread);                                                                      \
     } while (0)
 
-/** Records a realloc(NULL) within another call that has returned `block`. */
-#define REALLOCATION_WITHIN_END(thread, size, block)                                               \
+/** Records a realloc(NULL), or reallocarray(NULL), within another call that has returned `block`.
+ */
+#define REALLOCATION_WITHIN_END(thread, operation, block, ...)                                     \
     do {                                                                                           \
-        RECORD_BEGIN(thread, 0, size, (uintptr_t)(block));                                         \
+        RECORD_BEGIN(thread, __VA_ARGS__, (uintptr_t)(block));                                     \
         enum level_next next_ = level_acquired(thread, operands_[count_ - 1]);                     \
         if (next_ == LEVEL_HOLDS)                                                                  \
-            level_hold(thread, TTD_API_REALLOC, &caller_, operands_, count_);                      \
+            level_hold(thread, operation, &caller_, operands_, count_);                            \
         else if (next_ == LEVEL_RECORDS &&                                                         \
-                 thread_record(thread, TTD_API_REALLOC, &caller_, operands_, count_ - 1))          \
+                 thread_record(thread, operation, &caller_, operands_, count_ - 1))                \
             thread_append(thread, OP_REALLOC_END, &(const struct unwind_delta){0},                 \
                           &operands_[count_ - 1], 1);                                              \
         target_leave(thread);                                                                      \

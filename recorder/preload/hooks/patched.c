@@ -55,53 +55,34 @@ PATCHED_ACQUIRES(moz_arena_memalign, 3, TTD_API_MEMALIGN,
                  (size_t arena, size_t alignment, size_t size, uintptr_t behind),
                  (size_t, size_t, size_t), (arena, alignment, size), alignment, size)
 
-PATCHED(void *, moz_arena_realloc, 3, (size_t arena, void *base, size_t size, uintptr_t behind))
-{
-    HOOK_FRAME();
-    void *(*function)(size_t, void *, size_t) = (void *(*)(size_t, void *, size_t))behind;
-    struct thread *thread = target_enter((uintptr_t)base);
-    if (UNLIKELY(!thread))
-        return function(arena, base, size);
-    bool is_begun;
-    REALLOCATION_BEGIN(thread, is_begun, TTD_API_REALLOC, (uintptr_t)base, size);
-    void *block = function(arena, base, size);
-    reallocation_hook_end(thread, is_begun, OP_REALLOC_END, block);
-    return block;
-}
-
-/* Within another call, realloc(NULL) is an acquisition: the outer call may return its block. */
-PATCHED_BOTH(void *, realloc, 2, (void *base, size_t size, uintptr_t behind))
-{
-    HOOK_FRAME();
-    void *(*function)(void *, size_t) = (void *(*)(void *, size_t))behind;
-    struct thread *thread = target_enter((uintptr_t)base);
-    if (UNLIKELY(!thread))
-        return function(base, size);
-    if (UNLIKELY(!base && thread->outer)) {
-        void *block = function(base, size);
-        REALLOCATION_WITHIN_END(thread, size, block);
-        return block;
+/* A reallocation of `base`. Within another call, one of NULL is an acquisition: the outer call may
+ * return its block. */
+#define PATCHED_REALLOCATES(define, name, count, operation, parameters, types, arguments, ...)     \
+    define(void *, name, count, parameters)                                                        \
+    {                                                                                              \
+        HOOK_FRAME();                                                                              \
+        void *(*function)types = (void *(*)types)behind;                                           \
+        struct thread *thread = target_enter((uintptr_t)base);                                     \
+        bool is_begun = false, is_acquisition = !base && thread && thread->outer;                  \
+        if (LIKELY(thread && !is_acquisition))                                                     \
+            REALLOCATION_BEGIN(thread, is_begun, operation, __VA_ARGS__);                          \
+        void *block = function arguments;                                                          \
+        if (UNLIKELY(is_acquisition))                                                              \
+            REALLOCATION_WITHIN_END(thread, operation, block, __VA_ARGS__);                        \
+        else if (LIKELY(thread))                                                                   \
+            reallocation_hook_end(thread, is_begun, OP_REALLOC_END, block);                        \
+        return block;                                                                              \
     }
-    bool is_begun;
-    REALLOCATION_BEGIN(thread, is_begun, TTD_API_REALLOC, (uintptr_t)base, size);
-    void *block = function(base, size);
-    reallocation_hook_end(thread, is_begun, OP_REALLOC_END, block);
-    return block;
-}
 
-PATCHED(void *, reallocarray, 3, (void *base, size_t count, size_t size, uintptr_t behind))
-{
-    HOOK_FRAME();
-    void *(*function)(void *, size_t, size_t) = (void *(*)(void *, size_t, size_t))behind;
-    struct thread *thread = target_enter((uintptr_t)base);
-    if (UNLIKELY(!thread))
-        return function(base, count, size);
-    bool is_begun;
-    REALLOCATION_BEGIN(thread, is_begun, TTD_API_REALLOCARRAY, (uintptr_t)base, count, size);
-    void *block = function(base, count, size);
-    reallocation_hook_end(thread, is_begun, OP_REALLOC_END, block);
-    return block;
-}
+PATCHED_REALLOCATES(PATCHED, moz_arena_realloc, 3, TTD_API_REALLOC,
+                    (size_t arena, void *base, size_t size, uintptr_t behind),
+                    (size_t, void *, size_t), (arena, base, size), (uintptr_t)base, size)
+PATCHED_REALLOCATES(PATCHED_BOTH, realloc, 2, TTD_API_REALLOC,
+                    (void *base, size_t size, uintptr_t behind), (void *, size_t), (base, size),
+                    (uintptr_t)base, size)
+PATCHED_REALLOCATES(PATCHED, reallocarray, 3, TTD_API_REALLOCARRAY,
+                    (void *base, size_t count, size_t size, uintptr_t behind),
+                    (void *, size_t, size_t), (base, count, size), (uintptr_t)base, count, size)
 
 #define PATCHED_RELEASES(function, count, operation, parameters, types, arguments, ...)            \
     PATCHED_RELEASES_BY(PATCHED, function, count, operation, parameters, types, arguments,         \
