@@ -92,9 +92,10 @@ ALLOWED = {
     )},
     'analyzer': ['analyzer', 'common'],
     'analyzer/report/writers': ['analyzer/report/writers', 'common'],
+    'recorder/preload/system': ['recorder/preload/system', 'recorder/dwarf', *CHANNEL,
+                                'recorder/allocator_names.h'],
     **{'recorder/preload/' + part: ['recorder/preload/' + other for other in (part, *below)]
                                    + ['recorder/dwarf', *CHANNEL] for part, *below in (
-        ('system',),
         ('unwind', 'system'),
         ('channel', 'system'),
         ('end', 'threads', 'channel', 'unwind', 'system'),
