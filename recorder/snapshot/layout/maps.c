@@ -346,22 +346,26 @@ static void backing_type(const struct backing *backing, uint64_t device, char ty
         sscanf(behind, " - %31s", type);
 }
 
-/* Whether a file was not written since the process began. Its time is also the time of the last
- * write to any shared mapping of it. */
-static bool backing_is_old(const struct backing *backing, const struct mapping *mapping)
+/* Finds the file of a mapping; false if another one, or none, has its name by now. */
+static bool backing_stat(const struct backing *backing, const struct mapping *mapping,
+                         struct stat *status)
 {
-    enum { MARGIN = 2 /* seconds: times of files are not exact */ };
-    struct stat status;
     char path[4200];
     int size = snprintf(path, sizeof path, "/proc/%u/task/%u/root%s", backing->pid, backing->tid,
                         mapping->name);
     reader_enter();
-    bool is_there = size < (int)sizeof path && stat(path, &status) == 0;
+    bool is_there = size < (int)sizeof path && stat(path, status) == 0;
     reader_leave();
-    if (!is_there || status.st_ino != mapping->inode || !S_ISREG(status.st_mode))
-        return false;
+    return is_there && status->st_ino == mapping->inode && S_ISREG(status->st_mode);
+}
+
+/* Whether a file was not written since the process began. Its time is also the time of the last
+ * write to any shared mapping of it. */
+static bool backing_is_old(const struct backing *backing, const struct stat *status)
+{
+    enum { MARGIN = 2 /* seconds: times of files are not exact */ };
     uint64_t written =
-        (uint64_t)(status.st_mtime > status.st_ctime ? status.st_mtime : status.st_ctime);
+        (uint64_t)(status->st_mtime > status->st_ctime ? status->st_mtime : status->st_ctime);
     return written + MARGIN < backing->start;
 }
 
@@ -372,6 +376,8 @@ static enum backing_kind backing_of_file(struct backing *backing, const struct m
                                         "f2fs", "overlay", "zfs",   "bcachefs", "squashfs",
                                         "vfat", "exfat",   "erofs", "jfs",      NULL};
     char type[32], path[64];
+    struct stat status;
+    backing->last_size = UINT64_MAX;
     if (!backing->has_looked) {
         backing->has_looked = true;
         snprintf(path, sizeof path, "/proc/%u/task/%u/mountinfo", backing->pid, backing->tid);
@@ -388,8 +394,11 @@ static enum backing_kind backing_of_file(struct backing *backing, const struct m
         return BACKING_DEVICE;
     if (backing_name_is_any(type, memory))
         return BACKING_MEMORY;
-    if (backing_is_old(backing, mapping))
-        return BACKING_OLD;
+    if (backing_stat(backing, mapping, &status)) {
+        if (backing_is_old(backing, &status))
+            return BACKING_OLD;
+        backing->last_size = (uint64_t)status.st_size;
+    }
     return backing_name_is_any(type, local) ? BACKING_FILE : BACKING_REMOTE;
 }
 
@@ -412,6 +421,15 @@ enum backing_kind backing_of(struct backing *backing, const struct mapping *mapp
         backing->last_inode = mapping->inode;
     }
     return backing->last_kind;
+}
+
+uint64_t backing_end(const struct backing *backing, const struct mapping *mapping)
+{
+    uint64_t size = backing->last_size > mapping->offset ? backing->last_size - mapping->offset : 0;
+    bool is_file = backing->last_kind == BACKING_FILE || backing->last_kind == BACKING_REMOTE;
+    if (!is_file || size >= mapping->end - mapping->begin)
+        return mapping->end;
+    return mapping->begin + (size + REGION_PAGE - 1) / REGION_PAGE * REGION_PAGE;
 }
 
 enum region_untouched backing_untouched(enum backing_kind kind)

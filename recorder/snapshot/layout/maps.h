@@ -159,9 +159,14 @@ struct backing {
     bool has_looked;
     uint64_t last_device, last_inode; /* the last file that was looked at, and its type */
     enum backing_kind last_kind;
+    uint64_t last_size; /* in bytes; UINT64_MAX if it is not known */
 };
 
 enum backing_kind backing_of(struct backing *backing, const struct mapping *mapping);
+
+/** Returns where a mapping ends whose kind is BACKING_FILE or BACKING_REMOTE by the last call of
+ * backing_of(): behind the last page of the file there is nothing. */
+uint64_t backing_end(const struct backing *backing, const struct mapping *mapping);
 
 /** The contents of pages that the process has not touched, in a mapping that is searched. */
 enum region_untouched backing_untouched(enum backing_kind kind);

@@ -100,6 +100,20 @@ static bool layout_is_of_module(const struct layout_search *search, const struct
     return false;
 }
 
+/* Cuts a region where the file of its mapping ends, and adds the first part: databases map much
+ * more than there is yet. There is nothing in the rest. */
+static void layout_add_file(struct layout_search *search, const struct mapping *mapping,
+                            struct region *region)
+{
+    struct region first = *region;
+    first.end = backing_end(&search->backing, mapping);
+    if (first.end >= region->end)
+        return;
+    regions_add(search->regions, &first);
+    region->begin = first.end;
+    region->untouched = UNTOUCHED_EMPTY;
+}
+
 /* Adds memory where the program may have pointers: where it can write, or could before it protected
  * the memory, or before another mapping of the same memory was gone. */
 static void layout_add_mapping(struct layout_search *search, const struct mapping *mapping)
@@ -122,6 +136,8 @@ static void layout_add_mapping(struct layout_search *search, const struct mappin
     uint64_t fault_address = search->subject->fault_address;
     bool is_named = fault_address >= mapping->begin && fault_address < mapping->end &&
                     !layout_is_of_module(search, mapping);
+    if (kind == BACKING_FILE || kind == BACKING_REMOTE)
+        layout_add_file(search, mapping, &region);
     if (mapping->is_writable || !is_own || is_named)
         regions_add(search->regions, &region);
     else if (!mapping->is_shared)

@@ -106,6 +106,11 @@ class Shared(Recording):
         self.assertEqual(found['classes']['definitely_lost']['blocks'], 0, way)
         self.assertEqual(found['classes']['still_reachable']['blocks'], 5, way)
 
+    def test_mapping_that_is_longer_than_its_file(self):
+        """Behind the file there is nothing: databases map what may be one day."""
+        with open(self.directory / 'file', 'w+b') as file:
+            self.check_searched('short', 500 << 10, file.fileno())
+
     def test_that_nobody_has_touched_is_not_made(self):
         """The system says what there is, by the thread that waits, or by one that is held. It does
         not tell of what is swapped out, but of how much is."""

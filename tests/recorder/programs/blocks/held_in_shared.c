@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Holds five blocks only in shared memory whose pages are not in its page table when it ends: with
  * "unmapped" since it wrote them by another mapping, with "fork" in a child, with "dropped" since
- * it had the system drop them, with "read only" by a mapping by which it cannot write; with
- * "threads" there is another thread as well. The second argument is the size in kB; the third, if
- * any, the descriptor of the memory. */
+ * it had the system drop them, with "read only" by a mapping by which it cannot write, with "short"
+ * by one that is longer than the file; with "threads" there is another thread as well. The second
+ * argument is the size in kB; the third, if any, the descriptor of the memory. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdbool.h>
@@ -49,13 +49,15 @@ int main(int count, char **arguments)
     pthread_t thread;
     if (strcmp(way, "threads") == 0 && pthread_create(&thread, NULL, sleep_on, NULL) != 0)
         return 1;
-    if (ftruncate(file, (off_t)size) != 0)
+    bool is_short = strcmp(way, "short") == 0;
+    size_t file_size = is_short ? 64 * 1024 : size;
+    if (ftruncate(file, (off_t)file_size) != 0)
         return 1;
-    bool is_read_only = strcmp(way, "read only") == 0;
+    bool is_read_only = is_short || strcmp(way, "read only") == 0;
     shared =
         mmap(NULL, size, is_read_only ? PROT_READ : PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (is_read_only || strcmp(way, "unmapped") == 0)
-        hold_by_another(file, size);
+        hold_by_another(file, file_size);
     else
         hold(shared);
     if (strcmp(way, "dropped") == 0 || strcmp(way, "threads") == 0)
